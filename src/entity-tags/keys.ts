@@ -125,7 +125,9 @@ function namesIn(lines: readonly string[]): string[] {
 /** Fingerprints are of decoded octets, so only the set of accepted codings counts, not their spelling. */
 function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
   const accepted = fieldValues(request.fields, 'accept-encoding').join().toLowerCase();
-  return codings.map((coding) => (accepted.includes(coding) ? '1' : '0')).join('');
+  let set = '';
+  for (const coding of codings) set += accepted.includes(coding) ? '1' : '0';
+  return set;
 }
 
 /** 132 bits. */

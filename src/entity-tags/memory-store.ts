@@ -51,6 +51,8 @@ export class MemoryTagStore implements TagStore {
       sizeCalculation: () => 1,
       ttl: times.recordExpiryMs,
       perf: { now: this.#now },
+      // Else the clock is read at most once a millisecond, which takes a timer: more than a reading costs.
+      ttlResolution: 0,
       disposeAfter: (_, __, reason) => {
         if (reason === 'evict') this.#droppedAt = this.#micros();
       },

@@ -30,41 +30,47 @@ interface Read extends TrackedExchange {
 /** GET or HEAD of a collection or a member: a 304 from the store, or the hooks for the exchange with the shop. */
 export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks | Answer> {
   const { context, request, tracked, subject, isOfStranger, key } = exchange;
-  const startedAt = context.monotonic();
-  const read: Read = {
-    ...exchange,
-    variant: variantOf(request, subject, 'read'),
-    stamp: context.store.readStampAt(key, startedAt),
-    isStoreAway: false,
-    startedAt,
-  };
+  const { store } = context;
+  const variant = variantOf(request, subject, 'read');
   const mayBeFresh =
     tracked.resource.freshForMs > 0 &&
     tracked.role === 'member' &&
     !isOfStranger &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
-  return mayBeFresh || !context.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
+  if (mayBeFresh || !store.hasHeard(key)) return askStore(exchange, variant, mayBeFresh);
+  const startedAt = context.monotonic();
+  const stamp = store.readStampAt(key, startedAt);
+  return hooksOf({ ...exchange, variant, stamp, isStoreAway: false, startedAt });
 }
 
 /** Within this call if the store is at hand: a 304 from memory costs no promise. */
-function askStore(read: Read, mayBeFresh: boolean): Eventually<UpstreamHooks | Answer> {
+function askStore(
+  exchange: TrackedExchange,
+  variant: string,
+  mayBeFresh: boolean,
+): Eventually<UpstreamHooks | Answer> {
+  const { context, key } = exchange;
   const withoutStore = () => {
-    read.context.onEvent('store-unavailable');
-    return hooksOf({ ...read, isStoreAway: true });
+    context.onEvent('store-unavailable');
+    return hooksOf({ ...exchange, variant, stamp: null, isStoreAway: true, startedAt: context.monotonic() });
   };
   try {
-    const looked = read.context.store.lookUp(read.key, mayBeFresh ? read.variant : null);
+    const looked = context.store.lookUp(key, mayBeFresh ? variant : null);
     return looked instanceof Promise
-      ? looked.then((late) => heedStore(read, late)).catch(withoutStore)
-      : heedStore(read, looked);
+      ? looked.then((late) => heedStore(exchange, variant, late)).catch(withoutStore)
+      : heedStore(exchange, variant, looked);
   } catch {
     return withoutStore();
   }
 }
 
-function heedStore(read: Read, { tag, recorded, stamp }: LookUp): UpstreamHooks | Answer {
-  const { context, request, tracked } = read;
+function heedStore(
+  exchange: TrackedExchange,
+  variant: string,
+  { tag, recorded, stamp }: LookUp,
+): UpstreamHooks | Answer {
+  const { context, request, tracked } = exchange;
   const { ifMatch, freshForMs } = tracked.resource;
   // Below 0: the store's clock was set back.
   const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
@@ -75,7 +81,7 @@ function heedStore(read: Read, { tag, recorded, stamp }: LookUp): UpstreamHooks 
       return { status: 304, fields, body: null };
     }
   }
-  return hooksOf({ ...read, stamp, startedAt: context.monotonic() });
+  return hooksOf({ ...exchange, variant, stamp, isStoreAway: false, startedAt: context.monotonic() });
 }
 
 function hooksOf(read: Read): UpstreamHooks {

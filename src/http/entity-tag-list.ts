@@ -102,6 +102,8 @@ function isBareCharacter(code: number): boolean {
  * the answer is 304. Malformed: no, the whole answer is never wrong.
  */
 export function namesTag(ifNoneMatch: readonly string[], current: string, reading: TagReading): boolean {
+  // What nearly every request has: that one tag, as it was given out.
+  if (ifNoneMatch.length === 1 && ifNoneMatch[0] === `"${current}"`) return true;
   const parsed = parseEntityTags(ifNoneMatch, reading);
   if (parsed === undefined) return false;
   return parsed === '*' || parsed.some((tag) => meantTag(tag, reading) === current);

@@ -38,7 +38,7 @@ export function answerMapping(
 ): Answer {
   const { mapping, envelope, tag, locale, vary } = representation;
   const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
-  if (isNamed(ifNoneMatch, tag)) {
+  if (ifNoneMatch !== undefined && isNoneMatchMet([ifNoneMatch], tag)) {
     return { status: 304, fields: cached, body: null };
   }
   const body = envelope.write(mapping, representation);
@@ -57,11 +57,6 @@ export function answerMapping(
     ],
     body: isHead ? null : body,
   };
-}
-
-/** With a short cut for a single tag, which nearly every request has. */
-function isNamed(ifNoneMatch: string | undefined, tag: string): boolean {
-  return ifNoneMatch !== undefined && (ifNoneMatch === tag || isNoneMatchMet([ifNoneMatch], tag));
 }
 
 /** The contract's 404, with fields by which HTTP caches keep it as long as it is kept here. */

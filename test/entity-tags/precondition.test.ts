@@ -165,6 +165,7 @@ describe('namesTag (If-None-Match)', () => {
     [[`W/"${A}"`], 'strict', true],
     [[`"x", W/"${A}"`], 'strict', true],
     [['"x"', `"${A}"`], 'strict', true],
+    [[`"${A}"`, 'malformed'], 'strict', false],
     [[`"${B}"`], 'strict', false],
     [[A], 'strict', false],
     [[A], 'lenient', true],
