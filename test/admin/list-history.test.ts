@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkList } from '../../src/admin/list-check.ts';
+import { checkList, type checkListInThread } from '../../src/admin/list-check.ts';
 import { ListHistory } from '../../src/admin/list-history.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
@@ -26,6 +26,9 @@ function start(compare?: ConstructorParameters<typeof ListHistory>[0]['compare']
   const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
   return { history, lines, count };
 }
+/** The same comparison as that of the thread, without the start of one. */
+const here: typeof checkListInThread = async (input) => checkList(input);
+
 const listOf = (...rows: readonly string[]) =>
   `groups:\n  Test:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
@@ -93,7 +96,7 @@ describe('the history of the list', () => {
     ],
     ['only observed', ['{ match: GET /e, observe: true }', 'GET /f'], ['GET /f'], 0],
   ])('a row that %s, when it goes', async (_, before, after, looser) => {
-    const { history, lines, count } = start();
+    const { history, lines, count } = start(here);
     await history.take(listOf(...before), listOf(...after));
     expect([count('shopward_list_looser_rows'), history.edits()[0]?.looser]).toEqual([looser, looser]);
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
@@ -106,7 +109,7 @@ describe('the history of the list', () => {
   });
 
   it('keeps the newest fifty, thirty rows of each, and logs five hundred', async () => {
-    const { history, lines } = start(async (input) => checkList(input));
+    const { history, lines } = start(here);
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
     await history.take(listOf(...many), listOf('GET /one'));
     expect(history.edits()[0]).toMatchObject({

@@ -17,19 +17,22 @@ const fill = (place: string, entries: number) => {
 
 it('is kept for the next run with the same packages, and no other one is', () => {
   fill(path.join(folder, 'v26-of-old'), 3);
-  const first = placeCompileCache(folder, Buffer.from('lock'));
+  const first = placeCompileCache(folder, { lock: Buffer.from('lock') });
   fill(path.join(first, 'v26'), 3);
-  expect(placeCompileCache(folder, Buffer.from('lock'))).toBe(first);
+  expect(placeCompileCache(folder, { lock: Buffer.from('lock') })).toBe(first);
   expect(existsSync(path.join(first, 'v26/2'))).toBe(true);
   expect(existsSync(path.join(folder, 'v26-of-old'))).toBe(false);
-  const second = placeCompileCache(folder, Buffer.from('another lock'));
+  const second = placeCompileCache(folder, { lock: Buffer.from('another lock') });
   expect(second).not.toBe(first);
   expect(existsSync(first)).toBe(false);
 });
 
 it('begins anew when it has grown too long', () => {
   const kept = placeCompileCache(folder);
-  fill(path.join(kept, 'v26'), 12_001);
-  expect(placeCompileCache(folder)).toBe(kept);
+  // With the folder that they are in, eleven.
+  fill(path.join(kept, 'v26'), 10);
+  expect(placeCompileCache(folder, { mostEntries: 11 })).toBe(kept);
+  expect(existsSync(path.join(kept, 'v26/9'))).toBe(true);
+  expect(placeCompileCache(folder, { mostEntries: 10 })).toBe(kept);
   expect(existsSync(path.join(kept, 'v26'))).toBe(false);
 });

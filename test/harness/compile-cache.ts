@@ -4,17 +4,14 @@ import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** Of 8 KB each on average; a whole run of the tests makes some 4,000. */
-const mostEntries = 12_000;
-
 /**
  * Where processes of a test run keep what they have compiled (`NODE_COMPILE_CACHE`), for later ones. Node never removes an
  * entry, and a file at another place is another entry. So at the start of a run what another set of packages has left goes,
- * and everything does once there are too many entries.
+ * and everything does once there are more than `mostEntries`: of 8 KB each on average, and a whole run of the tests makes some 4,000.
  */
 export function placeCompileCache(
   folder: string,
-  lock = readFileSync(path.join(root, 'package-lock.json')),
+  { lock = readFileSync(path.join(root, 'package-lock.json')), mostEntries = 12_000 } = {},
 ): string {
   const name = createHash('sha256').update(lock).update(process.version).digest('hex').slice(0, 12);
   const kept = path.join(folder, name);

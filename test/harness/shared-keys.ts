@@ -1,0 +1,3 @@
+import { beginWithFirstKeys } from '../access/signing.ts';
+
+beginWithFirstKeys();
