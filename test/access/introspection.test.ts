@@ -433,7 +433,7 @@ describe('under load', () => {
   });
 
   it('nor does it where several clients show them, as long as they are fewer than the connections', async () => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 400, maxAsking: 500 });
+    const { answer, introspector, say } = await setUp({ timeoutMs: 1500, maxAsking: 500 });
     answer((response, form) => {
       if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
     });
