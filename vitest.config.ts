@@ -33,7 +33,7 @@ function project(name: string, test: object): TestProjectConfiguration {
 
 export default defineConfig({
   test: {
-    setupFiles: ['test/harness/fixed-seed.ts', 'test/harness/shared-keys.ts'],
+    setupFiles: ['test/harness/fixed-seed.ts'],
     // Real processes and sockets on two cores: generous bounds, so that only a hang is a failure.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signOctets } from 'node:crypto';
 
-/** A signer of one test file; real keys. */
+/** A signer made for one test file; real keys, made anew each time. */
 export interface Signer {
   readonly alg: string;
   readonly kid?: string;
@@ -8,9 +8,7 @@ export interface Signer {
   readonly privateKey: KeyObject;
 }
 
-type KeyPair = Pick<Signer, 'publicKey' | 'privateKey'>;
-
-const generators: Record<string, () => KeyPair> = {
+const generators: Record<string, () => { publicKey: KeyObject; privateKey: KeyObject }> = {
   RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
   PS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
   ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
@@ -18,25 +16,10 @@ const generators: Record<string, () => KeyPair> = {
   EdDSA: () => generateKeyPairSync('ed25519'),
 };
 
-/** Keys of this process by algorithm, and how many of them the test file at hand has taken. */
-const made = new Map<string, KeyPair[]>();
-const taken = new Map<string, number>();
-
-/** Test files that share a process share keys, for an RSA key takes 80 ms of CPU: each file begins with the first. */
-export function beginWithFirstKeys(): void {
-  taken.clear();
-}
-
-/** Another key at each call. */
 export function makeSigner(alg: string, kid?: string): Signer {
   const generate = generators[alg];
   if (generate === undefined) throw new Error(`no generator for ${alg}`);
-  const index = taken.get(alg) ?? 0;
-  taken.set(alg, index + 1);
-  const keys = made.get(alg) ?? [];
-  made.set(alg, keys);
-  keys[index] ??= generate();
-  return { alg, ...(kid === undefined ? {} : { kid }), ...keys[index] };
+  return { alg, ...(kid === undefined ? {} : { kid }), ...generate() };
 }
 
 export function publicJwk(signer: Signer, more: object = {}): Record<string, unknown> {

@@ -1,3 +1,0 @@
-import { beginWithFirstKeys } from '../access/signing.ts';
-
-beginWithFirstKeys();
