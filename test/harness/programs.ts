@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -101,26 +101,31 @@ function mayInstall(): boolean {
   return process.getuid?.() === 0 && isExecutable('/usr/bin/apt-get');
 }
 
+let isUpdated = false;
+
 /**
  * One at a time of all processes, for apt-get does not wait for another one's lists: test files run side by side. The
- * lists are asked for only if what is known of the packages does not do.
+ * lists are asked for only if what is known of the packages does not do, and once.
  */
 export function install(packages: readonly string[]): boolean {
-  const lock = path.join(os.tmpdir(), 'shopward-install.lock');
-  const script =
-    'apt_install() { apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"; }; ' +
-    'apt_install "$@" 2>/dev/null || { apt-get -qq update && apt_install "$@"; }';
-  try {
+  const apt = (...args: string[]) => {
+    const lock = path.join(os.tmpdir(), 'shopward-install.lock');
+    // Where no mirror answers, the tests begin all the same.
+    const bounds = ['DPkg::Lock::Timeout=300', 'Acquire::http::Timeout=20', 'Acquire::Retries=0'];
+    const options = bounds.flatMap((bound) => ['-o', bound]);
     // Level 1 keeps a package from starting the server that it brings.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-    execFileSync('flock', [lock, 'sh', '-c', script, 'sh', ...packages], {
-      env,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    return true;
-  } catch {
-    return false;
+    return spawnSync('flock', [lock, 'apt-get', '-qq', ...options, ...args], { env, encoding: 'utf8' });
+  };
+  const tryIt = () => apt('install', '-y', '--no-install-recommends', ...packages);
+  let ended = tryIt();
+  if (ended.status !== 0 && !isUpdated) {
+    isUpdated = true;
+    apt('update');
+    ended = tryIt();
   }
+  if (ended.status !== 0) say(ended.stderr.trimEnd());
+  return ended.status === 0;
 }
 
 function advice(name: ProgramName): string {
