@@ -1,4 +1,5 @@
 import { entityTagTimes } from '../entity-tags/times.ts';
+import { writtenShape } from '../http/path-template.ts';
 import { issuerProblems } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Config, PartialConfig } from './schema.ts';
@@ -162,9 +163,9 @@ function entityTagResourceProblems({ entityTags }: Pick<Config, 'entityTags'>): 
         text: `must be the collection and one {name}, such as ${collection}/{id}`,
       });
     }
-    if (seen.has(shape(member)))
+    if (seen.has(writtenShape(member)))
       problems.push({ path: [...path, 'member'], text: 'names a resource that an earlier row names' });
-    seen.add(shape(member));
+    seen.add(writtenShape(member));
     return problems;
   });
 }
@@ -200,9 +201,11 @@ function rateLimitWarnings(
 ): SettingProblem[] {
   const { rateLimits, urlResolver, protectedResourcesPath } = config;
   if (rateLimits === false) return [];
-  const own = new Set([protectedResourcesPath, urlResolver === false ? '' : urlResolver.path].map(shape));
+  const own = new Set(
+    [protectedResourcesPath, urlResolver === false ? '' : urlResolver.path].map(writtenShape),
+  );
   return rateLimits.rows.flatMap(({ method, path }, index) => {
-    if (!own.has(shape(path)) || (method !== 'GET' && method !== 'ANY')) return [];
+    if (!own.has(writtenShape(path)) || (method !== 'GET' && method !== 'ANY')) return [];
     const text = 'limits nothing: shopward answers this path itself';
     return [{ path: ['rateLimits', 'rows', index, 'path'], text, severity: 'warning' as const }];
   });
@@ -214,7 +217,7 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
   const found = refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
     const path = ['refreshTokens', 'endpoints', index];
     const problems: SettingProblem[] = [];
-    const key = `${kind} ${method} ${shape(template)}`;
+    const key = `${kind} ${method} ${writtenShape(template)}`;
     if (seen.has(key)) problems.push({ path, text: 'names an endpoint that an earlier row names' });
     seen.add(key);
     return problems;
@@ -225,8 +228,4 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
     found.push({ path: ['refreshTokens', 'leeway'], text, severity: 'warning' });
   }
   return found;
-}
-
-function shape(template: string): string {
-  return template.replace(/\{[^{}]*\}/g, '{}').toLowerCase();
 }

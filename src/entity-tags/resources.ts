@@ -1,7 +1,7 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { decodeSegment, foldSuffixes, withoutFormatSuffix } from '../http/path-folding.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../http/path-table.ts';
-import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
+import { isTemplateProblem, parsePathTemplate, writtenShape } from '../http/path-template.ts';
 import { collectionKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';
 
@@ -217,14 +217,11 @@ function validate(resources: readonly TrackedResourceOptions[]): void {
   }
   for (const upper of resources) {
     const below = resources.find(
-      (other) => other !== upper && shape(other.collection).startsWith(`${shape(upper.member)}/`),
+      (other) =>
+        other !== upper && writtenShape(other.collection).startsWith(`${writtenShape(upper.member)}/`),
     );
     // A write would need two leases at once.
     if (below !== undefined)
       throw new Error(`${below.collection} lies below ${upper.member}, which is tracked`);
   }
-}
-
-function shape(template: string): string {
-  return template.toLowerCase().replace(/\{[^{}]*\}/g, '{}');
 }

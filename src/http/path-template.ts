@@ -57,6 +57,11 @@ export function templateShape(template: PathTemplate, fold: (literal: string) =>
   return `/${[...parts, ...(template.rest ? ['**'] : [])].join('/')}`;
 }
 
+/** As `templateShape`, of a text as it is written down: equal for templates that differ in names and case alone. */
+export function writtenShape(template: string): string {
+  return template.toLowerCase().replace(/\{[^{}]*\}/g, '{}');
+}
+
 function textOf(segments: readonly TemplateSegment[], rest: boolean): string {
   const parts = segments.map((segment) => ('literal' in segment ? segment.literal : `{${segment.name}}`));
   return `/${[...parts, ...(rest ? ['**'] : [])].join('/')}`;

@@ -1,6 +1,6 @@
 import type { ResourceMethod } from '../../access/protected-list.ts';
 import { trimEndWhile, trimWhile } from '../../http/field-list.ts';
-import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
+import { isTemplateProblem, parsePathTemplate, writtenShape } from '../../http/path-template.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import { followReference, type OperationSecurity, securityOf } from './openapi-document.ts';
 
@@ -84,7 +84,7 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
 
 /** Adds an operation. Of two operations of one route, such as GET and HEAD, the stricter one counts. */
 function add(operations: Map<string, Operation>, operation: Operation): void {
-  const key = `${operation.method} ${operation.template.toLowerCase().replace(/\{[^{}]*\}/g, '{}')}`;
+  const key = `${operation.method} ${writtenShape(operation.template)}`;
   const other = operations.get(key);
   if (other === undefined || other.needs !== 'token') {
     operations.set(key, other !== undefined && operation.needs !== 'token' ? other : operation);
