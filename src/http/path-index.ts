@@ -48,16 +48,14 @@ export class PathIndex<T> {
    */
   lookUp(interpretations: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new SeenPaths();
-    let seenPairs: SeenPaths | undefined;
+    const seenPairs = new SeenPaths();
+    const meetWhole = ofWhole(meet);
     for (const interpretation of interpretations) {
       for (const route of this.#roots)
         if (route.rest || interpretation.ids.length === 0) meet(route, interpretation, 0);
       this.#meetSuffixes(interpretation, meet, seen);
       this.#meetWildcards(interpretation, meet, seen);
-      if (interpretation.ids.length > 4) {
-        seenPairs ??= new SeenPaths();
-        this.#meetPairs(interpretation, ofWhole(meet), seenPairs);
-      }
+      this.#meetPairs(interpretation, meetWhole, seenPairs);
     }
   }
 
@@ -65,10 +63,10 @@ export class PathIndex<T> {
     const { ids } = interpretation;
     const count = ids.length;
     const { longest, router } = this.#suffixRoutes;
-    if (count === 0 || longest === 0) return;
     let path = '';
     for (let i = count - 1; i >= Math.max(0, count - longest); i -= 1) path += `/${ids[i]}`;
-    if (seen.has(isTypePosition(count - 1) ? path : `id:${path}`)) return;
+    // Whether the path ends with a type or with an id decides what is met, too.
+    if (seen.has(`${count % 2}:${path}`)) return;
     for (const { data: route } of findAllRoutes(router, '', path, withoutParams)) {
       meet(route, interpretation, count - route.ids.length);
     }
@@ -87,8 +85,7 @@ export class PathIndex<T> {
         segments: seenOf(segments),
         steps: [...steps, 'last-pair'],
       };
-      // Only a route that begins with them counts: one look-up is then the same for all pairs of the same ids.
-      if (pairs.ids.length <= this.#suffixRoutes.longest) this.#meetSuffixes(pairs, meet, seen);
+      this.#meetSuffixes(pairs, meet, seen);
       this.#meetWildcards(pairs, meet, seen, 1);
     }
   }
@@ -104,12 +101,13 @@ export class PathIndex<T> {
     const { ids } = interpretation;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
+      // With an id that nothing follows no route begins: it would be one type alone, and no type stands there.
+      if (start === ids.length - 1 && !isTypePosition(start)) continue;
       let path = '';
       for (let i = start; i < Math.min(ids.length, start + routes.longest); i += 1) path += `/${ids[i]}`;
-      const isBareId = start === ids.length - 1 && !isTypePosition(start);
-      if (seen.has(isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
+      if (seen.has(`rest:${path}`)) continue;
       for (const { data: route } of findAllRoutes(routes.router, '', path, withoutParams)) {
-        if (!isBareId || route.ids.length > 1) meet(route, interpretation, start);
+        meet(route, interpretation, start);
       }
     }
   }

@@ -206,7 +206,7 @@ function waysWithEmpties(segments: readonly string[], ids: readonly string[]): I
   });
   inners.push(kept.slice(0, end).filter((i) => !isEmpty(i)));
   const trailing = kept.slice(end);
-  const ends = trailing.length > 1 ? [[], trailing.slice(0, 1), trailing] : [[], trailing];
+  const ends = [[], trailing.slice(0, 1), trailing];
   const ways = new Map<string, number[]>();
   for (const seen of inners) {
     for (const last of ends) {
@@ -255,9 +255,9 @@ function textBehind(segment: string | undefined, text: string): string | undefin
 function withoutTwins(all: readonly PathInterpretation[]): PathInterpretation[] {
   const seen = new Map<string, PathInterpretation>();
   for (const one of all) {
-    // The texts at both ends decide what else is cut off.
-    const key = [one.segments[0], ...one.ids, one.segments.at(-1)].join('/');
-    if (!seen.has(key)) seen.set(key, one);
+    // Of no segment it is empty, of an empty one "/".
+    const path = ['', ...one.segments].join('/');
+    if (!seen.has(path)) seen.set(path, one);
   }
   return [...seen.values()];
 }

@@ -65,7 +65,7 @@ export function* routesOf<T>(
   const routes = new Map<string, Route<T>>();
   const add = (row: Row<T>, method: Method | 'ANY') => {
     const ids = row.segments.map((part) => ('literal' in part ? interner.intern(part.literal) : undefined));
-    const shape = [...ids.map((id) => id ?? '{}'), row.rest ? '**' : ''].join('/');
+    const shape = [...ids.map((id) => id ?? '{}'), row.rest].join('/');
     const route = routes.get(shape) ?? { ids, rest: row.rest, rows: noRows<T>(), written: new Set() };
     routes.set(shape, route);
     if (row.form === undefined) route.written.add(method);

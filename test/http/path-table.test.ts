@@ -30,6 +30,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['GET /'], 'GET /carts', []],
     [['GET /a%C3%BC'], 'GET /a%C3%BC', ['GET /a%C3%BC']],
     [['GET /a/{x}', 'GET /{y}/b'], 'GET /a/b', ['GET /a/{x}', 'GET /{y}/b']],
+    [['GET /{x}/{y}'], 'GET /a/b', ['GET /{x}/{y}']],
   ],
   methods: [
     [['GET /a'], 'HEAD /a', ['GET /a']],
@@ -72,6 +73,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['GET /carts'], 'GET /carts/', ['~GET /carts']],
     [['GET /carts'], 'GET /carts///', ['~GET /carts']],
     [['PATCH /carts/{id}'], 'PATCH /carts/', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /carts//', ['~PATCH /carts/{id}']],
     [['PATCH /carts/{id}'], 'PATCH /carts///', ['~PATCH /carts/{id}']],
     [['GET /carts', 'GET /carts/{id}'], 'GET /carts/', ['~GET /carts', '~GET /carts/{id}']],
     [['POST /carts/{id}/items'], 'POST /carts//items', ['~POST /carts/{id}/items']],
@@ -97,6 +99,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['PATCH /carts/{id}'], 'PATCH /index.phpCarts/1', ['~PATCH /carts/{id}']],
     [['PATCH /carts/{id}'], 'PATCH /Index.Phpcarts;x/1', ['~PATCH /carts/{id}']],
     [['GET /'], 'GET /index.php', ['~GET /']],
+    [['GET /'], 'GET /index.php/', ['~GET /']],
     [['GET /carts'], 'GET /index.html/carts', []],
     [['GET /carts'], 'GET /index.ph/carts', []],
     [['GET /index.php'], 'GET /index.php', ['GET /index.php']],
@@ -111,6 +114,9 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['PATCH /c/{id}/items/{i}'], 'PATCH /z/0/c/1/x/y/items/3', ['~PATCH /c/{id}/items/{i}']],
     [['POST /c/{id}/items'], 'POST /c/1/x/y/items', ['~POST /c/{id}/items']],
     [['POST /c/{id}/items'], 'POST /x/y/items', []],
+    // A pair and the last one are met from their beginning on, or not at all; and each of them is looked up.
+    [['PATCH /c/items/{i}'], 'PATCH /c/c/y/z/items/3', []],
+    [['GET /a/l/l/**'], 'GET /a/a/a/l/x/y/l/l', ['~GET /a/l/l/**']],
     [['GET /carts'], 'GET /x/1/carts', ['~GET /carts']],
     [['GET /carts'], 'GET /x/carts', []],
     [['GET /carts'], 'GET /abstract-products/carts', []],
@@ -172,6 +178,8 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['GET /r/**'], 'GET /x/r/a', ['~GET /r/**']],
     [['GET /r/**'], 'GET /x/1/r', ['~GET /r/**']],
     [['GET /r/**'], 'GET /rx/a', []],
+    [['GET /r/{x}/**'], 'GET /r', []],
+    [['GET /a/b/**'], 'GET /a/b/c', ['GET /a/b/**']],
     [['GET /a/{x}/b/**'], 'GET /a/1/b', ['GET /a/{x}/b/**']],
     [['GET /a/{x}/b/**'], 'GET /a/1/y/z/b/2', ['~GET /a/{x}/b/**']],
     [['GET /a/{x}/b/**'], 'GET /a/1', []],
@@ -232,6 +240,11 @@ describe('the interpretation that matched a row is named', () => {
   ])('%s: %j', (request, reading) => {
     const [met] = table(['GET /carts']).match(tableRequest(request));
     expect(met?.interpretation).toEqual(reading);
+  });
+
+  it('also before a suffix that is longer than what it is the suffix of', () => {
+    const [met] = table(['GET /c']).match(tableRequest('GET /C.json'));
+    expect(met?.interpretation).toEqual(['format-suffix', 'spelling']);
   });
 });
 
@@ -297,6 +310,23 @@ describe('several prefixes', () => {
     ['/shop/carts', false],
   ])('%s: %s', (path, isMet) => {
     expect(table(['GET /carts'], several).match(tableRequest(`GET ${path}`)).length > 0).toBe(isMet);
+  });
+});
+
+describe('prefixes of several segments', () => {
+  const met = (prefixes: string[], path: string, alternative?: string) =>
+    table(['GET /carts'], prefixes).match(tableRequest(`GET ${path}`, alternative)).length > 0;
+
+  it('are stripped where all of them are there', () => {
+    expect(met(['/a/b/c'], '/a/b/c/carts')).toBe(true);
+    for (const path of ['/x/b/c/carts', '/a/x/c/carts', '/a/b/x/carts'])
+      expect(met(['/a/b/c'], path)).toBe(false);
+  });
+
+  it('what is left of two readings of a slash is told apart by its text', () => {
+    const prefixes = ['/a/b', '/a/b/q'];
+    expect(met(prefixes, '/a/b/q/q/q%2Fcarts.json', '/a/b/q/q/q/carts.json')).toBe(true);
+    expect(met(prefixes.slice(0, 1), '/a/b/q/q/q%2Fcarts.json', '/a/b/q/q/q/carts.json')).toBe(false);
   });
 });
 
