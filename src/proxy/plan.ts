@@ -163,7 +163,6 @@ export function compileRouteLimits(
   );
   return (request) => {
     const met = table.match(request).filter(({ exact }) => exact);
-    if (met.length === 0) return usual;
     const least = (values: readonly (number | undefined)[], other: number) => {
       const set = values.filter((value) => value !== undefined);
       return set.length === 0 ? other : set.reduce((one, next) => Math.min(one, next));
