@@ -125,8 +125,9 @@ function eventOf({ taken }: Asked, isSoft: boolean): RateLimitEvent {
 function slowest(asked: readonly Asked[]): Asked | undefined {
   let found: Asked | undefined;
   for (const one of asked) {
-    if (one.taken === undefined || one.taken.isAllowed) continue;
-    if (one.taken.waitUs > (found?.taken?.waitUs ?? -1)) found = one;
+    const { taken } = one;
+    if (taken === undefined || taken.isAllowed) continue;
+    if (found?.taken === undefined || taken.waitUs > found.taken.waitUs) found = one;
   }
   return found;
 }

@@ -111,12 +111,12 @@ it('Redis is asked for the bucket with the cost of a token, and says what became
 it('memory has the clock of the process, unless it is told', async () => {
   const now = vi.spyOn(performance, 'now');
   const take = createMemoryBuckets();
-  const rate = { requests: 1, perMs: 1000 };
+  const rate = { requests: 1, perMs: 1_000_000 };
   const isAllowedAt = async (ms: number) => {
     now.mockReturnValue(ms);
     return (await take('a', rate)).isAllowed;
   };
-  expect([await isAllowedAt(5000), await isAllowedAt(5999), await isAllowedAt(6000)]).toEqual([
+  expect([await isAllowedAt(5000), await isAllowedAt(1_004_999), await isAllowedAt(1_005_000)]).toEqual([
     ...[true, false, true],
   ]);
   now.mockRestore();
