@@ -183,6 +183,21 @@ describe('the copy that replicas share', () => {
   });
 });
 
+test('what was purged has no room any more once it was asked for', () => {
+  const history = new PurgeHistory({ seq: 0, id: 'i0' });
+  const cache = new LocalCache(10, history);
+  for (const [key, is] of [
+    ['found', true],
+    ['not', false],
+  ] as const) {
+    cache.set(key, cacheMapping(is ? mapping : null, '', 0, 0));
+  }
+  history.append({ seq: 1, id: 'i1', previousId: 'i0', purge: 'all' });
+  expect([cache.get('found', url), cache.size, cache.get('not', url), cache.size]).toEqual([
+    ...[undefined, 1, undefined, 0],
+  ]);
+});
+
 test('what is found and what is not have room of their own, a tenth for the latter', () => {
   const cache = new LocalCache(10, new PurgeHistory({ seq: 0, id: 'i' }));
   const entry = (is: boolean) => cacheMapping(is ? mapping : null, '', 0, 0);

@@ -336,6 +336,12 @@ it.each([
   });
 });
 
+it.each([204, 403])('%i is named by its status whatever stands in it', (status) => {
+  const response = { status, fields: ['Content-Type', 'text/html'], body: Buffer.from('<html>') };
+  const asked = { url: '/en/acer', locale: 'en' };
+  expect(validateResponse(response, createEnvelope('jsonapi'), asked)).toMatchObject({ reason: 'status' });
+});
+
 it.each([
   [65_536, 'found'],
   [65_537, 'failed'],
