@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { parseOpenApi } from '../../src/cli/protected/openapi-document.ts';
 import { basePathOf, toTemplate } from '../../src/cli/protected/openapi-operations.ts';
 
 it.each([
@@ -22,4 +23,14 @@ it.each([
   ['{scheme}://api.shop.example/v2', ''],
 ])('a server at %s has the base path "%s"', (url, path) => {
   expect(basePathOf(url)).toBe(path);
+});
+
+it('a key of a document is a string, also where it looks like a number', () => {
+  const withPaths = (paths: string) => parseOpenApi(Buffer.from(`openapi: 3.1.0\npaths:\n${paths}\n`));
+  expect(withPaths('  /a: { get: { responses: { 200: {}, 1.0: {} } } }')).toMatchObject({
+    document: { paths: { '/a': { get: { responses: { '200': {}, '1.0': {} } } } } },
+  });
+  expect(withPaths('  ? /a: b\n  : {}')).toEqual({
+    fault: 'it is neither JSON nor YAML: With stringKeys, all keys must be strings at line 3, column 7',
+  });
 });

@@ -18,12 +18,20 @@ export interface Reader {
 const floorMs = 5;
 /** Four times the text may cost so many times as much. Linear is 4. */
 const mostGrowth = 6;
-/** The same at half the lengths: a square that makes 4 into 6 makes it 5.09 there, and some of each cost is the same at any length. */
-const mostGrowthOfHalves = 4.8;
+/**
+ * The same at parts of the lengths: a square that makes 4 into 6 makes it 4.57 at a quarter of them, and 5.09 at half, and
+ * some of each cost is the same at any length.
+ */
+const parts = [
+  { part: 1 / 4, mostGrowth: 4.4 },
+  { part: 1 / 2, mostGrowth: 4.8 },
+];
+/** Milliseconds from which two costs are compared at parts of the lengths: the clock counts its own cost, too. */
+const comparableMs = floorMs / 4;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
 const repetitions = 8;
-/** At the halves: a doubt costs no more than to look a fourth time. */
+/** At each part: a doubt costs no more than to look a fourth time. */
 const looks = 3;
 /** Milliseconds from which a text that costs far too much is tried once more only. */
 const hopelessMs = 500;
@@ -37,9 +45,9 @@ export async function findFault(reader: Reader, kind: TextKind): Promise<string 
   let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
   while (length < reader.limit) {
     const next = Math.min(length * 4, reader.limit);
-    // Nobody waits for it, so that its growth is all there is to know; what is read in slices is not at half a length.
-    const canHalve = reader.isBeside === true && reader.start === undefined;
-    if (!canHalve || (await mayGrow(reader, kind, length / 2, next / 2))) {
+    // Nobody waits for it, so that its growth is all there is to know; what is read in slices is not at a part of its length.
+    const canShorten = reader.isBeside === true && reader.start === undefined;
+    if (!canShorten || (await mayGrow(reader, kind, length, next))) {
       const fault = await compare(reader, kind, length, next);
       if (fault !== undefined) return fault;
     }
@@ -48,17 +56,29 @@ export async function findFault(reader: Reader, kind: TextKind): Promise<string 
   return undefined;
 }
 
-/** Whether half the lengths leave a doubt. At half the length even a square costs no less than a quarter. */
+/** Whether each part of the lengths leaves a doubt. */
 async function mayGrow(reader: Reader, kind: TextKind, shortest: number, longest: number): Promise<boolean> {
-  const long = kind.make(longest);
-  let longMs = await cpuMs(reader, long);
-  if (longMs <= floorMs / 4) return false;
-  const short = kind.make(shortest);
-  let shortMs = Infinity;
+  for (const { part, mostGrowth: most } of parts) {
+    const texts = { short: kind.make(shortest * part), long: kind.make(longest * part) };
+    const longMs = await cpuMs(reader, texts.long);
+    // At the whole length even a cube costs no more than the floor.
+    if (longMs <= floorMs * part ** 3) return false;
+    if (longMs > comparableMs && !(await growsAtEachLook(reader, texts, longMs, most))) return false;
+  }
+  return true;
+}
+
+async function growsAtEachLook(
+  reader: Reader,
+  { short, long }: Pick<Texts, 'short' | 'long'>,
+  first: number,
+  most: number,
+): Promise<boolean> {
+  let [shortMs, longMs] = [Infinity, first];
   for (let i = 0; i < looks; i++) {
     shortMs = Math.min(shortMs, await lesserCpuMs(reader, short));
     if (i > 0) longMs = Math.min(longMs, await cpuMs(reader, long));
-    if (longMs <= mostGrowthOfHalves * shortMs) return false;
+    if (longMs <= most * shortMs) return false;
   }
   return true;
 }

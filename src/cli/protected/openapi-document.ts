@@ -47,7 +47,9 @@ function parseYaml(text: string): { readonly value: unknown } | { readonly fault
   try {
     const lineCounter = new LineCounter();
     // Only the position of the first error is computed: texts for thousands of errors would take quadratic time.
-    const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
+    // A key is a string: to write maps within keys of maps as one takes the fourth power of their depth.
+    const options = { lineCounter, prettyErrors: false, logLevel: 'error', stringKeys: true } as const;
+    const document = parseDocument(text, options);
     const [first] = document.errors;
     if (first === undefined) return { value: document.toJS({ maxAliasCount: 10_000 }) };
     const { line, col } = lineCounter.linePos(first.pos[0]);
