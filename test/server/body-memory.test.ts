@@ -70,6 +70,8 @@ describe.each(['llhttp', 'http-proxy-3'])(
       return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1]);
     };
 
+    const livez = () => fetch(`${shopward.adminUrl}/livez`);
+
     const bytesEach = async ({ line, before, isRefused }: Kind, cut: Cut) => {
       const others = (await before?.(shopward.port)) ?? [];
       await eventually('the requests before them', async () =>
@@ -92,7 +94,7 @@ describe.each(['llhttp', 'http-proxy-3'])(
         (await inFlight()) === expected ? true : undefined,
       );
       const sockets = connections.map(({ socket }) => socket);
-      await untilStill(inFlight, () => octetsTaken(sockets) - octetsUnread(shopward.port));
+      await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
       expect(await inFlight()).toBe(expected);
       const bytes = ((await memory.bytes()) - rest) / count;
       for (const connection of [...connections, ...others]) connection.close();
