@@ -20,6 +20,11 @@ export interface LoadRequest {
    * and a path of its own (`path` and its number), so that every write names the tag that the one before it left.
    */
   readonly tagField?: 'If-Match' | 'If-None-Match';
+  /**
+   * Each connection has a thread of its own, as with `tagField: 'If-Match'`: so many threads ask less at a time than one does,
+   * so fewer requests share a turn of the proxy. For what is compared with such a case.
+   */
+  readonly hasThreadEach?: true;
   /** Status that every answer must have (but those to the first GETs); others count as errors. */
   readonly status: number;
   /**
@@ -75,7 +80,7 @@ const runWrk: Load = async (url, request, connections, seconds, processor) => {
   const wrk = needProgram('wrk');
   const script = path.join(folder, 'case.lua');
   writeFileSync(script, luaScript(request));
-  const threads = request.tagField === 'If-Match' ? connections : 1;
+  const threads = request.hasThreadEach || request.tagField === 'If-Match' ? connections : 1;
   const limits = ['-t', String(threads), '-c', String(connections), '-d', `${seconds}s`];
   const args = [...limits, '-s', script, url + request.path];
   const { stdout } = await run('taskset', ['-c', String(processor), wrk, ...args]);

@@ -106,7 +106,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
       targets: [{ row: 'Redis', against: 'untracked', of: 'cpu', most: 1.8 }],
       async prepare() {
         const request = await patchOfCarts();
-        const passing = { ...request, path: '/carts/1' };
+        const passing = { ...request, path: '/carts/1', hasThreadEach: true as const };
         const without = {
           contestant: await start('untracked', 'memory', untracked),
           request: passing,
