@@ -65,23 +65,20 @@ export class Series {
   }
 
   note(record: ExchangeRecord, nowMs: number): void {
-    const outcome = outcomes.indexOf(outcomeOf(record));
     const { rejection, observed, durationMs, upstreamMs, status } = record;
+    const columns = [outcomes.indexOf(outcomeOf(record))];
     const named = rejection ?? observed;
-    let name = named === undefined ? -1 : (nameColumns.get(named) ?? -1);
-    if (name >= 0 && rejection === undefined) name += names;
+    const name = named === undefined ? undefined : nameColumns.get(named);
+    if (name !== undefined) columns.push(rejection === undefined ? name + names : name);
     // No latency where the client left without a response (0), or where a connection was upgraded (101) and stays open.
-    const isTimed = status !== 0 && status !== 101;
-    const whole = isTimed ? latencyColumn + bucketOf(durationMs) : -1;
-    const shop = isTimed && upstreamMs !== undefined ? latencyColumn + buckets + bucketOf(upstreamMs) : -1;
-    const own = isTimed ? latencyColumn + 2 * buckets + bucketOf(durationMs - (upstreamMs ?? 0)) : -1;
+    if (status !== 0 && status !== 101) {
+      const ownMs = durationMs - (upstreamMs ?? 0);
+      columns.push(latencyColumn + bucketOf(durationMs), latencyColumn + 2 * buckets + bucketOf(ownMs));
+      if (upstreamMs !== undefined) columns.push(latencyColumn + buckets + bucketOf(upstreamMs));
+    }
     for (const range in this.#rings) {
       const { cells, at } = this.#rings[range as Range].step(nowMs);
-      cells[at + outcome] = (cells[at + outcome] as number) + 1;
-      if (name >= 0) cells[at + name] = (cells[at + name] as number) + 1;
-      if (whole >= 0) cells[at + whole] = (cells[at + whole] as number) + 1;
-      if (shop >= 0) cells[at + shop] = (cells[at + shop] as number) + 1;
-      if (own >= 0) cells[at + own] = (cells[at + own] as number) + 1;
+      for (const column of columns) cells[at + column] = (cells[at + column] as number) + 1;
     }
   }
 
