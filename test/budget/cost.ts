@@ -20,39 +20,43 @@ const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
 
 /**
  * Starts shopward, and sends it the same request over and over on one connection, with the tag of the last answer that had
- * one; `expected` is every answer's status.
+ * one; `expected` is every answer's status. Once a round took no more than `enoughBytes`, no other could tell more.
  */
 export async function measureCost(
   options: ShopwardOptions,
   makeRequest: (shopward: Shopward, tag: string | undefined) => string,
   expected: number,
+  enoughBytes = 0,
 ): Promise<Cost> {
   const shopward = await startShopward({ ...options, env: { NODE_OPTIONS: `--import ${probe}` } });
   const client = createKeptClient(shopward.port);
   try {
     const first = await client.exchange(makeRequest(shopward, undefined));
     let tag = first.field('etag');
-    let bytes = makeRequest(shopward, tag);
+    let octets = makeRequest(shopward, tag);
     const send = async (count: number) => {
       for (let i = 0; i < count; i++) {
-        const answer = await client.exchange(bytes);
+        const answer = await client.exchange(octets);
         if (answer.status !== expected) throw new Error(`${answer.status} instead of ${expected}`);
         const given = answer.field('etag');
         if (given === tag) continue;
         tag = given;
-        bytes = makeRequest(shopward, tag);
+        octets = makeRequest(shopward, tag);
       }
     };
     await send(warmUpRequests);
-    const samples = [await sample(shopward, 1)];
-    while (samples.length <= rounds) {
+    let last = await sample(shopward, 1);
+    let bytes = Infinity;
+    for (let round = 1; round <= rounds && bytes > enoughBytes; round++) {
       await send(requests);
-      samples.push(await sample(shopward, samples.length + 1));
+      const next = await sample(shopward, round + 1);
+      bytes = Math.min(bytes, (Number(next.bytes) - Number(last.bytes)) / requests);
+      last = next;
     }
     shopward.signal('SIGWINCH');
     await shopward.waitForLog((line) => line.event === 'counting');
     await send(requests);
-    return costOf(samples, await sample(shopward, samples.length + 1));
+    return costOf(bytes, await sample(shopward, Number(last.seq) + 1));
   } finally {
     client.close();
     await shopward.kill();
@@ -64,13 +68,11 @@ function sample(shopward: Shopward, seq: number): Promise<LogLine> {
   return shopward.waitForLog((line) => line.event === 'probe' && line.seq === seq);
 }
 
-function costOf(samples: readonly LogLine[], counted: LogLine): Cost {
-  const totals = samples.map((line) => Number(line.bytes));
-  const asked = totals.slice(1).map((total, i) => total - (totals[i] ?? 0));
+function costOf(bytes: number, counted: LogLine): Cost {
   const begun = counted.begun as Record<string, number>;
   const each = (type: string) => Math.round((begun[type] ?? 0) / requests);
   return {
-    bytes: Math.round(Math.min(...asked) / requests),
+    bytes: Math.round(bytes),
     promises: each('PROMISE'),
     timers: each('Timeout'),
     immediates: each('Immediate'),
