@@ -21,6 +21,8 @@ let shop: DemoShop;
 let shopward: Shopward;
 let page: http.Server;
 let origin: string;
+/** Each page of it has cookies, storage and a cache of its own. */
+let browser: Browser;
 
 beforeAll(async () => {
   const text = await readFile(path.join(root, 'docs/clients.md'), 'utf8');
@@ -38,9 +40,10 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
-  shop = await startDemoShop();
+  [shop, browser] = await Promise.all([startDemoShop(), startChromium()]);
 });
 afterAll(async () => {
+  await browser?.close();
   await shop?.close();
   page?.close();
 });
@@ -108,15 +111,11 @@ describe.each(forms)('errors as %s', (form) => {
   });
 
   test('in a page of another origin', async () => {
-    const browser = await startChromium();
-    try {
-      const tab = await browser.newPage();
-      await tab.goto(`${origin}/`);
-      const play = `import('./scenario.js').then(({ run }) => run(${JSON.stringify(account())}))`;
-      expect(await tab.evaluate(play)).toEqual(expectedOf(form));
-    } finally {
-      await browser.close();
-    }
+    const tab = await browser.newPage();
+    await tab.goto(`${origin}/`);
+    const play = `import('./scenario.js').then(({ run }) => run(${JSON.stringify(account())}))`;
+    expect(await tab.evaluate(play)).toEqual(expectedOf(form));
+    await tab.close();
   });
 });
 
@@ -219,10 +218,8 @@ test.each(['its own origin', '*'])(
       rows: ['GET /secret'],
       config: { cors: { origins: [named === '*' ? '*' : origin] } },
     });
-    let browser: Browser | undefined;
+    const tab = await browser.newPage();
     try {
-      browser = await startChromium();
-      const tab = await browser.newPage();
       await tab.goto(`${origin}/`);
       const read = (path: string, init: object) =>
         tab.evaluate(
@@ -244,7 +241,7 @@ test.each(['its own origin', '*'])(
         expect.arrayContaining(['www-authenticate', 'x-request-id']),
       ]);
     } finally {
-      await browser?.close();
+      await tab.close();
       await guarded.stop();
       other.close();
     }
