@@ -1,15 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { findProgram, searchPath } from '../harness/programs.ts';
@@ -32,11 +22,16 @@ export function findBuildah(): string | undefined {
 }
 
 /**
- * Builds the Dockerfile as it stands, from a base of this machine's own node, npm and sh, with npm's cache in the place of
+ * Builds the Dockerfile as it stands, over a base with this machine's own node, npm and sh, with npm's cache in the place of
  * the registry, and in a network namespace that has no interface.
  */
 export function buildImage(buildah: string, root: string): BuiltImage {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-buildah-'));
+  const isMounted = keepInMemory(folder);
+  const remove = () => {
+    if (isMounted) execFileSync('umount', ['--lazy', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  };
   const storage = [
     '--storage-driver',
     'vfs',
@@ -52,57 +47,95 @@ export function buildImage(buildah: string, root: string): BuiltImage {
     if (status !== 0) throw new Error(`buildah ${args[0]}: ${stdout.slice(-2000)}${stderr.slice(-2000)}`);
     return stdout.trim();
   };
-  const build = ['build', '--isolation', 'chroot', '--format', 'docker'];
+  try {
+    return build(say, folder, root, remove);
+  } catch (fault) {
+    remove();
+    throw fault;
+  }
+}
+
+function build(
+  say: (...args: string[]) => string,
+  folder: string,
+  root: string,
+  remove: () => void,
+): BuiltImage {
+  const options = ['build', '--isolation', 'chroot', '--format', 'docker'];
   const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim();
+  const programs = lendPrograms();
   makeBase(path.join(folder, 'base'));
   writeFileSync(path.join(folder, 'Base'), 'FROM scratch\nCOPY base /\nENV PATH=/usr/bin:/bin\n');
-  say(...build, '-t', 'base', '-f', path.join(folder, 'Base'), folder);
-  say(
-    ...build,
-    '-v',
-    `${cache}:/npm-cache`,
-    '--build-arg',
-    'NODE_IMAGE=localhost/base',
-    '-t',
-    'shopward',
-    root,
-  );
+  say(...options, '-t', 'base', '-f', path.join(folder, 'Base'), folder);
+  const mounts = [...programs, '-v', `${cache}:/npm-cache`];
+  say(...options, ...mounts, '--build-arg', 'NODE_IMAGE=localhost/base', '-t', 'shopward', root);
   const container = say('from', 'localhost/shopward');
+  // buildah looks for a program before what is lent is there, but not for one that is named by its path.
+  const run = [
+    'run',
+    '--isolation',
+    'chroot',
+    ...programs,
+    container,
+    '--',
+    '/bin/sh',
+    '-c',
+    'exec "$@"',
+    'sh',
+  ];
   return {
     root: say('mount', container),
     config: JSON.parse(say('inspect', '--type', 'image', 'localhost/shopward')).Docker.config,
-    run: (...command) => say('run', '--isolation', 'chroot', container, '--', ...command),
+    run: (...command) => say(...run, ...command),
     remove() {
       say('umount', container);
-      rmSync(folder, { recursive: true, force: true });
+      remove();
     },
   };
+}
+
+/** Of memory, four times what a build needs at most. */
+const enoughBytes = 2 * 1024 ** 3;
+
+/**
+ * Where there is memory, a build's files need no disk: npm unpacks 13,000 of them, and a file system that has just deleted as
+ * many takes twice as long to find a place for each.
+ */
+function keepInMemory(folder: string): boolean {
+  if (os.freemem() < enoughBytes) return false;
+  return spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', folder]).status === 0;
 }
 
 /** The bundler's own binding, a library that npm has installed for this machine. */
 const bindings = globSync(path.join(import.meta.dirname, '../../node_modules/@rolldown/binding-*/*.node'));
 
-/** The programs that the Dockerfile's lines call, with the libraries that they and the bundler are linked to. */
-function makeBase(base: string): void {
-  const place = (from: string, to: string) =>
-    cpSync(from, path.join(base, to), { recursive: true, dereference: true });
+/**
+ * Options that mount the programs that the Dockerfile's lines call, and the libraries that they and the bundler are linked
+ * to, where a command runs: in the base itself, each stage of the build would copy their 170 MB.
+ */
+function lendPrograms(): string[] {
   const programs = {
     '/usr/bin/node': realpathSync(process.execPath),
     '/bin/sh': realpathSync('/bin/sh'),
     '/usr/bin/env': '/usr/bin/env',
   };
-  for (const [to, from] of Object.entries(programs)) place(from, to);
-  for (const from of [...Object.values(programs), ...bindings]) {
-    const linked = spawnSync('ldd', [from], { encoding: 'utf8' }).stdout.match(/\/\S+/g) ?? [];
-    for (const library of linked) if (!existsSync(path.join(base, library))) place(library, library);
+  const lent = new Map(Object.entries(programs));
+  for (const file of [...Object.values(programs), ...bindings]) {
+    const linked = spawnSync('ldd', [file], { encoding: 'utf8' }).stdout.match(/\/\S+/g) ?? [];
+    for (const library of linked) lent.set(library, library);
   }
   // npm is a link to its npm-cli.js, in a folder that has all it needs.
-  place(path.dirname(path.dirname(realpathSync(searchPath('npm') ?? ''))), '/usr/lib/npm');
+  lent.set('/usr/lib/npm', path.dirname(path.dirname(realpathSync(searchPath('npm') ?? ''))));
+  return [...lent].flatMap(([at, place]) => ['-v', `${place}:${at}:ro`]);
+}
+
+/** What an image has besides programs. */
+function makeBase(base: string): void {
+  for (const name of ['etc', 'root', 'dev', 'proc', 'sys', 'tmp', 'usr/bin'])
+    mkdirSync(path.join(base, name), { recursive: true });
   const npm = path.join(base, 'usr/bin/npm');
   writeFileSync(npm, '#!/bin/sh\nexec node /usr/lib/npm/bin/npm-cli.js "$@"\n');
   chmodSync(npm, 0o755);
-  for (const name of ['etc', 'root', 'dev', 'proc', 'sys', 'tmp'])
-    mkdirSync(path.join(base, name), { recursive: true });
   writeFileSync(
     path.join(base, 'etc/passwd'),
     'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n',
