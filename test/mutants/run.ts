@@ -190,7 +190,7 @@ function commandOf(group: Group, file: string): readonly string[] | undefined {
 }
 
 function vitest(...args: readonly string[]): readonly string[] {
-  const once = ['--bail=1', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
+  const once = ['--bail=1', '--retry=0', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
   // What is as it was in the run before is not compiled again.
   return [bin('vitest/vitest.mjs'), ...args, ...once, '--fsModuleCache', `--fsModuleCachePath=${compiled}`];
 }
