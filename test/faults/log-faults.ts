@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -93,11 +94,13 @@ async function start(shop: FaultShop, stdout: 'pipe' | number): Promise<Running>
 
 async function conclude(name: string, { child, port, folder }: Running, requests = 600): Promise<Scene> {
   const words: Record<string, number> = {};
+  const agent = new Agent({ keepAlive: true });
   for (let i = 0; i < requests; i += 1) {
-    const seen = await ask(port, { method: 'GET', path: `/stores/${i}` });
+    const seen = await ask(port, { method: 'GET', path: `/stores/${i}` }, agent);
     words[seen.words] = (words[seen.words] ?? 0) + 1;
     if (seen.words === 'hang' || seen.words === 'no answer') break;
   }
+  agent.destroy();
   const isAlive = child.exitCode === null && child.signalCode === null;
   const gone = isAlive ? once(child, 'exit') : undefined;
   child.kill('SIGTERM');
