@@ -7,7 +7,11 @@ import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
 
 const clients = 32;
-const loadMs = 4_000;
+const connections = 16;
+/** Each connection to the shop ends after so many. */
+const answersOfOne = 20;
+/** Answers in which every connection has ended twice: counted, for in a time there are as many as the machine can give. */
+const round = 2 * connections * answersOfOne;
 
 /** Faults that stop nothing by themselves, while many ask. */
 export async function runLoadFaults(): Promise<Scene[]> {
@@ -24,15 +28,16 @@ async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene>
   const shop = await startRestartingShop();
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,
-    config: { upstream: { engine, connections: 16 } },
+    config: { upstream: { engine, connections } },
   });
-  const load = runLoad(shopward, loadMs);
-  await sleep(loadMs / 4);
+  const load = startLoad(shopward);
+  await load.more(round);
   await shop.closeListener();
-  await sleep(loadMs / 4);
+  await load.more(round);
   const livez = await askLivez(shopward);
   await shop.openListener();
-  const seen = await load;
+  await load.more(round);
+  const seen = await load.stop();
   const after = await askOpen(shopward);
   const stopped = await stop(shopward);
   shop.close();
@@ -78,19 +83,33 @@ async function usedUpDescriptors(port: 'public' | 'admin'): Promise<Scene> {
   );
 }
 
-/** Words of all answers that clients with kept-alive connections got. */
-async function runLoad({ port }: Shopward, ms: number): Promise<string> {
+/** Clients with kept-alive connections, each of which asks again when it has its answer. */
+function startLoad({ port }: Shopward) {
   const seen = new Set<string>();
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
-  const untilMs = performance.now() + ms;
+  let answers = 0;
+  let isOver = false;
   const client = async () => {
-    while (performance.now() < untilMs) {
+    while (!isOver) {
       seen.add((await ask(port, { method: 'GET', path: '/stores/x' }, agent)).words);
+      answers += 1;
     }
   };
-  await Promise.all(Array.from({ length: clients }, client));
-  agent.destroy();
-  return [...seen].toSorted().join(', ');
+  const running = Promise.all(Array.from({ length: clients }, client));
+  return {
+    /** So many answers later, or when a client has waited in vain: there may be no more. */
+    more: async (count: number) => {
+      const enough = answers + count;
+      while (answers < enough && !seen.has('hang')) await sleep(10);
+    },
+    /** Words of all answers. */
+    stop: async () => {
+      isOver = true;
+      await running;
+      agent.destroy();
+      return [...seen].toSorted().join(', ');
+    },
+  };
 }
 
 async function askOpen({ port }: Shopward): Promise<string> {
@@ -139,7 +158,7 @@ async function startRestartingShop(): Promise<RestartingShop> {
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
     socket.on('data', () => {
       answers += 1;
-      const isLast = answers === 20;
+      const isLast = answers === answersOfOne;
       const connection = isLast ? 'Connection: close\r\n' : '';
       setTimeout(() => {
         socket.write(
