@@ -4,14 +4,13 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { send } from '../demo/client.ts';
 import { expectRejection, request } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 let shop: DemoShop;
-let shopward: RunningShopward;
+let shopward: Shopward;
 beforeAll(async () => {
   shop = await startDemoShop();
-  shopward = await startShopwardHere({ upstream: shop.url });
+  shopward = await startShopward({ upstream: shop.url });
 });
 beforeEach(() => {
   shop.reset();

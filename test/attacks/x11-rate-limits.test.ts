@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startRedis } from '../harness/redis-processes.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** Ways around a rate limit, and what a limit could be abused for; every request over a raw socket, each limit of two an hour. */
 const closing: { close(): Promise<unknown> }[] = [];
@@ -21,7 +20,7 @@ async function serve(
   limits: readonly object[],
   config: object = {},
   rows = ['GET /mine'],
-): Promise<RunningShopward> {
+): Promise<Shopward> {
   upstream = await startRecordingUpstream(
     ({ head }) => answer(head.startsWith('HEAD') ? '' : '{"data":{}}'),
     {
@@ -29,12 +28,12 @@ async function serve(
     },
   );
   closing.push(upstream);
-  const one = await startShopwardHere({
+  const one = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { rateLimits: { tokenEndpoints: false, rows: limits }, ...config },
     rows,
   });
-  closing.push({ close: () => one.stop() });
+  closing.push({ close: () => one.kill() });
   return one;
 }
 
@@ -43,7 +42,7 @@ const head = (line: string, ...fields: readonly string[]) =>
 const get = (target: string, ...fields: readonly string[]) => head(`GET ${target} HTTP/1.1`, ...fields);
 
 /** Each on a connection of its own. */
-async function statuses({ port }: RunningShopward, ...requests: readonly string[]): Promise<number[]> {
+async function statuses({ port }: Shopward, ...requests: readonly string[]): Promise<number[]> {
   const all: number[] = [];
   for (const request of requests) {
     const connection = await openRawConnection(port);

@@ -18,8 +18,7 @@ import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { issueToken, type RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
 import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
 
 /**
@@ -50,9 +49,9 @@ function explain(text: string) {
 
 let stage: RefusalStage;
 /** As its rows tell the operator to change the configuration. */
-let eased: RunningShopward;
+let eased: Shopward;
 /** One request at a time, and a second for its body. */
-let tight: RunningShopward;
+let tight: Shopward;
 let redis: RedisProcess | undefined;
 const servers = new Map<string, http.Server>();
 
@@ -60,7 +59,7 @@ beforeAll(async () => {
   stage = await startRefusalStage();
   const { config, ...common } = stage.settings;
   const { rows: limited } = (config as { rateLimits: { rows: object[] } }).rateLimits;
-  eased = await startShopwardHere({
+  eased = await startShopward({
     ...common,
     rows: [
       ...['GET /secret', 'GET /reports'],
@@ -78,7 +77,7 @@ beforeAll(async () => {
       entityTags: { ...(config as { entityTags: object }).entityTags, lease: '40s' },
     },
   });
-  tight = await startShopwardHere({
+  tight = await startShopward({
     ...common,
     config: {
       ...config,
@@ -92,14 +91,14 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const server of servers.values()) server.close();
-  await Promise.all([stage?.close(), eased?.stop(), tight?.stop(), redis?.close()]);
+  await Promise.all([stage?.close(), eased?.kill(), tight?.kill(), redis?.close()]);
 });
 
 const main = () => stage.shopwardOf('');
 const cutOff = () => stage.shopwardOf('keys-unavailable');
 const token = (claims: object = {}) => issueToken(stage.signer, claims);
 const bearer = (claims: object = {}) => `Authorization: Bearer ${token(claims)}`;
-const send = (bytes: string, to: RunningShopward = main()) =>
+const send = (bytes: string, to: Shopward = main()) =>
   exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
 const ask = (start: string, fields: readonly string[] = [], body = '') =>
   send(requestText(start, fields, body));
@@ -141,10 +140,10 @@ async function startStore(): Promise<void> {
 }
 
 /** Reasons of `/readyz`. */
-const whyNotReady = async (of: RunningShopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
+const whyNotReady = async (of: Shopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
 
 /** Half of a body, and the other one after longer than `tight` waits for it. */
-async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
+async function sendSlowly(to: Shopward): Promise<RawResponse> {
   const connection = await openRawConnection(to.port);
   try {
     await connection.write(requestText('POST /a', ['Content-Length: 2'], '{'));
@@ -157,7 +156,7 @@ async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
 }
 
 /** A request while the shop still works on another one. */
-async function sendBeside(to: RunningShopward): Promise<RawResponse> {
+async function sendBeside(to: Shopward): Promise<RawResponse> {
   const before = stage.upstream.requestLines.length;
   const first = send(requestText('GET /slow'), to);
   await eventually('the first', () => stage.upstream.requestLines.length > before || undefined);

@@ -7,11 +7,10 @@ import {
   startRecordingUpstream,
 } from '../harness/recording-upstream.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 let upstream: RecordingUpstream;
-let shopward: RunningShopward;
+let shopward: Shopward;
 let script: (received: RecordedRequest) => ReturnType<typeof answer> | undefined;
 let heads: string[] = [];
 
@@ -29,7 +28,7 @@ beforeAll(async () => {
     heads.push(received.head);
     return script(received);
   });
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /carts', 'GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
     config: {

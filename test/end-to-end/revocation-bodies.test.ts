@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** A shop that answers every refresh with a new pair, and revocations with what is said here: it keeps no state at all. */
 let revocation = answer('');
 let pairs = 0;
 let upstream: RecordingUpstream;
-let shopward: RunningShopward;
-let off: RunningShopward;
+let shopward: Shopward;
+let off: Shopward;
 
 const form = 'Content-Type: application/x-www-form-urlencoded;charset=UTF-8';
 const json = 'Content-Type: application/json';
@@ -29,7 +28,7 @@ beforeAll(async () => {
     { answersWhole: true },
   );
   const url = `http://127.0.0.1:${upstream.port}`;
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: url,
     rows: ['GET /secret'],
     config: {
@@ -43,11 +42,11 @@ beforeAll(async () => {
       },
     },
   });
-  off = await startShopwardHere({ upstream: url, rows: ['GET /secret'] });
+  off = await startShopward({ upstream: url, rows: ['GET /secret'] });
 });
 afterAll(async () => {
-  await shopward?.stop();
-  await off?.stop();
+  await shopward?.kill();
+  await off?.kill();
   await upstream?.close();
 });
 
@@ -68,7 +67,7 @@ async function send(path: string, body: string | Buffer, fields: readonly string
   return exchangeRaw(one.port, Buffer.concat([Buffer.from(head), octets]));
 }
 
-const refresh = (one: RunningShopward = shopward) =>
+const refresh = (one: Shopward = shopward) =>
   send('/token', `grant_type=refresh_token&refresh_token=${token}`, [form], one);
 
 /** What a refresh with the token is from now on. */
@@ -146,7 +145,7 @@ describe('a token that is shown to be ended', () => {
 
   it('a shop that is away: 502, and the token is not revoked where nothing was sent', async () => {
     revocation = '';
-    const dead = await startShopwardHere({
+    const dead = await startShopward({
       upstream: 'http://127.0.0.1:1',
       rows: ['GET /secret'],
       config: {
@@ -154,7 +153,7 @@ describe('a token that is shown to be ended', () => {
       },
     });
     expect((await send('/revoke', `token=${token}`, [form], dead)).status).toBe(502);
-    await dead.stop();
+    await dead.kill();
   });
 
   it.each([

@@ -4,8 +4,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** Tokens elsewhere than in `Authorization`, over real sockets; WebSockets between Node's own client and a server of `ws`. */
 interface WebSocketServer {
@@ -43,12 +42,12 @@ const sockets = new Server({
 });
 sockets.on('connection', (socket) => socket.send('hello'));
 
-let shopward: RunningShopward;
+let shopward: Shopward;
 let token: string;
 beforeAll(async () => {
   shop.listen(0, '127.0.0.1');
   await once(shop, 'listening');
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },

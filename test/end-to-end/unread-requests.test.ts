@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 let upstream: RecordingUpstream;
-let shopward: RunningShopward;
+let shopward: Shopward;
 beforeAll(async () => {
   upstream = await startRecordingUpstream(() => answer());
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { limits: { requestHeaders: '16KiB' } },
   });

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 let shop: DemoShop;
-let shopward: RunningShopward;
+let shopward: Shopward;
 
 beforeAll(async () => {
   shop = await startDemoShop({ resolverLatencyMs: 0 });
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: shop.url,
     config: { urlResolver: { staleWhileRevalidate: '1h' } },
   });

@@ -3,8 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
-import type { LogLine, RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type LogLine, type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes after the handshake. */
 const seen: string[] = [];
@@ -20,10 +19,10 @@ upstream.on('upgrade', (request, socket) => {
   socket.pipe(socket);
 });
 
-let shopward: RunningShopward;
+let shopward: Shopward;
 beforeAll(async () => {
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },

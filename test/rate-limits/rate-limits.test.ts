@@ -4,8 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisSentinel, startRedis, startSentinel } from '../harness/redis-processes.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** Limits over real sockets, in the memory of one process and in real stores. */
 const shop = createServer((_, response) =>
@@ -18,17 +17,17 @@ afterEach(async () => {
 });
 afterAll(() => shop.close());
 
-async function serve(rateLimits: object | false, more: object = {}): Promise<RunningShopward> {
-  const one = await startShopwardHere({
+async function serve(rateLimits: object | false, more: object = {}): Promise<Shopward> {
+  const one = await startShopward({
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: { rateLimits, trustedProxies: ['127.0.0.1'], ...more },
     rows: ['GET /mine'],
   });
-  closing.push({ close: () => one.stop() });
+  closing.push({ close: () => one.kill() });
   return one;
 }
 
-function send({ port }: RunningShopward, line: string, ...fields: string[]): Promise<RawResponse> {
+function send({ port }: Shopward, line: string, ...fields: string[]): Promise<RawResponse> {
   const length = line.startsWith('POST') ? ['Content-Length: 2', 'Content-Type: application/json'] : [];
   const body = length.length > 0 ? '{}' : '';
   const lines = [`${line} HTTP/1.1`, 'Host: a', 'Connection: close', ...length, ...fields, '', body];
@@ -38,11 +37,7 @@ const from = (address: string) => `X-Forwarded-For: ${address}`;
 const limit = { method: 'GET', path: '/search', requests: 2, per: '1h', mode: 'enforce' };
 const rows = (...more: object[]) => ({ tokenEndpoints: false, rows: more });
 
-async function statuses(
-  one: RunningShopward,
-  line: string,
-  ...senders: (readonly string[])[]
-): Promise<number[]> {
+async function statuses(one: Shopward, line: string, ...senders: (readonly string[])[]): Promise<number[]> {
   const all: number[] = [];
   for (const fields of senders) all.push((await send(one, line, ...fields)).status);
   return all;
