@@ -7,11 +7,19 @@ import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts'
 export type Log = Logger;
 type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
+interface LogOptions {
+  /** Default: on a terminal. Only tests set it. */
+  readonly pretty?: boolean;
+  readonly worker?: number;
+  /** Where JSON lines go. Default: stdout. Only tests set it. */
+  readonly linesTo?: DestinationStream;
+}
+
 /**
  * Creates the log: a JSON line for each event on stdout, pretty on a terminal. Of a request only the exchange record is logged;
  * of an error only name, code, message and stack, without the payloads that libraries attach.
  */
-export function createLog(level: LogLevel, options: { pretty?: boolean; worker?: number } = {}): Log {
+export function createLog(level: LogLevel, options: LogOptions = {}): Log {
   const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
   const pinoOptions: LoggerOptions = {
     level,
@@ -26,7 +34,7 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
       },
     }),
   };
-  return pretty ? pino(pinoOptions) : pino(pinoOptions, openStdout(options.worker));
+  return pretty ? pino(pinoOptions) : pino(pinoOptions, options.linesTo ?? openStdout(options.worker));
 }
 
 /** The output of all JSON logs of the process, opened with the first. */

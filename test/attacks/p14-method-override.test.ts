@@ -4,13 +4,14 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { send } from '../demo/client.ts';
 import { expectRejection, request } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let shop: DemoShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   shop = await startDemoShop();
-  shopward = await startShopward({ upstream: shop.url });
+  shopward = await startShopwardHere({ upstream: shop.url });
 });
 beforeEach(() => {
   shop.reset();

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startRedis } from '../harness/redis-processes.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Ways around a rate limit, and what a limit could be abused for; every request over a raw socket, each limit of two an hour. */
 const closing: { close(): Promise<unknown> }[] = [];
@@ -20,7 +21,7 @@ async function serve(
   limits: readonly object[],
   config: object = {},
   rows = ['GET /mine'],
-): Promise<Shopward> {
+): Promise<RunningShopward> {
   upstream = await startRecordingUpstream(
     ({ head }) => answer(head.startsWith('HEAD') ? '' : '{"data":{}}'),
     {
@@ -28,12 +29,12 @@ async function serve(
     },
   );
   closing.push(upstream);
-  const one = await startShopward({
+  const one = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { rateLimits: { tokenEndpoints: false, rows: limits }, ...config },
     rows,
   });
-  closing.push({ close: () => one.kill() });
+  closing.push({ close: () => one.stop() });
   return one;
 }
 
@@ -42,7 +43,7 @@ const head = (line: string, ...fields: readonly string[]) =>
 const get = (target: string, ...fields: readonly string[]) => head(`GET ${target} HTTP/1.1`, ...fields);
 
 /** Each on a connection of its own. */
-async function statuses({ port }: Shopward, ...requests: readonly string[]): Promise<number[]> {
+async function statuses({ port }: RunningShopward, ...requests: readonly string[]): Promise<number[]> {
   const all: number[] = [];
   for (const request of requests) {
     const connection = await openRawConnection(port);

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const secret = 'a shared secret of more than thirty-two octets';
 const signers = {
@@ -65,7 +66,7 @@ const sources: readonly (readonly [string, () => object, readonly Name[]])[] = [
 describe.each(sources)('keys of %s', (_, keys, algorithms) => {
   it(`${algorithms.join(', ')} are verified, and nothing else is believed`, async () => {
     const auth = { algorithms, keys: keys() };
-    const shopward = await startShopward({
+    const shopward = await startShopwardHere({
       upstream: `http://127.0.0.1:${upstream.port}`,
       config: { auth },
       rows: ['GET /secret'],
@@ -91,7 +92,7 @@ describe.each(sources)('keys of %s', (_, keys, algorithms) => {
 });
 
 it('a shared secret: HS256 is verified, and nothing else is believed', async () => {
-  const shopward = await startShopward({
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { auth: { algorithms: ['HS256'], keys: { secret: '${JWT_SECRET}' } } },
     env: { JWT_SECRET: secret },
@@ -110,10 +111,14 @@ it('a shared secret: HS256 is verified, and nothing else is believed', async () 
 
 describe('a user who is named by JSON text', () => {
   const sub = JSON.stringify({ customer_reference: 'DE--21', id_customer: 21 });
-  const subjectLines = (shopward: Shopward) =>
+  const subjectLines = (shopward: RunningShopward) =>
     shopward.log().filter(({ event }) => event === 'subject-is-json');
   const start = (auth: object) =>
-    startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config: { auth }, rows: ['GET /secret'] });
+    startShopwardHere({
+      upstream: `http://127.0.0.1:${upstream.port}`,
+      config: { auth },
+      rows: ['GET /secret'],
+    });
 
   it('stands once in the log, with the setting that names the user in it', async () => {
     const shopward = await start({});

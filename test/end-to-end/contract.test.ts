@@ -3,19 +3,20 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { type ContractCall, contractCalls } from '../demo/contract-calls.ts';
 import { bareChallenge, expectRejection, invalidTokenChallenge, request } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Both lists that are shipped, in front of the demo shop, whose key set signs the tokens. */
 describe.each(['config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'])(
   '%s',
   (listFile) => {
     let shop: DemoShop;
-    let shopward: Shopward;
+    let shopward: RunningShopward;
     let client: KeptClient;
 
     beforeAll(async () => {
       shop = await startDemoShop();
-      shopward = await startShopward({
+      shopward = await startShopwardHere({
         upstream: shop.url,
         listFile,
         // The tags of carts are another chapter: here each call is made as the row stands.

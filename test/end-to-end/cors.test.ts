@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const origin = 'https://shop.example';
 let shop: DemoShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   shop = await startDemoShop();
-  shopward = await startShopward({ upstream: shop.url, config: { cors: { origins: [origin] } } });
+  shopward = await startShopwardHere({ upstream: shop.url, config: { cors: { origins: [origin] } } });
 });
 afterAll(async () => {
   await shopward.stop();

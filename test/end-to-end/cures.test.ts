@@ -18,7 +18,8 @@ import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { issueToken, type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
 
 /**
@@ -49,9 +50,9 @@ function explain(text: string) {
 
 let stage: RefusalStage;
 /** As its rows tell the operator to change the configuration. */
-let eased: Shopward;
+let eased: RunningShopward;
 /** One request at a time, and a second for its body. */
-let tight: Shopward;
+let tight: RunningShopward;
 let redis: RedisProcess | undefined;
 const servers = new Map<string, http.Server>();
 
@@ -59,7 +60,7 @@ beforeAll(async () => {
   stage = await startRefusalStage();
   const { config, ...common } = stage.settings;
   const { rows: limited } = (config as { rateLimits: { rows: object[] } }).rateLimits;
-  eased = await startShopward({
+  eased = await startShopwardHere({
     ...common,
     rows: [
       ...['GET /secret', 'GET /reports'],
@@ -77,7 +78,7 @@ beforeAll(async () => {
       entityTags: { ...(config as { entityTags: object }).entityTags, lease: '40s' },
     },
   });
-  tight = await startShopward({
+  tight = await startShopwardHere({
     ...common,
     config: {
       ...config,
@@ -91,14 +92,14 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const server of servers.values()) server.close();
-  await Promise.all([stage?.close(), eased?.kill(), tight?.kill(), redis?.close()]);
+  await Promise.all([stage?.close(), eased?.stop(), tight?.stop(), redis?.close()]);
 });
 
 const main = () => stage.shopwardOf('');
 const cutOff = () => stage.shopwardOf('keys-unavailable');
 const token = (claims: object = {}) => issueToken(stage.signer, claims);
 const bearer = (claims: object = {}) => `Authorization: Bearer ${token(claims)}`;
-const send = (bytes: string, to: Shopward = main()) =>
+const send = (bytes: string, to: RunningShopward = main()) =>
   exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
 const ask = (start: string, fields: readonly string[] = [], body = '') =>
   send(requestText(start, fields, body));
@@ -140,10 +141,10 @@ async function startStore(): Promise<void> {
 }
 
 /** Reasons of `/readyz`. */
-const whyNotReady = async (of: Shopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
+const whyNotReady = async (of: RunningShopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
 
 /** Half of a body, and the other one after longer than `tight` waits for it. */
-async function sendSlowly(to: Shopward): Promise<RawResponse> {
+async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
   const connection = await openRawConnection(to.port);
   try {
     await connection.write(requestText('POST /a', ['Content-Length: 2'], '{'));
@@ -156,7 +157,7 @@ async function sendSlowly(to: Shopward): Promise<RawResponse> {
 }
 
 /** A request while the shop still works on another one. */
-async function sendBeside(to: Shopward): Promise<RawResponse> {
+async function sendBeside(to: RunningShopward): Promise<RawResponse> {
   const before = stage.upstream.requestLines.length;
   const first = send(requestText('GET /slow'), to);
   await eventually('the first', () => stage.upstream.requestLines.length > before || undefined);

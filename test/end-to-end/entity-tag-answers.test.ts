@@ -7,10 +7,11 @@ import {
   startRecordingUpstream,
 } from '../harness/recording-upstream.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 let script: (received: RecordedRequest) => ReturnType<typeof answer> | undefined;
 let heads: string[] = [];
 
@@ -28,7 +29,7 @@ beforeAll(async () => {
     heads.push(received.head);
     return script(received);
   });
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /carts', 'GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
     config: {

@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cartIds } from '../../demo/data/ids.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const cart = `/carts/${cartIds.everyday}`;
 const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
@@ -13,28 +14,32 @@ const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantit
 
 let redis: RedisProcess;
 let shop: DemoShop;
-let replicas: Shopward[] = [];
+let replicas: RunningShopward[] = [];
 let token: string;
 
 beforeEach(async () => {
   redis = await startRedisProcess();
   await ageRedis(redis.port);
   shop = await startDemoShop();
-  const config = {
-    auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
-    store: { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' },
-    entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
-  };
-  replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
+  replicas = await Promise.all([1, 2].map(() => startShopwardHere(settings())));
   token = await shop.issueToken();
   await aTag();
   shop.received.clear();
 });
 afterEach(async () => {
-  for (const replica of replicas) await replica.kill();
+  for (const replica of replicas) await replica.stop();
   await shop.close();
   await redis.close();
 });
+
+function settings() {
+  const config = {
+    auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+    store: { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' },
+    entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
+  };
+  return { upstream: shop.url, config };
+}
 
 const call = (replica: number, line: string, options: ShopCall = {}) =>
   callShop(replicas[replica]?.port ?? 0, line, { token, ...options });
@@ -61,15 +66,17 @@ describe('two replicas over one Redis', () => {
   });
 
   it('a writer that is killed leaves nothing locked for longer than its lease', async () => {
+    const killed = await startShopward(settings());
+    onTestFinished(() => killed.kill());
     const tag = await aTag();
     // Longer than the process lives: the shop is still at it when it is killed.
     shop.settings.latencyMs = 30_000;
-    const cut = patch(0, tag).catch(() => 'cut');
+    const cut = callShop(killed.port, `PATCH ${cart}`, { token, ifMatch: tag, body }).catch(() => 'cut');
     await eventually(
       'the write at the shop',
       () => shop.received.requests.some(({ method }) => method === 'PATCH') || undefined,
     );
-    await replicas[0]?.kill();
+    await killed.kill();
     expect(await cut).toBe('cut');
     shop.settings.latencyMs = 0;
     // Nobody knows whether it was done: its tag is dead whatever the shop did, a new one comes, and is good.

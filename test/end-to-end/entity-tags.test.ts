@@ -4,7 +4,8 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const cart = `/carts/${cartIds.everyday}`;
 const rename = (name: string) => ({ data: { type: 'carts', attributes: { name } } });
@@ -26,14 +27,14 @@ describe.each([
 ])('entity tags over %s; the shop enforces its own: %s', (kind, enforceTags) => {
   let redis: RedisProcess | undefined;
   let shop: DemoShop;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   let token: string;
 
   beforeAll(async () => {
     redis = kind === 'redis' ? await startRedisProcess() : undefined;
     if (redis !== undefined) await ageRedis(redis.port);
     shop = await startDemoShop({ enforceTags, tagMethods: ['PATCH', 'DELETE'] });
-    shopward = await startShopward({
+    shopward = await startShopwardHere({
       upstream: shop.url,
       config: {
         auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },

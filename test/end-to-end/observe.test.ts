@@ -3,7 +3,8 @@ import { randomTag } from '../../src/entity-tags/keys.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 type Rows = readonly (string | object)[];
 
@@ -12,7 +13,7 @@ const scoped = { match: 'GET /reports', scopes: ['analyst'] };
 
 let redis: RedisProcess | undefined;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 /** Requests that the upstream has and has not answered yet, and the most of them at a time. */
 let busy = 0;
 let busiest = 0;
@@ -27,7 +28,7 @@ async function start(config: object, list: Rows): Promise<void> {
     const body = { data: { attributes: { accessToken: shopward.issueToken(), refreshToken: 'next' } } };
     return answer(JSON.stringify(body), 'Content-Type: application/json\r\n', '201 Created');
   });
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config,
     rows: list,
@@ -35,7 +36,7 @@ async function start(config: object, list: Rows): Promise<void> {
 }
 
 async function stop(): Promise<void> {
-  await shopward?.kill();
+  await shopward?.stop();
   await upstream?.close();
   await redis?.close();
   redis = undefined;

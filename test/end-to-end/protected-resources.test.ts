@@ -2,12 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, jsonOf, outcomeOf } from '../harness/shop-client.ts';
-import { listOf, startShopward } from '../harness/shopward.ts';
+import { listOf } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 it('the protected list for clients follows a hot reload at once, and challenges name the metadata', async () => {
   const upstream = await startEchoUpstream();
   const config = { publicUrl: 'https://api.shop.example' };
-  const shopward = await startShopward({
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config,
     rows: ['GET /orders'],

@@ -5,7 +5,8 @@ import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 interface Pair {
   readonly accessToken: string;
@@ -46,12 +47,12 @@ const configFor = (shop: DemoShop, more: object = {}) => ({
 
 describe('the contract’s token table, in front of a shop that enforces none of it', () => {
   let shop: DemoShop;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   const { call, signIn, exchange, exchangeForm, revoke } = clientOf(() => shopward.port);
 
   beforeAll(async () => {
     shop = await startDemoShop();
-    shopward = await startShopward({ upstream: shop.url, config: configFor(shop) });
+    shopward = await startShopwardHere({ upstream: shop.url, config: configFor(shop) });
   });
   afterAll(async () => {
     await shopward?.stop();
@@ -150,7 +151,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
 it('refresh token valid -> expired', async () => {
   const shop = await startDemoShop();
   const config = configFor(shop, { refreshTokens: { lifetime: '1s' } });
-  const shopward = await startShopward({ upstream: shop.url, config });
+  const shopward = await startShopwardHere({ upstream: shop.url, config });
   try {
     const { signIn, exchange } = clientOf(() => shopward.port);
     const { refreshToken } = await signIn();
@@ -167,7 +168,7 @@ it('refresh token valid -> expired', async () => {
 describe('two replicas over one Redis', () => {
   let redis: RedisProcess;
   let shop: DemoShop;
-  let replicas: Shopward[] = [];
+  let replicas: RunningShopward[] = [];
   let turn = 0;
   const { call, signIn, exchange, revoke } = clientOf(() => replicas[turn++ % replicas.length]?.port ?? 0);
 
@@ -176,11 +177,11 @@ describe('two replicas over one Redis', () => {
     shop = await startDemoShop();
     const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' };
     const config = configFor(shop, { store });
-    replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
+    replicas = await Promise.all([1, 2].map(() => startShopwardHere({ upstream: shop.url, config })));
   });
   afterEach(() => Object.assign(shop.settings, { latencyMs: 0 }));
   afterAll(async () => {
-    for (const replica of replicas) await replica.kill();
+    for (const replica of replicas) await replica.stop();
     await shop?.close();
     await redis?.close();
   });

@@ -10,7 +10,8 @@ import {
   type Script,
   startRecordingUpstream,
 } from '../harness/recording-upstream.ts';
-import { issueToken, type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { issueToken, type RunningShopward } from '../harness/shopward.ts';
+import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
 /** Slow, or not to be had from outside without a fault: their own tests have them. */
@@ -23,7 +24,7 @@ export const provokedElsewhere: readonly RejectionName[] = [
 /** Every other refusal of the table, got from running proxies by raw octets. */
 export interface RefusalStage {
   /** What refuses by this name; one of them knows no keys, and neither its Redis nor its shop is there. */
-  shopwardOf(name: string): Shopward;
+  shopwardOf(name: string): RunningShopward;
   /** Both trust it. */
   readonly signer: Signer;
   /** The shop of all others. It answers as it should once it is mended. */
@@ -32,7 +33,7 @@ export interface RefusalStage {
   /** Where the one that is cut off looks for what is not there. */
   readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
   /** Of both, so that another one can differ in what a cure changes. */
-  readonly settings: Omit<ShopwardOptions, 'config'> & { readonly config: object };
+  readonly settings: Omit<HereOptions, 'config'> & { readonly config: object };
   /** The refusal; asked once, since some leave a state. */
   provoke(name: string): Promise<RawResponse>;
   readonly provoked: readonly string[];
@@ -49,7 +50,7 @@ interface RefusalStageOptions {
 const bodyWith = (refreshToken: string) =>
   JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
 const exchangeBody = bodyWith('only-once');
-const issued = ({ signer }: Shopward) => {
+const issued = ({ signer }: RunningShopward) => {
   const attributes = { accessToken: issueToken(signer), refreshToken: `next-${Math.random()}` };
   return answer(
     JSON.stringify({ data: { attributes } }),
@@ -81,7 +82,7 @@ export const json = (body: string) => ['Content-Type: application/json', `Conten
 
 /** The shop, a proxy in front of it, and another one that is cut off from everything else. */
 export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   let isMended = false;
   let held = Promise.withResolvers<void>();
   const script: Script = async ({ head, connection }) => {
@@ -129,9 +130,9 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       ],
     },
   };
-  shopward = await startShopward({ ...common, config });
+  shopward = await startShopwardHere({ ...common, config });
   const missing = { keys: await freePort(), redis: await freePort(), shop: await freePort() };
-  const cutOff = await startShopward({
+  const cutOff = await startShopwardHere({
     ...common,
     upstream: `http://127.0.0.1:${missing.shop}`,
     config: {
@@ -167,16 +168,16 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       return known;
     },
     async close() {
-      await shopward.kill();
-      await cutOff.kill();
+      await shopward.stop();
+      await cutOff.stop();
       await upstream.close();
     },
   };
 }
 
 interface Provoking {
-  readonly shopward: Shopward;
-  readonly cutOff: Shopward;
+  readonly shopward: RunningShopward;
+  readonly cutOff: RunningShopward;
   readonly upstream: RecordingUpstream;
   readonly fields: readonly string[];
   /** Lets the shop answer what it holds. */

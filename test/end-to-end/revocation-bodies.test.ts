@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** A shop that answers every refresh with a new pair, and revocations with what is said here: it keeps no state at all. */
 let revocation = answer('');
 let pairs = 0;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
-let off: Shopward;
+let shopward: RunningShopward;
+let off: RunningShopward;
 
 const form = 'Content-Type: application/x-www-form-urlencoded;charset=UTF-8';
 const json = 'Content-Type: application/json';
@@ -28,7 +29,7 @@ beforeAll(async () => {
     { answersWhole: true },
   );
   const url = `http://127.0.0.1:${upstream.port}`;
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: url,
     rows: ['GET /secret'],
     config: {
@@ -42,11 +43,11 @@ beforeAll(async () => {
       },
     },
   });
-  off = await startShopward({ upstream: url, rows: ['GET /secret'] });
+  off = await startShopwardHere({ upstream: url, rows: ['GET /secret'] });
 });
 afterAll(async () => {
-  await shopward?.kill();
-  await off?.kill();
+  await shopward?.stop();
+  await off?.stop();
   await upstream?.close();
 });
 
@@ -67,7 +68,7 @@ async function send(path: string, body: string | Buffer, fields: readonly string
   return exchangeRaw(one.port, Buffer.concat([Buffer.from(head), octets]));
 }
 
-const refresh = (one: Shopward = shopward) =>
+const refresh = (one: RunningShopward = shopward) =>
   send('/token', `grant_type=refresh_token&refresh_token=${token}`, [form], one);
 
 /** What a refresh with the token is from now on. */
@@ -145,7 +146,7 @@ describe('a token that is shown to be ended', () => {
 
   it('a shop that is away: 502, and the token is not revoked where nothing was sent', async () => {
     revocation = '';
-    const dead = await startShopward({
+    const dead = await startShopwardHere({
       upstream: 'http://127.0.0.1:1',
       rows: ['GET /secret'],
       config: {
@@ -153,7 +154,7 @@ describe('a token that is shown to be ended', () => {
       },
     });
     expect((await send('/revoke', `token=${token}`, [form], dead)).status).toBe(502);
-    await dead.kill();
+    await dead.stop();
   });
 
   it.each([

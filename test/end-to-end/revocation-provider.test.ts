@@ -4,14 +4,15 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 // It has no types of its own.
 const { default: Provider } = createRequire(import.meta.url)('oidc-provider');
 
 /** A real provider (oidc-provider) behind shopward, and a real client of it (openid-client) in front. */
 let provider: InstanceType<typeof Provider>;
-let shopward: Shopward;
+let shopward: RunningShopward;
 let client: openid.Configuration;
 const asked: string[] = [];
 let handle: RequestListener = () => {};
@@ -23,7 +24,7 @@ const server = createServer((incoming, response) => {
 beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     rows: ['GET /secret'],
     config: {

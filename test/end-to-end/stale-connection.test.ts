@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ask } from '../faults/ask.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** RFC 9112 section 9.3.1: a server may close an idle connection at any time, also when a request is on its way. */
 test.each(['/stores/1', '/url-resolver?url=/'])(
@@ -17,7 +17,7 @@ test.each(['/stores/1', '/url-resolver?url=/'])(
       connection.socket.resetAndDestroy();
       return undefined;
     });
-    const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}` });
+    const shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
     const words: string[] = [];
     for (let i = 0; i < 3; i += 1) {
       const query = path.endsWith('/') ? String(i) : '';

@@ -7,7 +7,8 @@ import * as openid from 'openid-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CarelessTokenShop, startCarelessTokenShop } from '../harness/careless-token-shop.ts';
 import { findProgram, type ProgramName } from '../harness/programs.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 // It has no types of its own.
 const { ResourceOwnerPassword } = createRequire(import.meta.url)('simple-oauth2');
@@ -16,10 +17,10 @@ const run = promisify(execFile);
 /** What the clients of shops and providers really send: all of it passes, and each token once. */
 
 let shop: CarelessTokenShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   shop = await startCarelessTokenShop();
-  shopward = await startShopward({ upstream: shop.url, rows: ['GET /secret'] });
+  shopward = await startShopwardHere({ upstream: shop.url, rows: ['GET /secret'] });
 });
 afterAll(async () => {
   await shopward?.stop();

@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Tokens elsewhere than in `Authorization`, over real sockets; WebSockets between Node's own client and a server of `ws`. */
 interface WebSocketServer {
@@ -42,12 +43,12 @@ const sockets = new Server({
 });
 sockets.on('connection', (socket) => socket.send('hello'));
 
-let shopward: Shopward;
+let shopward: RunningShopward;
 let token: string;
 beforeAll(async () => {
   shop.listen(0, '127.0.0.1');
   await once(shop, 'listening');
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },

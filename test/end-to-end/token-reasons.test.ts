@@ -10,7 +10,8 @@ import { encode, makeSigner, makeToken, publicJwk, type Signer, signSegments } f
 import { runCommand } from '../cli/command-run.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
  * "What is wrong with a token" of docs/reasons.md, tried through the process: each reason is provoked, found in the record,
@@ -40,8 +41,8 @@ const introspected = new Map<string, object>([
 
 /** Key source, introspection endpoint, and the shop. */
 let provider: http.Server;
-let shopward: Shopward;
-let withoutKeys: Shopward;
+let shopward: RunningShopward;
+let withoutKeys: RunningShopward;
 const serve: http.RequestListener = (request, response) => {
   if (request.url === '/keys') response.end(JSON.stringify({ keys: [publicJwk(signer)] }));
   else if (request.url !== '/introspect') response.end('{}');
@@ -75,13 +76,13 @@ beforeAll(async () => {
   };
   const rules = { issuer, audience: 'shop', maxTokenAge: '8h', forward: { subject: 'X-Auth-Subject' } };
   const start = (jwks: string) =>
-    startShopward({ upstream: url, rows, config: { auth: { ...rules, introspection, keys: { jwks } } } });
+    startShopwardHere({ upstream: url, rows, config: { auth: { ...rules, introspection, keys: { jwks } } } });
   shopward = await start(`${url}/keys`);
   withoutKeys = await start(`http://127.0.0.1:${await freePort()}/keys`);
 });
 afterAll(async () => {
-  await shopward?.kill();
-  await withoutKeys?.kill();
+  await shopward?.stop();
+  await withoutKeys?.stop();
   provider?.close();
 });
 
@@ -123,7 +124,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'identity-too-long': { token: sign({ sub: 'x'.repeat(3000) }) },
 };
 
-const ask = (of: Shopward, target: string, fields: readonly string[]) =>
+const ask = (of: RunningShopward, target: string, fields: readonly string[]) =>
   exchangeRaw(of.port, [`GET ${target} HTTP/1.1`, 'Host: shop.example', ...fields, '', ''].join('\r\n'));
 
 it('the page names each of them, and no other', () => {

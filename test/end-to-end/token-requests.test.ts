@@ -2,13 +2,14 @@ import { deflateRawSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CarelessTokenShop, startCarelessTokenShop } from '../harness/careless-token-shop.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let shop: CarelessTokenShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   shop = await startCarelessTokenShop();
-  shopward = await startShopward({ upstream: shop.url, rows: ['GET /secret'] });
+  shopward = await startShopwardHere({ upstream: shop.url, rows: ['GET /secret'] });
 });
 afterAll(async () => {
   await shopward?.stop();

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   upstream = await startRecordingUpstream(() => answer());
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { limits: { requestHeaders: '16KiB' } },
   });

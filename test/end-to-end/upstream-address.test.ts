@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Fields of the shop's next answers. */
 let told = '';
 let upstream: RecordingUpstream;
-const running: Shopward[] = [];
+const running: RunningShopward[] = [];
 
 beforeAll(async () => {
   upstream = await startRecordingUpstream(
@@ -28,12 +29,12 @@ afterEach(() => {
   told = '';
 });
 afterAll(async () => {
-  for (const one of running.splice(0)) await one.kill();
+  for (const one of running.splice(0)) await one.stop();
   await upstream?.close();
 });
 
-async function start(path: string, config: object = {}): Promise<Shopward> {
-  const one = await startShopward({
+async function start(path: string, config: object = {}): Promise<RunningShopward> {
+  const one = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}${path}`,
     rows: ['GET /orders', 'ANY /carts/**'],
     config,
@@ -42,7 +43,7 @@ async function start(path: string, config: object = {}): Promise<Shopward> {
   return one;
 }
 
-async function send({ port }: Shopward, line: string, fields: readonly string[] = [], body = '') {
+async function send({ port }: RunningShopward, line: string, fields: readonly string[] = [], body = '') {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`, 'Content-Type: application/json'];
   const lines = [`${line} HTTP/1.1`, 'Host: api.shop.example', 'Connection: close', ...length, ...fields];
   return exchangeRaw(port, [...lines, '', body].join('\r\n'));
@@ -51,7 +52,7 @@ async function send({ port }: Shopward, line: string, fields: readonly string[] 
 const lastLine = () => upstream.requestLines.at(-1);
 
 describe.each(['llhttp', 'http-proxy-3'])('a path in upstream.url (%s)', (engine) => {
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   beforeAll(async () => {
     shopward = await start('/api/v2/', { upstream: { engine, webSocket: true } });
   });
@@ -137,7 +138,7 @@ describe.each(['llhttp', 'http-proxy-3'])('Location and Content-Location (%s)', 
     const absolute = await start('', { upstream: { engine }, publicUrl: 'https://api.shop.example' });
     const asSent = await start('', { upstream: { engine, rewriteLocation: false } });
     told = `Location: http://u:p@${own}/orders/1\r\ncontent-location: //${own}//evil.example\r\n`;
-    const fieldsOf = async (one: Shopward) => {
+    const fieldsOf = async (one: RunningShopward) => {
       const response = await send(one, 'POST /anything', [], '{}');
       return [response.field('location'), response.field('content-location')];
     };

@@ -9,7 +9,8 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import {
   expiredCertificate,
   expiredKey,
@@ -23,7 +24,7 @@ import {
 let server: Server;
 let folder: string;
 let names: string[] = [];
-const running: Shopward[] = [];
+const running: RunningShopward[] = [];
 
 const ours = { cert: testCertificate, key: testKey };
 const others = { cert: nextCertificate, key: nextKey };
@@ -58,7 +59,7 @@ beforeEach(async () => {
   names = [];
 });
 afterEach(async () => {
-  for (const one of running.splice(0)) await one.kill();
+  for (const one of running.splice(0)) await one.stop();
   await rm(folder, { recursive: true, force: true });
 });
 afterAll(() => {
@@ -73,8 +74,12 @@ async function put(name: string, text: string): Promise<string> {
   return file;
 }
 
-async function start(tls: object | undefined, more: object = {}, host = '127.0.0.1'): Promise<Shopward> {
-  const one = await startShopward({
+async function start(
+  tls: object | undefined,
+  more: object = {},
+  host = '127.0.0.1',
+): Promise<RunningShopward> {
+  const one = await startShopwardHere({
     upstream: `https://${host}:${(server.address() as AddressInfo).port}`,
     config: { upstream: { webSocket: true, ...(tls && { tls }), ...more } },
   });
@@ -82,10 +87,10 @@ async function start(tls: object | undefined, more: object = {}, host = '127.0.0
   return one;
 }
 
-const ask = ({ port }: Shopward, host = 'shop.example') =>
+const ask = ({ port }: RunningShopward, host = 'shop.example') =>
   exchangeRaw(port, `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
 
-async function shake({ port }: Shopward, host = 'shop.example') {
+async function shake({ port }: RunningShopward, host = 'shop.example') {
   const connection = await openRawConnection(port);
   await connection.write(
     `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -133,7 +138,7 @@ describe.each(['llhttp', 'http-proxy-3'])('upstream.tls (%s)', (engine) => {
     const expired = await start({ ca, serverName: 'localhost' }, { engine });
     expect((await ask(expired)).status).toBe(200);
     server.setSecureContext({ ...ended, ca: [testCertificate] });
-    const seen: [Shopward, string, string][] = [
+    const seen: [RunningShopward, string, string][] = [
       [expired, 'CERT_HAS_EXPIRED', 'has expired'],
       [misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID', 'another name'],
       [untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT', 'upstream.tls.ca'],

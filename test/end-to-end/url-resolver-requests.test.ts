@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const publicUrl = 'https://api.shop.example';
 let shop: DemoShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   shop = await startDemoShop({ resolverLatencyMs: 0 });
-  shopward = await startShopward({ upstream: shop.url, config: { publicUrl } });
+  shopward = await startShopwardHere({ upstream: shop.url, config: { publicUrl } });
 });
 afterAll(async () => {
   await shopward?.stop();

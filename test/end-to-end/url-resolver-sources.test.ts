@@ -8,11 +8,12 @@ import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, jsonOf, outcomeOf } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const target = (url: string) => `/url-resolver?url=${encodeURIComponent(url)}`;
-const ask = ({ port }: Shopward, url: string) => callShop(port, `GET ${target(url)}`);
-const entityOf = async (shopward: Shopward, url: string) => {
+const ask = ({ port }: RunningShopward, url: string) => callShop(port, `GET ${target(url)}`);
+const entityOf = async (shopward: RunningShopward, url: string) => {
   const response = await ask(shopward, url);
   if (response.status !== 200) return outcomeOf(response);
   const { entityType, entityId } = jsonOf(response).data[0].attributes;
@@ -28,7 +29,7 @@ afterEach(() => shop.close());
 describe('a mapping file', () => {
   let folder: string;
   let file: string;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   const header = 'url,entityType,entityId\n';
 
   beforeEach(async () => {
@@ -36,13 +37,13 @@ describe('a mapping file', () => {
     file = path.join(folder, 'mapping.csv');
   });
   afterEach(async () => {
-    await shopward?.kill();
+    await shopward?.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
   it('comes before the shop, and an edit takes effect in the running proxy, whole or not at all', async () => {
     await writeFile(file, `${header}/en/computer,cms-pages,from-file\n`);
-    shopward = await startShopward({
+    shopward = await startShopwardHere({
       upstream: shop.url,
       config: { urlResolver: { source: [file, 'upstream'] } },
     });
@@ -70,7 +71,7 @@ describe('a mapping file', () => {
       (url) => `- { url: ${url}, entityType: abstract-products, entityId: "7" }\n`,
     );
     await writeFile(file, rows.join(''));
-    shopward = await startShopward({ upstream: shop.url, config: { urlResolver: { source: file } } });
+    shopward = await startShopwardHere({ upstream: shop.url, config: { urlResolver: { source: file } } });
     expect(await entityOf(shopward, '/en/a')).toBe('abstract-products/7');
     expect(await entityOf(shopward, '/en/computer')).toBe('404 2802');
     for (const umlaut of ['%C3%BC', '%c3%bc', '%c3%BC']) {
@@ -83,20 +84,20 @@ describe('a mapping file', () => {
 
 describe('two replicas over one Redis', () => {
   let redis: RedisProcess;
-  let replicas: Shopward[] = [];
+  let replicas: RunningShopward[] = [];
   beforeEach(async () => {
     redis = await startRedisProcess();
     const config = { store: { url: `redis://127.0.0.1:${redis.port}` } };
-    replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
+    replicas = await Promise.all([1, 2].map(() => startShopwardHere({ upstream: shop.url, config })));
   });
   afterEach(async () => {
-    for (const replica of replicas) await replica.kill();
+    for (const replica of replicas) await replica.stop();
     await redis.close();
   });
 
   it('a purge over one reaches both: an entry, a prefix, all', async () => {
-    const [one, two] = replicas as [Shopward, Shopward];
-    const state = async (shopward: Shopward, url: string) =>
+    const [one, two] = replicas as [RunningShopward, RunningShopward];
+    const state = async (shopward: RunningShopward, url: string) =>
       /fwd=miss|hit/.exec((await ask(shopward, url)).field('cache-status') ?? '')?.[0];
     const purge = async (body: object) => {
       const response = await fetch(`${one.adminUrl}/purge`, { method: 'POST', body: JSON.stringify(body) });
@@ -122,7 +123,7 @@ describe('two replicas over one Redis', () => {
   });
 
   it('`shopward purge` does the same from the command line', async () => {
-    const [one] = replicas as [Shopward, Shopward];
+    const [one] = replicas as [RunningShopward, RunningShopward];
     await ask(one, '/en/computer');
     const before = shop.received.total;
     const port = String(one.adminPort);

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let shop: DemoShop;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   shop = await startDemoShop({ resolverLatencyMs: 0 });
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: shop.url,
     config: { urlResolver: { staleWhileRevalidate: '1h' } },
   });

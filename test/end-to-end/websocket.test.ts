@@ -3,7 +3,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
-import { type LogLine, type Shopward, startShopward } from '../harness/shopward.ts';
+import type { LogLine, RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes after the handshake. */
 const seen: string[] = [];
@@ -19,10 +20,10 @@ upstream.on('upgrade', (request, socket) => {
   socket.pipe(socket);
 });
 
-let shopward: Shopward;
+let shopward: RunningShopward;
 beforeAll(async () => {
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },

@@ -3,14 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { RolloutReport } from '../../src/rollout/report.ts';
 import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
  * Each setting at an odd value, and one effect of it that the running process shows: what is read, but handed to
@@ -21,8 +22,8 @@ let upstream: RecordingUpstream;
 let redis: RedisProcess;
 let folder: string;
 /** Nothing is set: what all other processes are held against. */
-let plain: Shopward;
-const running: Shopward[] = [];
+let plain: RunningShopward;
+const running: RunningShopward[] = [];
 
 /** What the shop answers next, by the beginning of the request line. */
 const shop = new Map<string, string | (() => string | undefined)>();
@@ -45,26 +46,25 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   shop.clear();
-  for (const one of running.splice(0)) await one.kill();
+  for (const one of running.splice(0)) await one.stop();
 });
 afterAll(async () => {
-  await plain?.kill();
+  await plain?.stop();
   await upstream?.close();
   await redis?.close();
   await rm(folder, { recursive: true });
 });
 
-function startOne(config: object, more: Partial<ShopwardOptions> = {}): Promise<Shopward> {
-  return startShopward({
-    upstream: `http://127.0.0.1:${upstream.port}`,
-    rows: ['GET /secret', 'PATCH /carts/{id}'],
-    config,
-    ...more,
-  });
+function startOne(config: object, more: Partial<HereOptions> = {}): Promise<RunningShopward> {
+  return startShopwardHere({ ...common(), config, ...more });
+}
+
+function common() {
+  return { upstream: `http://127.0.0.1:${upstream.port}`, rows: ['GET /secret', 'PATCH /carts/{id}'] };
 }
 
 /** For one test. */
-async function start(config: object, more: Partial<ShopwardOptions> = {}): Promise<Shopward> {
+async function start(config: object, more: Partial<HereOptions> = {}): Promise<RunningShopward> {
   const one = await startOne(config, more);
   running.push(one);
   return one;
@@ -72,7 +72,7 @@ async function start(config: object, more: Partial<ShopwardOptions> = {}): Promi
 
 /** A request over a connection of its own; `fields` are whole lines. */
 function send(
-  { port }: Shopward,
+  { port }: RunningShopward,
   line: string,
   fields: readonly string[] = [],
   body = '',
@@ -265,11 +265,15 @@ describe('auth.keys.secret from a file', () => {
       'the second secret of all, long enough too',
     ];
     await writeFile(file, secrets[0] ?? '');
-    const one = await start({
-      workers: 2,
-      store: { url: `redis://127.0.0.1:${redis.port}/1` },
-      auth: { algorithms: ['HS256'], keys: { secret: `\${file:${file}}` } },
+    const one = await startShopward({
+      ...common(),
+      config: {
+        workers: 2,
+        store: { url: `redis://127.0.0.1:${redis.port}/1` },
+        auth: { algorithms: ['HS256'], keys: { secret: `\${file:${file}}` } },
+      },
     });
+    onTestFinished(() => one.kill());
     const { SignJWT } = await import('jose');
     const statusOf = async (secret: string) => {
       const token = await new SignJWT({ sub: 'DE--21' })
@@ -306,11 +310,11 @@ describe('auth.keys.secret from a file', () => {
 });
 
 describe('request', () => {
-  let one: Shopward;
+  let one: RunningShopward;
   beforeAll(async () => {
     one = await startOne({ request: { ignoredPrefixes: ['/odd'], encodedSlash: ['/files/{name}'] } });
   });
-  afterAll(() => one?.kill());
+  afterAll(() => one?.stop());
 
   it('ignoredPrefixes hold for the list, for tags and for token endpoints', async () => {
     expect((await send(one, 'GET /odd/secret')).status).toBe(401);
@@ -365,12 +369,12 @@ describe('upstream', () => {
   });
 
   describe('responseTimeout', () => {
-    let one: Shopward;
+    let one: RunningShopward;
     beforeAll(async () => {
       const upstreamOf = { webSocket: true, responseTimeout: '700ms' };
       one = await startOne({ upstream: upstreamOf, entityTags: { lease: '60s' } });
     });
-    afterAll(() => one?.kill());
+    afterAll(() => one?.stop());
 
     it('holds for an answer', async () => {
       shop.set('GET /slow', () => undefined);
@@ -609,7 +613,7 @@ describe('urlResolver', () => {
     let isDown = false;
     const down = () => answer('', '', '500 Internal Server Error');
     shop.set('GET /url-resolver', () => (isDown ? down() : resolved('1')));
-    const ask = async (one: Shopward) => {
+    const ask = async (one: RunningShopward) => {
       const response = await send(one, 'GET /url-resolver?url=/en/stale');
       return `${response.status} ${response.field('cache-status') ?? ''}`;
     };

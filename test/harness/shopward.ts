@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,22 +28,16 @@ export interface ShopwardOptions {
 /** One JSON line of the log. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** The real `serve` in a process of its own, on free ports, with a configuration folder of its own. */
-export interface Shopward {
+/** What `serve` runs, on free ports, with a configuration folder of its own. */
+export interface RunningShopward {
   readonly url: string;
   readonly port: number;
   readonly adminUrl: string;
   readonly adminPort: number;
-  readonly pid: number;
   readonly folder: string;
   readonly configFile: string;
   readonly listFile: string;
-  /** Null while it runs, and where a signal ended it. */
-  readonly exitCode: number | null;
-  /** The signal that ended it. */
-  readonly signalCode: NodeJS.Signals | null;
-  readonly exited: Promise<number | null>;
-  /** Whole lines of stdout so far, without the first `skipped`. */
+  /** Whole lines of the log so far, without the first `skipped`. */
   log(skipped?: number): readonly LogLine[];
   /** The first line, past or to come, that `isWanted`; the first `skipped` do not count. */
   waitForLog(isWanted: (line: LogLine) => boolean, skipped?: number): Promise<LogLine>;
@@ -51,8 +45,20 @@ export interface Shopward {
   output(): string;
   /** A good access token; `claims` replace its own or, as `undefined`, remove them. */
   issueToken(claims?: object, header?: object): string;
-  /** Whose key it trusts; so does every other process that this worker starts. */
+  /** Whose key it trusts; so does every other one that this worker starts. */
   readonly signer: Signer;
+  /** A drain without a fault. */
+  stop(): Promise<void>;
+}
+
+/** The real `serve` in a process of its own. */
+export interface Shopward extends RunningShopward {
+  readonly pid: number;
+  /** Null while it runs, and where a signal ended it. */
+  readonly exitCode: number | null;
+  /** The signal that ended it. */
+  readonly signalCode: NodeJS.Signals | null;
+  readonly exited: Promise<number | null>;
   signal(name: NodeJS.Signals): void;
   /** SIGTERM; the drain must end with exit code 0. */
   stop(): Promise<void>;
@@ -68,30 +74,7 @@ const patienceMs = 90_000;
 let signerOfWorker: Signer | undefined;
 
 export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));
-  signerOfWorker ??= makeSigner('RS256');
-  const signer = signerOfWorker;
-  const listFile = await writeList(folder, options);
-  const configFile = path.join(folder, 'shopward.yaml');
-  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  // Between the choice of a free port and the first worker that listens at it, the connection of another test could take it.
-  const port = 'workers' in (options.config ?? {}) ? await freePort() : 0;
-  const config = merge(
-    {
-      // No balancer has to look elsewhere before a drain.
-      listen: { host: '127.0.0.1', port, drainDelay: '0s' },
-      admin: { host: '127.0.0.1', port: 0 },
-      upstream: { url: options.upstream, connectTimeout: '30s' },
-      protectedResources: listFile,
-      auth: { keys: { files: ['public.pem'] } },
-      // As in the shipped configuration.
-      urlResolver: {},
-      ...patientStore,
-    },
-    options.config ?? {},
-  );
-  await writeFile(configFile, stringify(config));
-
+  const { folder, configFile, listFile, signer } = await prepare(options);
   const [command = '', ...args] = [
     ...(options.launcher ?? []),
     process.execPath,
@@ -104,24 +87,19 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   });
   const endWithUs = () => child.kill('SIGKILL');
   process.once('exit', endWithUs);
-  const streams = collect(child);
+  const streams = collect();
+  child.stdout?.setEncoding('utf8').on('data', streams.out);
+  child.stderr?.setEncoding('utf8').on('data', streams.err);
   const exited = once(child, 'close').then(async ([code]) => {
     process.off('exit', endWithUs);
     await rm(folder, { recursive: true, force: true });
     return code as number | null;
   });
 
-  const waitFor = async <T>(what: string, find: () => T | undefined): Promise<T> => {
-    const deadline = AbortSignal.timeout(patienceMs);
-    for (;;) {
-      const found = find();
-      if (found !== undefined) return found;
-      const ended = exited.then((code) => {
-        throw new Error(`shopward ended (${code}) before ${what}:\n${streams.output()}`);
-      });
-      await Promise.race([streams.more(), ended, rejected(deadline, `no ${what}:\n${streams.output()}`)]);
-    }
-  };
+  const waitFor = <T>(what: string, find: () => T | undefined) =>
+    streams.waitFor(what, find, async () => {
+      throw new Error(`shopward ended (${await exited}) before ${what}:\n${streams.output()}`);
+    });
 
   let urls: readonly [string, string] = ['', ''];
   if (options.awaitListening ?? true) {
@@ -172,6 +150,34 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   };
 }
 
+/** The folder of a configuration: what both a process and `startShopwardHere` start with. */
+export async function prepare(options: ShopwardOptions) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));
+  signerOfWorker ??= makeSigner('RS256');
+  const signer = signerOfWorker;
+  const listFile = await writeList(folder, options);
+  const configFile = path.join(folder, 'shopward.yaml');
+  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
+  // Between the choice of a free port and the first worker that listens at it, the connection of another test could take it.
+  const port = 'workers' in (options.config ?? {}) ? await freePort() : 0;
+  const config = merge(
+    {
+      // No balancer has to look elsewhere before a drain.
+      listen: { host: '127.0.0.1', port, drainDelay: '0s' },
+      admin: { host: '127.0.0.1', port: 0 },
+      upstream: { url: options.upstream, connectTimeout: '30s' },
+      protectedResources: listFile,
+      auth: { keys: { files: ['public.pem'] } },
+      // As in the shipped configuration.
+      urlResolver: {},
+      ...patientStore,
+    },
+    options.config ?? {},
+  );
+  await writeFile(configFile, stringify(config));
+  return { folder, configFile, listFile, signer };
+}
+
 /** A token that the default configuration takes. */
 export function issueToken(signer: Signer, claims: object = {}, header: object = {}): string {
   const now = Math.floor(Date.now() / 1000);
@@ -205,8 +211,8 @@ export function listOf(rows: readonly (string | object)[]): string {
   return stringify({ groups: { Test: rows }, complete: true });
 }
 
-/** What a process prints, and a promise of more. */
-function collect(child: ChildProcess) {
+/** What is printed, and those who wait for it. */
+export function collect() {
   let stdout = '';
   let stderr = '';
   /** Of stdout, what has no end of line yet. */
@@ -215,36 +221,53 @@ function collect(child: ChildProcess) {
   /** Each line is parsed once, when somebody asks for it: those who wait ask with each line that comes. */
   const parsed: LogLine[] = [];
   let wake: () => void = () => {};
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    const split = (rest + text).split('\n');
-    rest = split.pop() ?? '';
-    lines.push(...split);
-    wake();
-  });
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-    wake();
-  });
   let next: Promise<void> | undefined;
+  /** One promise for all who wait. */
+  const more = () => {
+    next ??= new Promise((resolve) => {
+      wake = () => {
+        next = undefined;
+        resolve();
+      };
+    });
+    return next;
+  };
+  const output = () => stdout + stderr;
+  const log = (skipped = 0): readonly LogLine[] => {
+    for (let i = skipped; i < lines.length; i += 1) {
+      parsed[i] ??= Object.freeze(JSON.parse(lines[i] as string) as LogLine);
+    }
+    return parsed.slice(skipped);
+  };
+  const waitFor = async <T>(
+    what: string,
+    find: () => T | undefined,
+    ended: () => Promise<never> = () => new Promise(() => {}),
+  ): Promise<T> => {
+    const deadline = AbortSignal.timeout(patienceMs);
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      await Promise.race([more(), ended(), rejected(deadline, `no ${what}:\n${output()}`)]);
+    }
+  };
   return {
-    output: () => stdout + stderr,
-    log: (skipped = 0) => {
-      for (let i = skipped; i < lines.length; i += 1) {
-        parsed[i] ??= Object.freeze(JSON.parse(lines[i] as string) as LogLine);
-      }
-      return parsed.slice(skipped);
+    out(text: string) {
+      stdout += text;
+      const split = (rest + text).split('\n');
+      rest = split.pop() ?? '';
+      lines.push(...split);
+      wake();
     },
-    /** One promise for all who wait. */
-    more: () => {
-      next ??= new Promise((resolve) => {
-        wake = () => {
-          next = undefined;
-          resolve();
-        };
-      });
-      return next;
+    err(text: string) {
+      stderr += text;
+      wake();
     },
+    output,
+    log,
+    waitFor,
+    waitForLog: (isWanted: (line: LogLine) => boolean, skipped?: number) =>
+      waitFor('that log line', () => log(skipped).find(isWanted)),
   };
 }
 
@@ -260,7 +283,7 @@ function findUrls(output: string): readonly [string, string] | undefined {
   return line === null ? undefined : [line[1] ?? '', line[2] ?? ''];
 }
 
-function portOf(url: string): number {
+export function portOf(url: string): number {
   return url === '' ? 0 : Number(new URL(url).port);
 }
 

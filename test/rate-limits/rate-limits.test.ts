@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisSentinel, startRedis, startSentinel } from '../harness/redis-processes.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Limits over real sockets, in the memory of one process and in real stores. */
 const shop = createServer((_, response) =>
@@ -17,17 +18,17 @@ afterEach(async () => {
 });
 afterAll(() => shop.close());
 
-async function serve(rateLimits: object | false, more: object = {}): Promise<Shopward> {
-  const one = await startShopward({
+async function serve(rateLimits: object | false, more: object = {}): Promise<RunningShopward> {
+  const one = await startShopwardHere({
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: { rateLimits, trustedProxies: ['127.0.0.1'], ...more },
     rows: ['GET /mine'],
   });
-  closing.push({ close: () => one.kill() });
+  closing.push({ close: () => one.stop() });
   return one;
 }
 
-function send({ port }: Shopward, line: string, ...fields: string[]): Promise<RawResponse> {
+function send({ port }: RunningShopward, line: string, ...fields: string[]): Promise<RawResponse> {
   const length = line.startsWith('POST') ? ['Content-Length: 2', 'Content-Type: application/json'] : [];
   const body = length.length > 0 ? '{}' : '';
   const lines = [`${line} HTTP/1.1`, 'Host: a', 'Connection: close', ...length, ...fields, '', body];
@@ -37,7 +38,11 @@ const from = (address: string) => `X-Forwarded-For: ${address}`;
 const limit = { method: 'GET', path: '/search', requests: 2, per: '1h', mode: 'enforce' };
 const rows = (...more: object[]) => ({ tokenEndpoints: false, rows: more });
 
-async function statuses(one: Shopward, line: string, ...senders: (readonly string[])[]): Promise<number[]> {
+async function statuses(
+  one: RunningShopward,
+  line: string,
+  ...senders: (readonly string[])[]
+): Promise<number[]> {
   const all: number[] = [];
   for (const fields of senders) all.push((await send(one, line, ...fields)).status);
   return all;

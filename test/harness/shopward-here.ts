@@ -1,0 +1,78 @@
+import { rm } from 'node:fs/promises';
+import { expect } from 'vitest';
+import { secretsOf, watchSecrets } from '../../src/app/secrets.ts';
+import { createApp } from '../../src/app.ts';
+import { version } from '../../src/cli/command-io.ts';
+import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
+import { fileValidators } from '../../src/cli/file-validators.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { formatProblem } from '../../src/lib/problem.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import {
+  collect,
+  issueToken,
+  portOf,
+  prepare,
+  type RunningShopward,
+  type ShopwardOptions,
+} from './shopward.ts';
+
+export type HereOptions = Omit<ShopwardOptions, 'launcher' | 'awaitListening'>;
+
+/**
+ * What `serve` runs, in this process: read from a configuration file and over real sockets, for a twentieth of the CPU of
+ * a process. Signals, exit codes, standard output and workers are of a process alone (`startShopward`).
+ */
+export async function startShopwardHere(options: HereOptions): Promise<RunningShopward> {
+  const { folder, configFile, listFile, signer } = await prepare(options);
+  const loaded = await loadConfig({
+    file: configFile,
+    env: { ...options.env },
+    cwd: folder,
+    validators: fileValidators,
+  });
+  if ('problems' in loaded) throw new Error(loaded.problems.map(formatProblem).join('\n'));
+  if (loaded.config.workers !== 1) throw new Error('workers are processes: startShopward');
+  const streams = collect();
+  for (const warning of loaded.warnings) streams.err(`${formatProblem(warning)}\n`);
+  const log = createLog(loaded.config.log.level, { pretty: false, linesTo: { write: streams.out } });
+  const app = await createApp({
+    config: loaded.config,
+    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    secrets: secretsOf(loaded),
+    log,
+    version,
+    explain: explainForConsole,
+  });
+  const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
+  const warned = (warning: Error) => streams.err(`${warning.name}: ${warning.message}\n`);
+  process.on('warning', warned);
+  const close = async () => {
+    secrets.close();
+    await app.close();
+    process.off('warning', warned);
+    await rm(folder, { recursive: true, force: true });
+  };
+  const { url, adminUrl = '' } = await app.listen().catch(async (fault) => {
+    await close();
+    throw fault;
+  });
+  return {
+    url,
+    port: portOf(url),
+    adminUrl,
+    adminPort: portOf(adminUrl),
+    folder,
+    configFile,
+    listFile,
+    log: streams.log,
+    waitForLog: streams.waitForLog,
+    output: streams.output,
+    issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
+    signer,
+    async stop() {
+      await close();
+      expect(streams.output()).not.toContain('MaxListenersExceededWarning');
+    },
+  };
+}
