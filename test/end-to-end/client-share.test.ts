@@ -1,17 +1,22 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
-let shopward: Shopward;
+let shopward: RunningShopward;
 let upstream: RecordingUpstream;
 const crowd: (Socket | RawConnection['socket'])[] = [];
 afterEach(async () => {
   for (const socket of crowd.splice(0)) socket.destroy();
-  await shopward?.kill();
+  await shopward?.stop();
   await upstream?.close();
 });
 
@@ -19,16 +24,16 @@ async function start(config: object, launcher?: readonly string[]): Promise<void
   upstream = await startRecordingUpstream(({ head }) =>
     head.includes('/hold') ? new Promise(() => {}) : answer('ok'),
   );
-  shopward = await startShopward({
+  const options = {
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /orders', 'GET /hold/orders'],
     config,
-    ...(launcher && { launcher }),
-  });
+  };
+  shopward = await (launcher ? startShopward({ ...options, launcher }) : startShopwardHere(options));
 }
 
-const get = (path: string, ...fields: string[]) =>
-  `${[`GET ${path} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
+const get = (target: string, ...fields: string[]) =>
+  `${[`GET ${target} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
 
 /** Asks and does not wait; the connection stays. */
 async function ask(bytes: string): Promise<RawConnection> {
@@ -141,20 +146,15 @@ describe('connections that say nothing keep nobody out', () => {
   it.each(['http', 'https'])(
     'the one that is idle the longest makes room, and one with a request never (%s)',
     async (scheme) => {
-      await start({ listen: { maxConnections: 20 }, limits: { clientShare: 100 } });
-      if (scheme === 'https') {
-        await shopward.kill();
-        const { writeFile, mkdtemp } = await import('node:fs/promises');
-        const folder = await mkdtemp('/tmp/shopward-tls-');
-        await writeFile(`${folder}/cert.pem`, testCertificate);
-        await writeFile(`${folder}/key.pem`, testKey);
-        await upstream.close();
-        await start({
-          listen: { maxConnections: 20, tls: { cert: `${folder}/cert.pem`, key: `${folder}/key.pem` } },
-          limits: { clientShare: 100 },
-        });
-      }
-      const { connect: connectTls } = await import('node:tls');
+      const folder = await mkdtemp(path.join(tmpdir(), 'shopward-tls-'));
+      onTestFinished(() => rm(folder, { recursive: true }));
+      const tls = { cert: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
+      await writeFile(tls.cert, testCertificate);
+      await writeFile(tls.key, testKey);
+      await start({
+        listen: { maxConnections: 20, ...(scheme === 'https' && { tls }) },
+        limits: { clientShare: 100 },
+      });
       const busy: string[] = [];
       const open = () =>
         new Promise<Socket>((resolve) => {
@@ -207,7 +207,8 @@ describe('connections that say nothing keep nobody out', () => {
       'refusals',
       async () => (await metric('shopward_connections_refused_total')) === 5 || undefined,
     );
-    await shopward.kill();
+    for (const socket of crowd.splice(0)) socket.destroy();
+    await shopward.stop();
     await upstream.close();
     await start({ listen: { maxConnections: 20 }, trustedProxies: ['127.0.0.1/32'] });
     silent(15);

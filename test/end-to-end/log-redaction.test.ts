@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type HereOptions, refuseHere } from '../harness/shopward-here.ts';
 
 /** In all of them, so that half a secret is found too. */
 const secret = 'c4nary';
@@ -20,12 +21,14 @@ afterEach(async () => {
   for (const close of closings.splice(0)) await close();
 });
 
-async function start(options: Partial<ShopwardOptions>): Promise<Shopward> {
-  const shopward = await startShopward({
-    upstream: 'http://127.0.0.1:9',
-    ...options,
-    config: { log: { level: 'trace' }, ...options.config },
-  });
+const withTrace = (options: Partial<HereOptions>): HereOptions => ({
+  upstream: 'http://127.0.0.1:9',
+  ...options,
+  config: { log: { level: 'trace' }, ...options.config },
+});
+
+async function start(options: Partial<HereOptions>): Promise<Shopward> {
+  const shopward = await startShopward(withTrace(options));
   closings.push(() => shopward.kill());
   return shopward;
 }
@@ -93,9 +96,9 @@ describe('no secret of the configuration is printed', () => {
     ['a secret where a number belongs', { workers: `\${file:${secretFile}}` }],
     ['a secret from a variable where a duration belongs', { store: { timeout: '${CANARY}' } }],
   ])('configuration that is refused: %s', async (_, config) => {
-    const shopward = await start({ config, env: { CANARY: `${secret}-variable` }, awaitListening: false });
-    expect(await shopward.exited).toBe(78);
-    expect(shopward.output()).toMatch(/error: /);
-    expect(shopward.output()).not.toContain(secret);
+    const { code, output } = await refuseHere(withTrace({ config, env: { CANARY: `${secret}-variable` } }));
+    expect(code).toBe(78);
+    expect(output).toMatch(/error: /);
+    expect(output).not.toContain(secret);
   });
 });

@@ -2,17 +2,23 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 let upstream: RecordingUpstream | undefined;
-let shopward: Shopward;
+
+/** Shopward in a process, until the end of the test. */
+async function start(options: ShopwardOptions): Promise<Shopward> {
+  const shopward = await startShopward(options);
+  onTestFinished(() => shopward.kill());
+  return shopward;
+}
 
 afterEach(async () => {
-  await shopward.kill();
   await upstream?.close();
   upstream = undefined;
 });
@@ -20,8 +26,8 @@ afterEach(async () => {
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop.example\r\n\r\n`;
 
 /** Most memory that the process ever had, in MiB. */
-function peakMemory(): number {
-  const kib = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${shopward.pid}/status`, 'utf8'))?.[1];
+function peakMemory({ pid }: Shopward): number {
+  const kib = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib) / 1024;
 }
 
@@ -34,7 +40,7 @@ describe('overload', () => {
       return answer();
     });
     upstream = recording;
-    shopward = await startShopward({
+    const shopward = await startShopwardHere({
       upstream: `http://127.0.0.1:${recording.port}`,
       config: { limits: { inFlight: bound, clientShare: 100 } },
       rows: ['GET /secret'],
@@ -76,10 +82,10 @@ describe('overload', () => {
     shop.listen(0, '127.0.0.1');
     await once(shop, 'listening');
     const { port } = shop.address() as AddressInfo;
-    shopward = await startShopward({ upstream: `http://127.0.0.1:${port}` });
+    const shopward = await start({ upstream: `http://127.0.0.1:${port}` });
     const fetched = async () => (await (await fetch(`${shopward.url}/other`)).arrayBuffer()).byteLength;
     expect(await fetched()).toBe(body.length);
-    const before = peakMemory();
+    const before = peakMemory(shopward);
     const readers = Array.from({ length: 40 }, () => {
       const socket = connect(shopward.port, '127.0.0.1');
       socket.on('error', () => {});
@@ -91,7 +97,7 @@ describe('overload', () => {
     // Others are served meanwhile, and all that can pile up does.
     for (let i = 0; i < 5; i++) expect(await fetched()).toBe(body.length);
     // 40 times 16 MiB are on their way; some hundred kilobytes of each may be in here.
-    expect(peakMemory() - before).toBeLessThan(200);
+    expect(peakMemory(shopward) - before).toBeLessThan(200);
     for (const reader of readers) reader.destroy();
     shop.closeAllConnections();
     shop.close();
@@ -100,7 +106,7 @@ describe('overload', () => {
   it('no file descriptors left: the process goes on, and serves again when some are free', async () => {
     const recording = await startRecordingUpstream(() => answer());
     upstream = recording;
-    shopward = await startShopward({
+    const shopward = await start({
       upstream: `http://127.0.0.1:${recording.port}`,
       launcher: ['sh', '-c', 'ulimit -n 60; exec "$@"', 'sh'],
     });

@@ -7,20 +7,35 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import {
+  type RunningShopward,
+  type Shopward,
+  type ShopwardOptions,
+  startShopward,
+} from '../harness/shopward.ts';
+import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 /** What whoever is called at night gets to see: each fault in log, metrics, /readyz and console, and its end too. */
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 const closings: (() => unknown)[] = [];
 
-async function start(options: Partial<ShopwardOptions> = {}): Promise<void> {
+async function start(options: Partial<HereOptions> = {}): Promise<void> {
+  shopward = await startShopwardHere({ upstream: await startUpstream(), ...options });
+}
+/** For signals and standard output. */
+async function startProcess(options: Partial<ShopwardOptions>): Promise<Shopward> {
+  const one = await startShopward({ upstream: await startUpstream(), ...options });
+  shopward = one;
+  return one;
+}
+async function startUpstream(): Promise<string> {
   upstream = await startRecordingUpstream(() => answer());
-  shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, ...options });
   closings.push(() => upstream.close());
+  return `http://127.0.0.1:${upstream.port}`;
 }
 afterEach(async () => {
-  await shopward?.kill();
+  await shopward?.stop();
   for (const close of closings.splice(0)) await close();
 });
 
@@ -63,10 +78,10 @@ it('a key set that cannot be had, and can be had again', async () => {
   closings.push(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   keys.push(publicJwk(makeSigner('RS256'), { alg: 'RS256' }));
-  await start({ config: { auth: { keys: { jwks: url } } } });
+  const { signal } = await startProcess({ config: { auth: { keys: { jwks: url } } } });
   expect(await metric('shopward_keys_last_load_success')).toBe(1);
   status = 503;
-  shopward.signal('SIGHUP');
+  signal('SIGHUP');
   expect(await shopward.waitForLog(({ event }) => event === 'keys-not-refreshed')).toMatchObject({
     level: 'error',
     reason: 'status',
@@ -79,7 +94,7 @@ it('a key set that cannot be had, and can be had again', async () => {
   expect(await tile('keys')).toMatchObject({ status: 'degraded' });
   status = 200;
   keys.push(publicJwk(makeSigner('RS256', 'next'), { alg: 'RS256', kid: 'next' }));
-  shopward.signal('SIGHUP');
+  signal('SIGHUP');
   await shopward.waitForLog(({ event }) => event === 'keys-back');
   await shopward.waitForLog((line) => line.event === 'keys-reloaded' && line.keys === 2);
   expect(await reasons()).toEqual([]);
@@ -112,7 +127,7 @@ it('a Redis that is new hands out no tag for a while', async () => {
 });
 
 it('a log that cannot be written', async () => {
-  await start({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
+  await startProcess({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
   expect((await ask('/stores')).status).toBe(200);
   expect(await eventually('the word of it', async () => (await reasons())[0])).toBe(
     'log: lines cannot be written (ENOSPC), some are lost',

@@ -11,7 +11,8 @@ import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.t
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, type Shopward, startShopward } from '../harness/shopward.ts';
+import { refuseHere, startShopwardHere } from '../harness/shopward-here.ts';
 import {
   expiredCertificate,
   expiredKey,
@@ -26,7 +27,7 @@ const adminTokens = ['first-token-of-operators', 'second-token-of-operators'];
 
 let upstream: EchoUpstream;
 let folder: string;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   upstream = await startEchoUpstream();
@@ -36,7 +37,7 @@ beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-secrets-'));
 });
 afterEach(async () => {
-  await shopward?.kill();
+  await shopward?.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -59,8 +60,18 @@ async function replace(file: string, text: string): Promise<void> {
   await rename(path.join(folder, `${file}.new`), path.join(folder, file));
 }
 
-const start = (config: object) =>
-  startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, rows: ['GET /secret'], config });
+const settings = (config: object) => ({
+  upstream: `http://127.0.0.1:${upstream.port}`,
+  rows: ['GET /secret'],
+  config,
+});
+const start = (config: object) => startShopwardHere(settings(config));
+/** For signals and workers. */
+async function startProcess(config: object): Promise<Shopward> {
+  const one = await startShopward(settings(config));
+  shopward = one;
+  return one;
+}
 const fromFile = (name: string) => `\${file:${path.join(folder, name)}}`;
 
 const ask = async (secret: string, shop = shopward) => {
@@ -135,14 +146,14 @@ describe('files with secrets', () => {
   it('SIGHUP looks at them, and a file that went away is no secret', async () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
-    shopward = await start(hmac());
+    const { signal } = await startProcess(hmac());
     await rm(path.join(folder, 'jwt'));
-    shopward.signal('SIGHUP');
+    signal('SIGHUP');
     const { problems } = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
     expect(problems).toEqual([expect.stringContaining('there is no such file')]);
     expect(await ask(secrets[0] ?? '')).toBe(200);
     await writeFile(path.join(folder, 'jwt'), secrets[1] ?? '');
-    shopward.signal('SIGHUP');
+    signal('SIGHUP');
     await until('the new secret', async () => (await ask(secrets[1] ?? '')) === 200);
   });
 });
@@ -153,11 +164,11 @@ describe('a key set', () => {
     const second = makeSigner('RS256', 'second');
     const keyServer = await startJwksServer(first);
     try {
-      shopward = await start({ auth: { keys: { jwks: keyServer.url } } });
+      const { signal } = await startProcess({ auth: { keys: { jwks: keyServer.url } } });
       await until('the first keys', async () => keyServer.hits > 0);
       await shopward.waitForLog(({ event }) => event === 'keys-reloaded');
       keyServer.serve(first, second);
-      shopward.signal('SIGHUP');
+      signal('SIGHUP');
       await until('both keys', async () =>
         shopward.log().some(({ event, keys }) => event === 'keys-reloaded' && keys === 2),
       );
@@ -178,7 +189,7 @@ describe('workers', () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
     const store = { url: `redis://127.0.0.1:${redis.port}` };
-    shopward = await start({ ...hmac(), workers: 2, store });
+    await startProcess({ ...hmac(), workers: 2, store });
     const statuses = async (secret: string) =>
       (await Promise.all(Array.from({ length: 8 }, () => ask(secret)))).join();
     const all = (status: number) => Array(8).fill(status).join();
@@ -282,13 +293,11 @@ describe('listen.tls', () => {
 
   it('a pair that does not fit keeps it from starting, with the line of the setting', async () => {
     await mount({ cert: testCertificate, key: nextKey });
-    shopward = await startShopward({
-      upstream: `http://127.0.0.1:${upstream.port}`,
-      config: { listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } } },
-      awaitListening: false,
-    });
-    expect(await shopward.exited).toBe(78);
-    expect(shopward.output()).toMatch(
+    const { code, output } = await refuseHere(
+      settings({ listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } } }),
+    );
+    expect(code).toBe(78);
+    expect(output).toMatch(
       /shopward\.yaml:\d+:\d+: error: listen\.tls names \S+ and \S+: the private key is not that of the certificate/,
     );
   });

@@ -9,7 +9,8 @@ import { ageRedis } from '../harness/aged-redis.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
-import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 /** A shop that takes any exchange of any token, and keeps one cart by last write wins. */
 interface CarelessShop {
@@ -54,7 +55,10 @@ interface Stage {
   readonly redis: RedisProcess;
   readonly direct: Redis;
   readonly shop: CarelessShop;
-  start(config: object, options?: Partial<ShopwardOptions>): Promise<Shopward>;
+  /** With the settings that these merge into what replicas share. */
+  start(config: object, options?: Partial<HereOptions>): Promise<RunningShopward>;
+  /** What `start` starts it with. */
+  settings(config: object): HereOptions;
 }
 
 /** Cases stand side by side: most of each is waiting for times that a store lets pass. */
@@ -66,16 +70,17 @@ function staged(play: (stage: Stage) => Promise<void>): () => Promise<void> {
     ]);
     const direct = new Redis({ port: redis.port, host: '127.0.0.1', retryStrategy: () => 50 });
     direct.on('error', () => {});
-    const running: Shopward[] = [];
+    const running: RunningShopward[] = [];
+    const settings: Stage['settings'] = (config) => ({ upstream: shop.url, config: sharing(redis, config) });
     const start: Stage['start'] = async (config, options) => {
-      const one = await startShopward({ upstream: shop.url, config: sharing(redis, config), ...options });
+      const one = await startShopwardHere({ ...settings(config), ...options });
       running.push(one);
       return one;
     };
     try {
-      await play({ redis, direct, shop, start });
+      await play({ redis, direct, shop, start, settings });
     } finally {
-      for (const each of running) await each.kill();
+      for (const each of running) await each.stop();
       direct.disconnect();
       shop.close();
       await redis.close();
@@ -100,22 +105,22 @@ function sharing(redis: RedisProcess, config: object): object {
   };
 }
 
-const read = (one: Shopward) => callShop(one.port, 'GET /carts/1', { token: one.issueToken() });
-const aTag = (one: Shopward) => eventually('a tag', async () => (await read(one)).field('etag'));
-const patch = (one: Shopward, ifMatch: string, name: string) =>
+const read = (one: RunningShopward) => callShop(one.port, 'GET /carts/1', { token: one.issueToken() });
+const aTag = (one: RunningShopward) => eventually('a tag', async () => (await read(one)).field('etag'));
+const patch = (one: RunningShopward, ifMatch: string, name: string) =>
   callShop(one.port, 'PATCH /carts/1', {
     token: one.issueToken(),
     ifMatch,
     body: { data: { type: 'carts', id: '1', attributes: { name } } },
   });
-const exchange = (one: Shopward, refreshToken: string) =>
+const exchange = (one: RunningShopward, refreshToken: string) =>
   callShop(one.port, 'POST /refresh-tokens', {
     body: { data: { type: 'refresh-tokens', attributes: { refreshToken } } },
   });
-const readiness = async (one: Shopward) =>
+const readiness = async (one: RunningShopward) =>
   (await fetch(`${one.adminUrl}/readyz`)).json() as Promise<{ ready: boolean; reasons: string[] }>;
-const reasonsOf = async (one: Shopward) => (await readiness(one)).reasons.join('\n');
-const metricsOf = async (one: Shopward) => (await fetch(`${one.adminUrl}/metrics`)).text();
+const reasonsOf = async (one: RunningShopward) => (await readiness(one)).reasons.join('\n');
+const metricsOf = async (one: RunningShopward) => (await fetch(`${one.adminUrl}/metrics`)).text();
 
 describe.concurrent('a rolling change of what replicas must share', () => {
   it(
@@ -180,9 +185,12 @@ describe.concurrent('a rolling change of what replicas must share', () => {
 describe.concurrent('several shops on one Redis', () => {
   it(
     'under one prefix with two names: the second one does not start',
-    staged(async ({ start }) => {
+    staged(async ({ start, settings }) => {
       await start({ store: { owner: 'shop' } });
-      const other = await start({ store: { owner: 'stage' } }, { awaitListening: false });
+      const other = await startShopward({
+        ...settings({ store: { owner: 'stage' } }),
+        awaitListening: false,
+      });
       expect(await other.exited).not.toBe(0);
       expect(other.output()).toContain('belongs to \\"shop\\", and this is \\"stage\\"');
     }),

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -35,12 +36,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** More lines than a pipe and the kept ones of both workers hold. */
-const requests = 12_000;
+/** More octets of lines than a pipe and the kept ones of both workers hold. */
+const requests = 3_000;
+/** Long and short lines in turn; no segment is too long to be logged, and no line for one write (PIPE_BUF). */
+const pathOf = (i: number) => `/stores/${i}${i % 2 === 0 ? '' : `/${'x'.repeat(79)}`.repeat(15)}`;
 const clients = 16;
 
 test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async (workers) => {
-  const fifo = path.join(folder, `log-${workers}`);
+  const fifo = path.join(folder, randomUUID());
   execFileSync('mkfifo', [fifo]);
   // Open for both, so that whoever writes never finds it without a reader.
   const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
@@ -55,7 +58,7 @@ test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async
       const connection = createKeptClient(shopward.port);
       for (let i = client; i < requests; i += clients) {
         const { status } = await connection.exchange(
-          `GET /stores/${i} HTTP/1.1\r\nHost: shop.example\r\n\r\n`,
+          `GET ${pathOf(i)} HTTP/1.1\r\nHost: shop.example\r\n\r\n`,
         );
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }

@@ -7,7 +7,8 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisSentinel, startCluster, startRedis, startSentinel } from '../harness/redis-processes.ts';
 import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 const cart = `/carts/${cartIds.everyday}`;
@@ -36,8 +37,8 @@ function open<T extends { close(): Promise<void> }>(each: T): T {
   return each;
 }
 
-async function serve(store: object): Promise<Shopward> {
-  const shopward = await startShopward({
+async function serve(store: object): Promise<RunningShopward> {
+  const shopward = await startShopwardHere({
     upstream: shop.url,
     config: {
       auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
@@ -45,12 +46,12 @@ async function serve(store: object): Promise<Shopward> {
       entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
     },
   });
-  closing.push({ close: () => shopward.kill() });
+  closing.push({ close: () => shopward.stop() });
   return shopward;
 }
 
 /** What needs the store, once: a tag, a change, a stale tag, an exchange, a used token. */
-async function use({ port }: Shopward): Promise<void> {
+async function use({ port }: RunningShopward): Promise<void> {
   const token = await shop.issueToken();
   const call = (line: string, options: ShopCall = {}) => callShop(port, line, { token, ...options });
   // After a failover a write may be refused until the last connection is with the new primary; it is never lost.

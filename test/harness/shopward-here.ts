@@ -5,6 +5,7 @@ import { createApp } from '../../src/app.ts';
 import { version } from '../../src/cli/command-io.ts';
 import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
+import { runServe } from '../../src/cli/serve.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -47,6 +48,7 @@ export async function startShopwardHere(options: HereOptions): Promise<RunningSh
   const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
   const warned = (warning: Error) => streams.err(`${warning.name}: ${warning.message}\n`);
   process.on('warning', warned);
+  let closed: Promise<void> | undefined;
   const close = async () => {
     secrets.close();
     await app.close();
@@ -71,8 +73,22 @@ export async function startShopwardHere(options: HereOptions): Promise<RunningSh
     issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
     signer,
     async stop() {
-      await close();
+      closed ??= close();
+      await closed;
       expect(streams.output()).not.toContain('MaxListenersExceededWarning');
     },
   };
+}
+
+/** What `serve` says of a configuration that it refuses, and its exit code, in this process. */
+export async function refuseHere(options: HereOptions): Promise<{ code: number; output: string }> {
+  const { folder, configFile } = await prepare(options);
+  let output = '';
+  const print = (text: string) => {
+    output += `${text}\n`;
+  };
+  const io = { out: print, err: print, env: { ...options.env }, cwd: folder };
+  const code = await runServe({ config: configFile }, io);
+  await rm(folder, { recursive: true, force: true });
+  return { code, output };
 }
