@@ -22,8 +22,8 @@ export function findBuildah(): string | undefined {
 }
 
 /**
- * Builds the Dockerfile as it stands, over a base with this machine's own node, npm and sh, with npm's cache in the place of
- * the registry, and in a network namespace that has no interface.
+ * Builds the Dockerfile as it stands, over a base with this machine's own node, npm, sh and tools of the build, with npm's
+ * cache in the place of the registry, and in a network namespace that has no interface.
  */
 export function buildImage(buildah: string, root: string): BuiltImage {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-buildah-'));
@@ -67,7 +67,8 @@ function build(
   makeBase(path.join(folder, 'base'));
   writeFileSync(path.join(folder, 'Base'), 'FROM scratch\nCOPY base /\nENV PATH=/usr/bin:/bin\n');
   say(...options, '-t', 'base', '-f', path.join(folder, 'Base'), folder);
-  const mounts = [...programs, '-v', `${cache}:/npm-cache`];
+  const packages = path.join(root, 'node_modules');
+  const mounts = [...programs, '-v', `${cache}:/npm-cache`, '-v', `${packages}:${lentPackages}:ro`];
   say(...options, ...mounts, '--build-arg', 'NODE_IMAGE=localhost/base', '-t', 'shopward', root);
   const container = say('from', 'localhost/shopward');
   // buildah looks for a program before what is lent is there, but not for one that is named by its path.
@@ -129,12 +130,27 @@ function lendPrograms(): string[] {
   return [...lent].flatMap(([at, place]) => ['-v', `${place}:${at}:ro`]);
 }
 
+/** Where the packages that are installed beside the tests can be read. */
+const lentPackages = '/lent/node_modules';
+
+/**
+ * What runs is installed by npm as the Dockerfile says. The tools that build it are the same files as those beside the tests,
+ * half a gigabyte that no layer has to have: they are linked to.
+ */
+const npmOrLink = `#!/bin/sh
+case " $* " in
+  *" --omit=dev "*) ;;
+  " ci "*) exec node -e 'require("node:fs").symlinkSync("${lentPackages}", "node_modules")' ;;
+esac
+exec node /usr/lib/npm/bin/npm-cli.js "$@"
+`;
+
 /** What an image has besides programs. */
 function makeBase(base: string): void {
   for (const name of ['etc', 'root', 'dev', 'proc', 'sys', 'tmp', 'usr/bin'])
     mkdirSync(path.join(base, name), { recursive: true });
   const npm = path.join(base, 'usr/bin/npm');
-  writeFileSync(npm, '#!/bin/sh\nexec node /usr/lib/npm/bin/npm-cli.js "$@"\n');
+  writeFileSync(npm, npmOrLink);
   chmodSync(npm, 0o755);
   writeFileSync(
     path.join(base, 'etc/passwd'),

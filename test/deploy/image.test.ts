@@ -181,6 +181,15 @@ test.skipIf(buildah === undefined)('the built image says how it is run, and runs
   expect(built?.run('node', '-p', 'process.getuid()').trim()).toBe('1000');
 });
 
+test('without their scripts the tools of the build are those that the tests run with', () => {
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: true }>;
+  };
+  const scripted = Object.keys(packages).filter((name) => packages[name]?.hasInstallScript);
+  // It fetches the program, which the image has from its base.
+  expect(scripted).toEqual(['node_modules/node']);
+});
+
 test('the image is small and unprivileged', () => {
   const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
   const last = text.slice(text.lastIndexOf('FROM '));
