@@ -18,8 +18,12 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findMain } from '../harness/built-shopward.ts';
 
-/** What `npm pack` makes of a clone, installed into an empty folder, as a shop team would. */
+/**
+ * What `npm pack` makes of a clone, installed into an empty folder, as a shop team would. That it builds first is tried in
+ * release.test.ts; here the build that all processes of the tests are started from is packed.
+ */
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-package-'));
 const shop = path.join(folder, 'shop');
@@ -36,7 +40,7 @@ const shopward = (...args: string[]) =>
   });
 
 beforeAll(() => {
-  // The build writes dist, and other tests run from the clone at the same time.
+  // A package is packed from a folder that has dist, and other tests run from this one at the same time.
   const clone = path.join(folder, 'clone');
   const tracked = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], {
     cwd: root,
@@ -48,12 +52,14 @@ beforeAll(() => {
     }
   }
   symlinkSync(path.join(root, 'node_modules'), path.join(clone, 'node_modules'));
+  const dist = path.dirname(findMain());
+  const isBuilt = path.basename(dist) === 'dist';
+  if (isBuilt) cpSync(dist, path.join(clone, 'dist'), { recursive: true });
   mkdirSync(shop, { recursive: true });
-  const [packed] = JSON.parse(npm(clone, 'pack', '--json', '--pack-destination', folder)) as {
-    filename: string;
-  }[];
+  const pack = ['pack', '--json', '--pack-destination', folder, ...(isBuilt ? ['--ignore-scripts'] : [])];
+  const [packed] = JSON.parse(npm(clone, ...pack)) as { filename: string }[];
   tarball = path.join(folder, path.basename(packed?.filename ?? ''));
-  npm(shop, 'init', '-y');
+  writeFileSync(path.join(shop, 'package.json'), '{ "name": "shop", "private": true }');
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund'];
   npm(shop, 'install', ...quietly, tarball);
 });

@@ -91,6 +91,9 @@ describe('its steps, as they are written', () => {
   test('package, bill of materials, notes and sums are written', () => {
     const packed = run('pack', `v${version}`);
     expect(packed.status, packed.stderr).toBe(0);
+    // The clone had no dist.
+    const files = execFileSync('tar', ['-tzf', path.join(clone, 'release/shopward-package.tgz')]);
+    expect(files.toString().split('\n')).toContain('package/dist/main.js');
     const sums = run('sums', `v${version}`);
     expect(sums.status, sums.stderr).toBe(0);
     expect(globSync('*', { cwd: path.join(clone, 'release') }).toSorted()).toEqual([
