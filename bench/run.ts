@@ -6,18 +6,8 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
-import { type BenchCase, checkPromises } from './case.ts';
-import { baselineCases } from './cases/baseline.ts';
-import { entityTagCases } from './cases/entity-tags.ts';
-import { forwardingCases } from './cases/forwarding.ts';
-import { latencyCases } from './cases/latency.ts';
-import { tableCases } from './cases/tables.ts';
-import { workerCases } from './cases/workers.ts';
-import { startUpstream } from './contestants.ts';
-import { measure } from './measure.ts';
-import { stopAll } from './programs.ts';
-import { type CaseResult, promisesToMarkdown, toMarkdown, writePage } from './report.ts';
-import { Stage } from './stage.ts';
+import type { BenchCase } from './case.ts';
+import type { CaseResult } from './report.ts';
 
 const options = readArguments<{
   rounds?: string;
@@ -42,6 +32,20 @@ const options = readArguments<{
     ['--page <file>', 'put the tables into this page, between its marks (docs/speed.md has them)'],
   ],
 });
+
+// Not before the arguments are read: `--help` needs none of it.
+const { checkPromises } = await import('./case.ts');
+const { baselineCases } = await import('./cases/baseline.ts');
+const { entityTagCases } = await import('./cases/entity-tags.ts');
+const { forwardingCases } = await import('./cases/forwarding.ts');
+const { latencyCases } = await import('./cases/latency.ts');
+const { tableCases } = await import('./cases/tables.ts');
+const { workerCases } = await import('./cases/workers.ts');
+const { startUpstream } = await import('./contestants.ts');
+const { measure } = await import('./measure.ts');
+const { stopAll } = await import('./programs.ts');
+const { promisesToMarkdown, toMarkdown, writePage } = await import('./report.ts');
+const { Stage } = await import('./stage.ts');
 
 const effort = {
   rounds: Number(options.rounds ?? (options.quick ? 3 : 5)),

@@ -10,7 +10,6 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
-import { keys } from './contestants.ts';
 import { cpuMicroseconds } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
@@ -19,6 +18,9 @@ const { starts } = readArguments<{ starts: number }>({
   about: 'From the start of the process to 200 at /readyz; a health check; the check of a long list.',
   options: [['--starts <n>', 'of each', 15]],
 });
+
+// Not before the arguments are read: `--help` needs none of it.
+const { keys } = await import('./contestants.ts');
 
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-start-'));

@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
-import { runServe } from '../src/cli/serve.ts';
-import { startDemoShop } from './shop.ts';
-import { tour } from './tour.ts';
 
 readArguments({ name: 'npm run demo', about: 'The demo shop, shopward in front of it, and a short tour.' });
+
+// Not before the arguments are read: `--help` needs none of it.
+const { runServe } = await import('../src/cli/serve.ts');
+const { startDemoShop } = await import('./shop.ts');
+const { tour } = await import('./tour.ts');
 
 const [port, adminPort] = [await freePort(8080), await freePort(8081)];
 const url = `http://127.0.0.1:${port}`;

@@ -4,12 +4,20 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { editorSchema, protectedListSchema } from '../src/config/editor-schema.ts';
 import { readArguments } from './arguments.ts';
-import { chartSchema } from './chart-schema.ts';
-import { configReference } from './config-reference.ts';
 
 const root = path.join(import.meta.dirname, '..');
+
+const { check: isCheck } = readArguments<{ readonly check?: true }>({
+  name: 'npm run docs --',
+  about: 'Writes what is generated from the schema.',
+  options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
+});
+
+// Not before the arguments are read: `--help` needs none of it.
+const { editorSchema, protectedListSchema } = await import('../src/config/editor-schema.ts');
+const { chartSchema } = await import('./chart-schema.ts');
+const { configReference } = await import('./config-reference.ts');
 
 const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configReference,
@@ -17,12 +25,6 @@ const generated: Readonly<Record<string, () => string>> = {
   'config/protected-resources.schema.json': () => json(protectedListSchema),
   'deploy/helm/shopward/values.schema.json': () => json(chartSchema()),
 };
-
-const { check: isCheck } = readArguments<{ readonly check?: true }>({
-  name: 'npm run docs --',
-  about: 'Writes what is generated from the schema.',
-  options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
-});
 
 for (const [name, make] of Object.entries(generated)) {
   const file = path.join(root, name);

@@ -8,14 +8,16 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { readArguments } from '../../scripts/arguments.ts';
-import { startShopward } from '../harness/shopward.ts';
-import { dearestExchanges } from './dearest.ts';
-import { openShop, sendOctets } from './stage.ts';
 
 readArguments({
   name: 'npm run cost',
   about: 'How long everybody else waits for the dearest requests; exits with 1 when that is too long.',
 });
+
+// Not before the arguments are read: `--help` needs none of it.
+const { startShopward } = await import('../harness/shopward.ts');
+const { dearestExchanges } = await import('./dearest.ts');
+const { openShop, sendOctets } = await import('./stage.ts');
 
 /** On a quiet machine, and on one on which others work: there an idle process is held up, too. */
 const targetMs = { quiet: 20, noisy: 60 };

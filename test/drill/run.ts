@@ -1,7 +1,5 @@
 import { readArguments } from '../../scripts/arguments.ts';
-import { type DrillResult, runDrill } from './drill.ts';
-import { drills } from './drills.ts';
-import { formatResults } from './report.ts';
+import type { DrillResult } from './drill.ts';
 
 const { short, words } = readArguments<{ readonly short?: true }>({
   name: 'npm run drill --',
@@ -9,6 +7,10 @@ const { short, words } = readArguments<{ readonly short?: true }>({
   options: [['--short', 'a few seconds each, as the tests have it']],
   words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
 });
+// Not before the arguments are read: `--help` needs none of it.
+const { runDrill } = await import('./drill.ts');
+const { drills } = await import('./drills.ts');
+const { formatResults } = await import('./report.ts');
 const asked = drills.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
 if (asked.length === 0) {
   console.error(`no drill has such a word in its name:\n${drills.map(({ name }) => `  ${name}`).join('\n')}`);

@@ -3,15 +3,24 @@
  * it must be.
  */
 import { readArguments } from '../../scripts/arguments.ts';
-import { runClockFaults } from './clock-faults.ts';
-import { runKeyFaults } from './key-faults.ts';
-import { runLoadFaults } from './load-faults.ts';
-import { runLogFaults } from './log-faults.ts';
-import { runRedisFaults } from './redis-faults.ts';
-import { formatRows, formatScenes } from './table.ts';
-import { runUpstreamFaults } from './upstream-faults.ts';
 
-type Part = readonly [name: string, run: () => Promise<{ table: string; wrongs: readonly string[] }>];
+/** In the order in which they run. */
+const names = ['upstream', 'redis', 'keys', 'clock', 'log', 'load'] as const;
+type Run = () => Promise<{ table: string; wrongs: readonly string[] }>;
+
+const { words: asked } = readArguments({
+  name: 'npm run faults --',
+  about: 'Breaks every dependency in every way; exits with 1 when something was not as it must be.',
+  words: { name: '[parts...]', meaning: 'only these', among: names },
+});
+// Not before the arguments are read: `--help` needs none of it.
+const { runClockFaults } = await import('./clock-faults.ts');
+const { runKeyFaults } = await import('./key-faults.ts');
+const { runLoadFaults } = await import('./load-faults.ts');
+const { runLogFaults } = await import('./log-faults.ts');
+const { runRedisFaults } = await import('./redis-faults.ts');
+const { formatRows, formatScenes } = await import('./table.ts');
+const { runUpstreamFaults } = await import('./upstream-faults.ts');
 
 const wrongsOf = (rows: readonly { readonly name: string; readonly wrongs: readonly string[] }[]) =>
   rows.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
@@ -23,24 +32,18 @@ const scenesOf = (title: string, run: typeof runKeyFaults) => async () => {
   const scenes = await run();
   return { table: formatScenes(title, scenes), wrongs: wrongsOf(scenes) };
 };
-const parts: readonly Part[] = [
-  ['upstream', rowsOf('the upstream', runUpstreamFaults)],
-  ['redis', rowsOf('Redis', runRedisFaults)],
-  ['keys', scenesOf('the key source', runKeyFaults)],
-  ['clock', scenesOf('the wall clock', runClockFaults)],
-  ['log', scenesOf('the log', runLogFaults)],
-  ['load', scenesOf('under load', runLoadFaults)],
-];
-
-const { words: asked } = readArguments({
-  name: 'npm run faults --',
-  about: 'Breaks every dependency in every way; exits with 1 when something was not as it must be.',
-  words: { name: '[parts...]', meaning: 'only these', among: parts.map(([name]) => name) },
-});
+const parts: Readonly<Record<(typeof names)[number], Run>> = {
+  upstream: rowsOf('the upstream', runUpstreamFaults),
+  redis: rowsOf('Redis', runRedisFaults),
+  keys: scenesOf('the key source', runKeyFaults),
+  clock: scenesOf('the wall clock', runClockFaults),
+  log: scenesOf('the log', runLogFaults),
+  load: scenesOf('under load', runLoadFaults),
+};
 const wrongs: string[] = [];
-for (const [name, run] of parts) {
+for (const name of names) {
   if (asked.length > 0 && !asked.includes(name)) continue;
-  const result = await run();
+  const result = await parts[name]();
   console.log(`${result.table}\n`);
   wrongs.push(...result.wrongs);
 }

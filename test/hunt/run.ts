@@ -1,7 +1,6 @@
 /** Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be. */
 import { readArguments } from '../../scripts/arguments.ts';
-import { type HuntOptions, isClean, runHunt } from './hunt.ts';
-import { formatHunt } from './report.ts';
+import type { HuntOptions } from './hunt.ts';
 
 const { calm, statuses, ...values } = readArguments<
   Pick<HuntOptions, 'replicas' | 'clients' | 'seconds' | 'carts' | 'redis' | 'seed' | 'broken'> & {
@@ -28,6 +27,9 @@ const { calm, statuses, ...values } = readArguments<
     ['--statuses', 'prints every status that clients saw, too'],
   ],
 });
+// Not before the arguments are read: `--help` needs none of it.
+const { isClean, runHunt } = await import('./hunt.ts');
+const { formatHunt } = await import('./report.ts');
 const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };
 const report = await runHunt(options);
 console.log(formatHunt(options, report));

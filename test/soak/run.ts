@@ -5,7 +5,6 @@
 import os from 'node:os';
 import { readArguments } from '../../scripts/arguments.ts';
 import type { Figures } from './figures.ts';
-import { runSoak } from './soak.ts';
 
 const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: number; seed: number }>({
   name: 'npm run soak --',
@@ -16,6 +15,8 @@ const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: n
     ['--seed <n>', 'of what is asked and broken', 1],
   ],
 });
+// Not before the arguments are read: `--help` needs none of it.
+const { runSoak } = await import('./soak.ts');
 /** 5 MiB in a quarter of an hour; in a short run what a heap grows by while it settles. A leak is far above both. */
 const tolerableMiBPerMinute = minutes >= 10 ? 1 / 3 : 8;
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
