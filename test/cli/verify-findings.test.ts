@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { failures, find, openVerifyStage, startFront } from './verify-stage.ts';
 
 const stage = openVerifyStage();
 
 describe('verify finds what is wrong', () => {
   it('another list', async () => {
-    const other = await startShopward({
+    const other = await startShopwardHere({
       upstream: stage.shop.url,
       rows: ['GET /carts', { match: 'GET /orders', scopes: ['buyer'] }, 'GET /mine'],
     });
@@ -74,7 +74,7 @@ describe('verify finds what is wrong', () => {
       [{ ignore }, 'ok'],
     ] as const) {
       const entityTags = { resources: [{ ...resource, ...more }] };
-      const shopward = await startShopward({ upstream: shop, config: { entityTags } });
+      const shopward = await startShopwardHere({ upstream: shop, config: { entityTags } });
       try {
         const report = await stage.verify(shopward.url, { token: shopward.issueToken() });
         expect(find(report, 'GET /carts/1, twice')).toMatchObject({ outcome });
@@ -93,7 +93,7 @@ describe('verify finds what is wrong', () => {
     const config = {
       entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },
     };
-    const lenient = await startShopward({ upstream: stage.shop.url, config });
+    const lenient = await startShopwardHere({ upstream: stage.shop.url, config });
     try {
       const front = await startFront({
         to: lenient.url,
@@ -117,7 +117,7 @@ describe('verify finds what is wrong', () => {
   });
 
   it('a shop that is away', async () => {
-    const lonely = await startShopward({ upstream: 'http://127.0.0.1:9' });
+    const lonely = await startShopwardHere({ upstream: 'http://127.0.0.1:9' });
     try {
       const report = await stage.verify(lonely.url, { config: lonely.configFile });
       expect(failures(report)).toEqual([
@@ -162,7 +162,7 @@ describe('verify finds what is wrong', () => {
 
 describe('verify leaves alone', () => {
   it('rows in observe mode: they would reach the shop', async () => {
-    const observing = await startShopward({
+    const observing = await startShopwardHere({
       upstream: stage.shop.url,
       rows: [
         'GET /orders',

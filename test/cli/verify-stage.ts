@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import type { Check } from '../../src/cli/verify/verification.ts';
 import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 import { runCommand } from './command-run.ts';
 
@@ -20,7 +21,7 @@ export interface Report {
 /** The demo shop and the real proxy in front of it, for all tests of a file. */
 export interface VerifyStage {
   readonly shop: DemoShop;
-  readonly shopward: Shopward;
+  readonly shopward: RunningShopward;
   /** Runs `verify --json` with the proxy's own configuration. */
   verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
   /** What came to the shop after its first `start` requests and was no plain read. */
@@ -29,10 +30,10 @@ export interface VerifyStage {
 
 export function openVerifyStage(): VerifyStage {
   let shop: DemoShop;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   beforeAll(async () => {
     shop = await startDemoShop({ resolverLatencyMs: 0 });
-    shopward = await startShopward({ upstream: shop.url });
+    shopward = await startShopwardHere({ upstream: shop.url });
   });
   afterAll(async () => {
     await shopward.stop();

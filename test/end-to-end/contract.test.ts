@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { type ContractCall, contractCalls } from '../demo/contract-calls.ts';
@@ -14,14 +17,20 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
     let shopward: RunningShopward;
     let client: KeptClient;
 
+    let folder: string;
+
     beforeAll(async () => {
       shop = await startDemoShop();
+      folder = await mkdtemp(path.join(tmpdir(), 'shopward-contract-'));
+      // As a file: a key set that is fetched is fetched anew for a bad signature, and that is waited for.
+      const keyFile = path.join(folder, 'jwks.json');
+      await writeFile(keyFile, await (await fetch(shop.jwksUrl)).text());
       shopward = await startShopwardHere({
         upstream: shop.url,
         listFile,
         // The tags of carts are another chapter: here each call is made as the row stands.
         config: {
-          auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+          auth: { keys: { files: [keyFile] }, subject: 'sub.customer_reference' },
           entityTags: false,
         },
       });
@@ -31,13 +40,14 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       client?.close();
       await shopward?.stop();
       await shop?.close();
+      await rm(folder, { recursive: true });
     });
 
-    const ask = ({ method, path, body }: ContractCall, fields: readonly string[], verb = method) => {
+    const ask = ({ method, path: target, body }: ContractCall, fields: readonly string[], verb = method) => {
       const text = body === undefined ? '' : JSON.stringify(body);
       const framing = body === undefined ? [] : [`Content-Length: ${Buffer.byteLength(text)}`];
       const type = ['Accept: application/vnd.api+json', 'Content-Type: application/vnd.api+json'];
-      return client.exchange(request(`${verb} ${path}`, [...type, ...framing, ...fields], text));
+      return client.exchange(request(`${verb} ${target}`, [...type, ...framing, ...fields], text));
     };
 
     it('has a call for each of the 56 rows', () => {
