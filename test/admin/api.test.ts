@@ -1,7 +1,8 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { listOf, type Shopward, startShopward } from '../harness/shopward.ts';
+import { listOf, type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 interface Row {
   readonly id: string;
@@ -34,7 +35,7 @@ interface Reply {
 /** The JSON API of the real process. */
 describe('the admin API', () => {
   let upstream: RecordingUpstream;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   let status: string;
 
   const rows = [
@@ -45,7 +46,7 @@ describe('the admin API', () => {
   ];
   beforeAll(async () => {
     upstream = await startRecordingUpstream(() => answer('ok', '', status));
-    shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, rows });
+    shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}`, rows });
   });
   afterAll(async () => {
     await shopward?.stop();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { parseOpenMetrics } from './openmetrics.ts';
 
 describe('the reader itself', () => {
@@ -41,12 +42,12 @@ describe('the reader itself', () => {
 });
 
 describe('/metrics', () => {
-  let shopward: Shopward;
+  let shopward: RunningShopward;
   let upstream: RecordingUpstream;
 
   beforeAll(async () => {
     upstream = await startRecordingUpstream(() => answer());
-    shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}` });
+    shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
   });
   afterAll(async () => {
     await shopward?.stop();

@@ -5,19 +5,20 @@ import { expectRejection, request } from '../harness/attack-stage.ts';
 import { createKeptClient } from '../harness/kept-client.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { issueToken, type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const signer = makeSigner('RS256', 'first');
 const next = makeSigner('RS256', 'second');
 let jwks: JwksServer;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   jwks = await startJwksServer(signer);
   jwks.goDown();
   upstream = await startRecordingUpstream(() => answer());
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { auth: { keys: { jwks: jwks.url } } },
   });

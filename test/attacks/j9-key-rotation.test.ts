@@ -4,18 +4,19 @@ import { makeSigner } from '../access/signing.ts';
 import { request } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { issueToken, type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const old = makeSigner('RS256', 'old');
 const fresh = makeSigner('RS256', 'fresh');
 let jwks: JwksServer;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   jwks = await startJwksServer(old);
   upstream = await startRecordingUpstream(() => answer());
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { auth: { keys: { jwks: jwks.url } } },
   });

@@ -5,6 +5,7 @@ import { answer } from '../harness/recording-upstream.ts';
 const secret = 'c4nary';
 const stage = useAttackStage({
   secrets: [secret],
+  asProcess: true,
   config: { log: { level: 'trace' }, admin: { token: `${secret}-admin` } },
   env: { SHOP_SECRET: `${secret}-environment` },
   script: ({ head }) => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import type { Check } from '../../src/cli/verify/verification.ts';
 import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
-import { type RunningShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 import { runCommand } from './command-run.ts';

@@ -3,18 +3,21 @@ import path from 'node:path';
 import { afterAll, afterEach, test as base, beforeAll, expect, vi } from 'vitest';
 import { exchangeRaw, openRawConnection, type RawConnection, type RawResponse } from './raw-client.ts';
 import { answer, type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
-import { type Shopward, type ShopwardOptions, startShopward } from './shopward.ts';
+import { type RunningShopward, type Shopward, type ShopwardOptions, startShopward } from './shopward.ts';
+import { type HereOptions, startShopwardHere } from './shopward-here.ts';
 
-export interface AttackStageOptions extends Omit<ShopwardOptions, 'upstream'> {
+export interface AttackStageOptions extends Omit<HereOptions, 'upstream'> {
   /** What the upstream answers. Default: a short 200. */
   readonly script?: Script;
   /** What must never be printed. Tokens never may. */
   readonly secrets?: readonly string[];
+  /** A process of the file's own: whatever is printed counts, not the log alone. Default: a proxy in this process. */
+  readonly asProcess?: boolean;
 }
 
 /** One proxy in front of one upstream that records every byte, for all tests of a file. */
 export interface AttackStage {
-  readonly shopward: Shopward;
+  readonly shopward: RunningShopward;
   readonly upstream: RecordingUpstream;
   readonly port: number;
   /** Sends the bytes on a new connection, which is the caller's to read and to close. */
@@ -58,12 +61,17 @@ const marker = 'GET /is-still-alive';
 /** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed or too large. */
 export const streamed = '/streamed';
 
-/** A proxy, its upstream, and what is counted of it where nobody asks it anything. */
-export interface Pair {
-  readonly shopward: Shopward;
+/** A proxy and its upstream. */
+interface ProxyAndUpstream {
+  readonly shopward: RunningShopward;
   readonly upstream: RecordingUpstream;
   /** Of the file that runs. */
   script: Script;
+}
+
+/** A process, its upstream, and what is counted of it where nobody asks it anything. */
+export interface Pair extends ProxyAndUpstream {
+  readonly shopward: Shopward;
   readonly socketsAtRest: number;
 }
 
@@ -74,7 +82,15 @@ export async function startPair(options: Omit<ShopwardOptions, 'upstream'> = {})
   return pair;
 }
 
-async function stopPair({ shopward, upstream }: Pair): Promise<void> {
+/** The same in this process. */
+async function startHere(options: Omit<HereOptions, 'upstream'>): Promise<ProxyAndUpstream> {
+  const upstream = await startRecordingUpstream((received) => here.script(received));
+  const shopward = await startShopwardHere({ ...options, upstream: `http://127.0.0.1:${upstream.port}` });
+  const here: ProxyAndUpstream = { shopward, upstream, script: () => undefined };
+  return here;
+}
+
+async function stop({ shopward, upstream }: ProxyAndUpstream): Promise<void> {
   await upstream.close();
   await shopward.stop();
 }
@@ -89,7 +105,7 @@ const test = base.extend<{ sharedPair: Pair }>({
     async ({}, use) => {
       const pair = await startPair();
       await use(pair);
-      await stopPair(pair);
+      await stop(pair);
     },
     { scope: 'worker' },
   ],
@@ -142,42 +158,58 @@ function isSocket(file: string): boolean {
 }
 
 /**
- * The stage for the tests of a file. After each test the same process must answer, and the upstream must have got
+ * The stage for the tests of a file. After each test the same proxy must answer, and the upstream must have got
  * nothing behind the test's back. At the end nothing may be left of the file's requests, and none of the secrets be
- * printed; a process of the file's own, which it has where it configures anything, must drain cleanly.
+ * printed. A file that configures anything has a proxy of its own, which must drain cleanly: in this process, where an
+ * exception that nobody catches is an error of the run.
  */
-export function useAttackStage({ script, secrets = [], ...options }: AttackStageOptions = {}): AttackStage {
-  let pair: Pair;
-  let shopward: Shopward;
+export function useAttackStage({
+  script,
+  secrets = [],
+  asProcess = false,
+  ...options
+}: AttackStageOptions = {}): AttackStage {
+  let shared: Pair | undefined;
+  let own: ProxyAndUpstream | undefined;
+  let shopward: RunningShopward;
   let upstream: RecordingUpstream;
   const heads: string[] = [];
   const opened: RawConnection[] = [];
   const isShared = Object.keys(options).length === 0;
 
-  const begin = async (its: Pair) => {
-    pair = its;
+  const begin = (its: ProxyAndUpstream) => {
+    shopward = its.shopward;
     upstream = its.upstream;
     its.script = (received) => {
       heads.push(received.head);
       if (received.head.startsWith(marker)) return answer();
       return script?.(received) ?? answer(received.head.startsWith('HEAD ') ? '' : 'ok');
     };
-    shopward = isShared ? await sinceNow(its.shopward) : its.shopward;
   };
-  if (isShared) test.beforeAll(({ sharedPair }) => begin(sharedPair));
-  else beforeAll(async () => begin(await startPair(options)));
+  if (isShared) {
+    test.beforeAll(async ({ sharedPair }) => {
+      shared = sharedPair;
+      begin(shared);
+      shopward = await sinceNow(shared.shopward);
+    });
+  } else {
+    beforeAll(async () => {
+      own = await (asProcess ? startPair(options) : startHere(options));
+      begin(own);
+    });
+  }
   afterEach(async () => {
-    expect(shopward.exitCode, shopward.output()).toBe(null);
+    expect(shared?.shopward.exitCode ?? null, shopward.output()).toBe(null);
     const { length } = upstream.requestLines;
     expect((await exchangeRaw(shopward.port, request(marker))).status).toBe(200);
     const late = upstream.requestLines.slice(length).filter((line) => !line.includes(streamed));
     expect(late).toEqual([`${marker} HTTP/1.1`]);
   });
   afterAll(async () => {
-    if (pair === undefined) return;
     for (const connection of opened) connection.close();
-    if (isShared) await expectRest(pair);
-    else await stopPair(pair);
+    if (shared !== undefined) await expectRest(shared);
+    else if (own !== undefined) await stop(own);
+    else return;
     for (const secret of [tokenStart, ...secrets]) expect(shopward.output()).not.toContain(secret);
     expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
   });
@@ -227,7 +259,7 @@ export function useAttackStage({ script, secrets = [], ...options }: AttackStage
 }
 
 /** The process, with a log that begins here: everything that was asked before has been logged before. */
-async function sinceNow(shopward: Shopward): Promise<Shopward> {
+async function sinceNow(shopward: RunningShopward): Promise<RunningShopward> {
   const { length } = shopward.log();
   const beginning = '/a-file-begins';
   expect((await exchangeRaw(shopward.port, request(`GET ${beginning}`))).status).toBe(200);
@@ -235,9 +267,6 @@ async function sinceNow(shopward: Shopward): Promise<Shopward> {
   const skipped = shopward.log().findLastIndex(({ requestId }) => requestId === line.requestId) + 1;
   return {
     ...shopward,
-    get exitCode() {
-      return shopward.exitCode;
-    },
     log: () => shopward.log(skipped),
     waitForLog: (isWanted) => shopward.waitForLog(isWanted, skipped),
   };
