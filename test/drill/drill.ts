@@ -16,15 +16,22 @@ export interface Stage {
   readonly fronts: () => readonly Front[];
   /** Lines of the first process, where the harness does not read them. */
   readonly log?: () => readonly LogLine[];
-  /** Breaks, waits and mends; clients go on meanwhile. Gives what should have been otherwise. */
-  disturb(tally: Tally): Promise<readonly string[] | undefined>;
   /** Of what stands around the processes; they are stopped before. */
   close(): Promise<void>;
 }
 
-export interface Drill {
+/** Drills of one installation, one after the other: each begins when all is well, and any of them can be left out. */
+export interface DrillGroup<S extends Stage = Stage> {
+  stage(length: Length): Promise<S>;
+  readonly drills: readonly Drill<S>[];
+}
+
+export interface Drill<S extends Stage = Stage> {
   readonly name: string;
-  stage(length: Length): Promise<Stage>;
+  /** Brings in, before there are clients, what only this drill needs. */
+  prepare?(stage: S): Promise<void>;
+  /** Breaks, waits and mends; clients go on meanwhile. Gives what should have been otherwise. */
+  disturb(stage: S, length: Length, tally: Tally): Promise<readonly string[] | undefined>;
   /** Answers that clients may see, besides 200, 201 and the 412 of carts that are shared. */
   readonly maySee: Readonly<Record<Kind, readonly string[]>>;
   /** Each must be found in a log line (`event: message`) or in a reason of `/readyz`. */
@@ -46,8 +53,11 @@ const clients = 6;
 /** Fewer than clients: some carts have two writers. */
 const carts = 4;
 const calmMs = { full: 2_000, short: 500 };
-/** Between two rounds of the first client; each next one waits a fifth longer. Many short drills run at once. */
-const pauseMs = { full: 20, short: 60 };
+/**
+ * Between two rounds of the first client; each next one waits a fifth longer. Many short drills run at once; whatever is
+ * broken in them stays so for long enough that every client comes several times.
+ */
+const pauseMs = { full: 20, short: 200 };
 /** After the drill every client has to end well what it has begun. */
 const recoveryMs = 60_000;
 /** So many probes that fail one after another take a pod out (`failureThreshold` of Kubernetes). */
@@ -58,44 +68,65 @@ const normal: Readonly<Record<Kind, readonly string[]>> = {
   refresh: ['201'],
 };
 
-/** Never rejects: a drill that breaks by itself is a row of the table, and a wrong. */
-export async function runDrill(drill: Drill, length: Length): Promise<DrillResult> {
+/** Never rejects: a drill that breaks by itself is a row of the table, and a wrong. How all ended is told of the last one. */
+export async function runDrills(
+  { stage: start, drills }: DrillGroup,
+  length: Length,
+): Promise<DrillResult[]> {
+  const results: DrillResult[] = [];
+  const ended: string[] = [];
+  const note = (what: string) => (fault: unknown) => void ended.push(`${what}: ${firstLine(fault)}`);
+  const stage = await start(length).catch(note('it did not start'));
+  for (const drill of drills) {
+    results.push(
+      stage === undefined
+        ? { name: drill.name, tally: new Tally(), operators: [], wrongs: [] }
+        : await runDrill(drill, stage, length),
+    );
+  }
+  for (const one of stage?.processes ?? []) await one.stop().catch(note('ended badly'));
+  await stage?.close().catch(note('the stage did not close'));
+  return results.map((result, i) =>
+    i === results.length - 1 ? { ...result, wrongs: [...result.wrongs, ...ended] } : result,
+  );
+}
+
+async function runDrill(drill: Drill, stage: Stage, length: Length): Promise<DrillResult> {
   const tally = new Tally();
   const operators: Operator[] = [];
   const wrongs: string[] = [];
-  let stage: Stage | undefined;
   try {
-    stage = await drill.stage(length);
-    wrongs.push(...(await disturbUnderLoad(stage, length, tally, operators)));
+    wrongs.push(...(await disturbUnderLoad(drill, stage, length, tally, operators)));
   } catch (fault) {
     wrongs.push(`the drill itself broke: ${firstLine(fault)}`);
   }
   for (const operator of operators) await operator.close();
-  if (stage === undefined) return { name: drill.name, tally, operators, wrongs };
-  const ended: string[] = [];
-  for (const one of stage.processes) {
-    await one.stop().catch((fault) => ended.push(`ended badly: ${firstLine(fault)}`));
-  }
-  await stage.close().catch((fault) => ended.push(`the stage did not close: ${firstLine(fault)}`));
-  wrongs.push(...validate(drill, tally, operators, stage.shop), ...ended);
+  wrongs.push(...validate(drill, tally, operators, stage.shop));
   return { name: drill.name, tally, operators, wrongs };
 }
 
+/** Of drills so far: no client has the name of another one, nor its refresh tokens. */
+let begun = 0;
+
 /** Gives what should have been otherwise; the operators that it adds watch until they are closed. */
 async function disturbUnderLoad(
+  drill: Drill,
   stage: Stage,
   length: Length,
   tally: Tally,
   operators: Operator[],
 ): Promise<readonly string[]> {
+  begun += 1;
+  const names = `d${begun}`;
+  await drill.prepare?.(stage);
   const { shop, fronts, processes } = stage;
-  await awaitTags(fronts, shop);
+  await awaitTags(fronts, shop, names);
   operators.push(...processes.map((one, i) => watch(one, i === 0 ? stage.log : undefined)));
   let isOver = false;
   const giveUp = new AbortController();
   const running = Array.from({ length: clients }, (_, i) =>
     new DrillClient({
-      name: `u${i}`,
+      name: `${names}-u${i}`,
       cart: `c${i % carts}`,
       fronts,
       tally,
@@ -105,7 +136,7 @@ async function disturbUnderLoad(
   );
   try {
     await sleep(calmMs[length]);
-    const own = (await stage.disturb(tally)) ?? [];
+    const own = (await drill.disturb(stage, length, tally)) ?? [];
     // Every client has one more of each kind to end well, as long as it may take.
     await sleep(calmMs[length]);
     return own;
@@ -126,11 +157,11 @@ function firstLine(fault: unknown): string {
 }
 
 /** A store that is new hands out no tags at first: the drill begins when all is well. */
-async function awaitTags(fronts: () => readonly Front[], shop: DrillShop): Promise<void> {
+async function awaitTags(fronts: () => readonly Front[], shop: DrillShop, names: string): Promise<void> {
   for (const front of fronts()) {
     const tally = new Tally();
     const client = new DrillClient({
-      name: `warm-${front.port}`,
+      name: `${names}-warm-${front.port}`,
       cart: 'warm',
       fronts: () => [front],
       tally,

@@ -8,21 +8,27 @@ const { short, words } = readArguments<{ readonly short?: true }>({
   words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
 });
 // Not before the arguments are read: `--help` needs none of it.
-const { runDrill } = await import('./drill.ts');
-const { drills } = await import('./drills.ts');
+const { runDrills } = await import('./drill.ts');
+const { drillGroups } = await import('./drills.ts');
 const { formatResults } = await import('./report.ts');
-const asked = drills.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+const isAsked = ({ name }: { readonly name: string }) =>
+  words.length === 0 || words.some((word) => name.includes(word));
+const asked = drillGroups.flatMap(({ stage, drills }) =>
+  drills.some(isAsked) ? [{ stage, drills: drills.filter(isAsked) }] : [],
+);
 if (asked.length === 0) {
-  console.error(`no drill has such a word in its name:\n${drills.map(({ name }) => `  ${name}`).join('\n')}`);
+  const names = drillGroups.flatMap(({ drills }) => drills.map(({ name }) => `  ${name}`));
+  console.error(`no drill has such a word in its name:\n${names.join('\n')}`);
   process.exit(2);
 }
 const results: DrillResult[] = [];
-for (const drill of asked) {
-  const result = await runDrill(drill, short ? 'short' : 'full');
-  results.push(result);
-  process.stderr.write(
-    `${result.wrongs.length === 0 ? 'as it must be' : 'WRONG'}: ${result.name}\n${result.wrongs.map((wrong) => `  ${wrong}\n`).join('')}`,
-  );
+for (const group of asked) {
+  for (const result of await runDrills(group, short ? 'short' : 'full')) {
+    results.push(result);
+    process.stderr.write(
+      `${result.wrongs.length === 0 ? 'as it must be' : 'WRONG'}: ${result.name}\n${result.wrongs.map((wrong) => `  ${wrong}\n`).join('')}`,
+    );
+  }
 }
 console.log(formatResults(results));
 const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
