@@ -34,6 +34,7 @@ export interface Write {
   readonly basedOn?: number | undefined;
   /** Status of a refusal. */
   readonly status?: number;
+  /** When it was told. Undefined: the outcome is unknown. */
   readonly answeredMs?: number;
 }
 

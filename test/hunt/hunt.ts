@@ -23,6 +23,8 @@ export interface HuntOptions {
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
+  /** How much more often than usual the shop leaves open what became of a write. Default: 1. */
+  readonly shopMisfortunes?: number;
   /** Nobody breaks anything, and the shop always answers: what is refused then has no reason but ours. */
   readonly isCalm?: boolean;
   /**
@@ -93,6 +95,11 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const shoppers = Array.from({ length: clients }, (_, i) => shopperOf(i, ports));
   const nemesis = createNemesis({ replicas, redis, leaseMs, random: createRandom(seed) });
 
+  // A store that is new hands out no tags at first: the hunt begins when it does.
+  const scout = shopperOf(20_000, ports);
+  await scout.findObstacle('c0', leaseMs * 20);
+  scout.close();
+
   const until = performance.now() + seconds * 1000;
   const isOver = () =>
     performance.now() > until &&
@@ -161,9 +168,10 @@ async function findStuck(
   return (await Promise.all(proofs)).flat();
 }
 
-async function startShop({ seed, broken }: HuntOptions) {
+async function startShop({ seed, broken, shopMisfortunes = 1 }: HuntOptions) {
   const file = join(import.meta.dirname, 'shop.ts');
-  const args = [String(seed), String(landsWithinMs), broken === 'landing' ? 'broken' : ''];
+  const landing = broken === 'landing' ? 'broken' : '';
+  const args = [String(seed), String(landsWithinMs), String(shopMisfortunes), landing];
   const child: ChildProcess = fork(file, args, { execArgv: [] });
   const hear = async () => (await once(child, 'message'))[0] as ShopMessage;
   const order = (what: ShopOrder) => void child.send(what);

@@ -5,6 +5,7 @@ import type { Random } from './random.ts';
 import type { Replica } from './replicas.ts';
 
 export interface Nemesis {
+  /** How often each of them was done. */
   readonly deeds: Readonly<Record<string, number>>;
   /** Does one thing after another until it is over; whatever it broke is whole again when it resolves. */
   run(isOver: () => boolean): Promise<void>;
@@ -19,20 +20,20 @@ export interface NemesisOptions {
 
 type Deed = readonly [name: string, times: number, act: () => Promise<void>];
 
-/** A deck of misfortunes, shuffled anew whenever all of them have happened. */
+/** A deck of misfortunes, shuffled anew whenever all of them have happened: first each once, then what is more usual. */
 export function createNemesis(options: NemesisOptions): Nemesis {
   const { random, leaseMs, redis } = options;
-  const deeds: Record<string, number> = {};
   const cards: readonly Deed[] = [
     ...ofReplicas(options),
     ...('failover' in redis ? ofSentinel(redis, random) : ofSingle(redis, options)),
   ];
-  const deck = cards.flatMap((card) => Array.from({ length: card[1] }, () => card));
+  const again = cards.flatMap((card) => Array.from({ length: card[1] - 1 }, () => card));
+  const deeds = Object.fromEntries(cards.map(([name]) => [name, 0]));
   return {
     deeds,
     async run(isOver) {
       while (!isOver()) {
-        for (const [name, , act] of random.shuffle(deck)) {
+        for (const [name, , act] of [...random.shuffle(cards), ...random.shuffle(again)]) {
           await sleep(leaseMs / 20 + random.upTo(leaseMs / 3));
           if (isOver()) break;
           deeds[name] = (deeds[name] ?? 0) + 1;

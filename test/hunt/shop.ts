@@ -1,6 +1,7 @@
 /**
  * The upstream of the hunt, in a process of its own: it applies whatever comes, and keeps the truth. Arguments: seed, the
- * latest landing of a write in milliseconds, and `broken` to land writes later than that.
+ * latest landing of a write in milliseconds, how much more often than usual it leaves open what became of a write, and
+ * `broken` to land writes later than that.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +29,7 @@ interface WriteBody {
   readonly cart?: string;
 }
 
-const [seed = '1', landsWithin = '1900', broken] = process.argv.slice(2);
+const [seed = '1', landsWithin = '1900', misfortunes = '1', broken] = process.argv.slice(2);
 const random = createRandom(Number(seed));
 const landsWithinMs = Number(landsWithin);
 const isBroken = broken === 'broken';
@@ -108,7 +109,7 @@ async function serveWrite(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const fate = isCalm ? 1 : random.next();
+  const fate = isCalm ? 1 : random.next() / Number(misfortunes);
   const apply = () => applyWrite(kind, cart, write, arrivedMs);
   const late = () => sleep(random.upTo(isBroken ? landsWithinMs * 4 : landsWithinMs));
   const answer = (result: number | 'absent' | 'exists' | 'late') => {

@@ -77,6 +77,8 @@ export class Shopper {
       const seen = await this.read(cart);
       if (seen === 'absent' && random.next() < 0.7) await this.#write('create', cart, undefined);
       if (seen === 'silent') await sleep(random.upTo(200));
+      // Nothing can be written on it: where the store hands out no tags yet, all clients would only read.
+      if (seen === 'seen' && !this.#known.has(cart)) await sleep(random.upTo(800));
       while (!isOver() && this.#known.has(cart) && random.next() < 0.4) await this.read(cart);
       while (!isOver() && this.#known.has(cart)) {
         const kind = random.next() < 0.06 ? 'delete' : 'patch';
@@ -120,7 +122,7 @@ export class Shopper {
       const known = this.#known.get(cart);
       if (known !== undefined && (await this.#write('patch', cart, known)) === 'accepted') return undefined;
       obstacle = known === undefined ? `${seen}, no tag` : this.#lastStatus;
-      await sleep(50);
+      await sleep(200);
     }
     return obstacle;
   }
@@ -143,7 +145,8 @@ export class Shopper {
     const told = toldBy(answer);
     sightings.writes.push({
       ...{ write, cart, kind, told, result: answer.version, basedOn: known?.version },
-      ...(told === 'refused' && { status: answer.status, answeredMs: clockMs() }),
+      ...(told === 'refused' && { status: answer.status }),
+      ...(told !== 'unknown' && { answeredMs: clockMs() }),
     });
     this.#count(`${kind} ${told}`);
     this.#lastStatus = `status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`;
