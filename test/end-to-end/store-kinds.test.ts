@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cartIds } from '../../demo/data/ids.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -15,29 +15,37 @@ const cart = `/carts/${cartIds.everyday}`;
 const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
 
 let folder: string;
-let shop: DemoShop;
-const closing: { close(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-store-'));
   await writeFile(path.join(folder, 'cert.pem'), testCertificate);
   await writeFile(path.join(folder, 'key.pem'), testKey);
-  shop = await startDemoShop();
 });
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
-afterAll(async () => {
-  await shop?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function open<T extends { close(): Promise<void> }>(each: T): T {
-  closing.push(each);
-  return each;
+/** A shop of a case's own, and what is closed after it, the last first. */
+interface Stage {
+  readonly shop: DemoShop;
+  open<T extends { close(): Promise<void> }>(each: T): T;
 }
 
-async function serve(store: object): Promise<RunningShopward> {
+/** Cases stand side by side: most of each is waiting for a lease. */
+function staged(play: (stage: Stage) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const closing: { close(): Promise<void> }[] = [];
+    const open: Stage['open'] = (each) => {
+      closing.push(each);
+      return each;
+    };
+    try {
+      await play({ shop: open(await startDemoShop()), open });
+    } finally {
+      for (const each of closing.reverse()) await each.close();
+    }
+  };
+}
+
+async function serve({ shop, open }: Stage, store: object): Promise<RunningShopward> {
   const shopward = await startShopwardHere({
     upstream: shop.url,
     config: {
@@ -46,12 +54,12 @@ async function serve(store: object): Promise<RunningShopward> {
       entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
     },
   });
-  closing.push({ close: () => shopward.stop() });
+  open({ close: () => shopward.stop() });
   return shopward;
 }
 
 /** What needs the store, once: a tag, a change, a stale tag, an exchange, a used token. */
-async function use({ port }: RunningShopward): Promise<void> {
+async function use({ shop }: Stage, { port }: RunningShopward): Promise<void> {
   const token = await shop.issueToken();
   const call = (line: string, options: ShopCall = {}) => callShop(port, line, { token, ...options });
   // After a failover a write may be refused until the last connection is with the new primary; it is never lost.
@@ -72,46 +80,60 @@ async function use({ port }: RunningShopward): Promise<void> {
   expect([await exchange(), await exchange()].map(outcomeOf)).toEqual(['201', '401 004']);
 }
 
-it('a Cluster of three nodes', async () => {
-  const { url } = open(await startCluster());
-  await use(await serve({ url }));
-});
-
-it('Sentinel, before and after a failover, with a replica that must confirm each claim', async () => {
-  const group: RedisSentinel = open(await startSentinel({ replicas: 2 }));
-  const shopward = await serve({ url: group.url, replicas: 1 });
-  await use(shopward);
-  await group.failover();
-  await use(shopward);
-});
-
-it('TLS with a password; the password is shown to nobody', async () => {
-  const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
-  const settings = {
-    'tls-cert-file': cert,
-    'tls-key-file': key,
-    'tls-ca-cert-file': cert,
-    'tls-auth-clients': 'no',
-    requirepass: 'open-sesame',
-  };
-  const server = open(await startRedis({ tls: true, settings }));
-  const url = server.url.replace('//127.0.0.1', '//:open-sesame@localhost');
-  const shopward = await serve({ url, tls: { ca: cert } });
-  await use(shopward);
-  const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
-  expect(shopward.output() + metrics).not.toContain('sesame');
-});
-
-it('a Redis that may evict is refused at start', async () => {
-  const server = open(
-    await startRedis({ settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' } }),
+describe.concurrent('kinds of stores', () => {
+  it(
+    'a Cluster of three nodes',
+    staged(async (stage) => {
+      const { url } = stage.open(await startCluster());
+      await use(stage, await serve(stage, { url }));
+    }),
   );
-  const shopward = await startShopward({
-    upstream: shop.url,
-    config: { store: { url: server.url } },
-    awaitListening: false,
-  });
-  expect(await shopward.exited).not.toBe(0);
-  expect(shopward.output()).toMatch(/noeviction/);
-  expect(shopward.output()).not.toMatch(/ {4}at /);
+
+  it(
+    'Sentinel, before and after a failover, with a replica that must confirm each claim',
+    staged(async (stage) => {
+      const group: RedisSentinel = stage.open(await startSentinel({ replicas: 2 }));
+      const shopward = await serve(stage, { url: group.url, replicas: 1 });
+      await use(stage, shopward);
+      await group.failover();
+      await use(stage, shopward);
+    }),
+  );
+
+  it(
+    'TLS with a password; the password is shown to nobody',
+    staged(async (stage) => {
+      const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+      const settings = {
+        'tls-cert-file': cert,
+        'tls-key-file': key,
+        'tls-ca-cert-file': cert,
+        'tls-auth-clients': 'no',
+        requirepass: 'open-sesame',
+      };
+      const server = stage.open(await startRedis({ tls: true, settings }));
+      const url = server.url.replace('//127.0.0.1', '//:open-sesame@localhost');
+      const shopward = await serve(stage, { url, tls: { ca: cert } });
+      await use(stage, shopward);
+      const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+      expect(shopward.output() + metrics).not.toContain('sesame');
+    }),
+  );
+
+  it(
+    'a Redis that may evict is refused at start',
+    staged(async ({ shop, open }) => {
+      const server = open(
+        await startRedis({ settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' } }),
+      );
+      const shopward = await startShopward({
+        upstream: shop.url,
+        config: { store: { url: server.url } },
+        awaitListening: false,
+      });
+      expect(await shopward.exited).not.toBe(0);
+      expect(shopward.output()).toMatch(/noeviction/);
+      expect(shopward.output()).not.toMatch(/ {4}at /);
+    }),
+  );
 });

@@ -7,14 +7,27 @@ const root = path.join(import.meta.dirname, '../..');
 /** What starts stores or browsers. */
 const heavy = ['redis-processes', 'redis-server', 'chromium'].map((name) => `test/harness/${name}.ts`);
 
+/** File -> what it imports itself; undefined: there is no such file. Most are imported by many. */
+const imports = new Map<string, readonly string[] | undefined>();
+
+function importsOf(file: string): readonly string[] | undefined {
+  if (!imports.has(file)) imports.set(file, readImports(file));
+  return imports.get(file);
+}
+
+function readImports(file: string): readonly string[] | undefined {
+  if (!existsSync(path.join(root, file))) return undefined;
+  const text = readFileSync(path.join(root, file), 'utf8');
+  const clauses = text.matchAll(/^(?:import (?!type )|export )[^;]*? from '(\.[^']+)';/gm);
+  return [...clauses].map(([, to = '']) => path.join(path.dirname(file), to));
+}
+
 /** A file and everything of this repository's own that it imports as it starts. */
 function withImports(file: string, seen = new Set<string>()): Set<string> {
-  if (seen.has(file) || !existsSync(path.join(root, file))) return seen;
+  const its = importsOf(file);
+  if (its === undefined || seen.has(file)) return seen;
   seen.add(file);
-  const text = readFileSync(path.join(root, file), 'utf8');
-  for (const [, to = ''] of text.matchAll(/^(?:import (?!type )|export )[^;]*? from '(\.[^']+)';/gm)) {
-    withImports(path.join(path.dirname(file), to), seen);
-  }
+  for (const one of its) withImports(one, seen);
   return seen;
 }
 
