@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { type Backend, backends } from './identity-backends/backends.ts';
 
 /** What backends read as the verified identity is what shopward has verified, whatever a client sends. */
@@ -33,12 +34,12 @@ const ways: Readonly<Record<string, (name: string) => string>> = {
 
 describe.each(Object.entries(backends))('%s', (_name, start) => {
   let backend: Backend;
-  let shopward: Shopward;
+  let shopward: RunningShopward;
 
   beforeAll(async () => {
     if (start === undefined) return;
     backend = await start();
-    shopward = await startShopward({
+    shopward = await startShopwardHere({
       upstream: `http://127.0.0.1:${backend.port}`,
       config: { auth: { forward, forwardAuthorization: false } },
       rows: ['ANY /secret', { match: 'GET /observed', observe: true }],
