@@ -10,11 +10,14 @@ import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';
 import type { TokenReader } from './wire-request.ts';
 
+/** It keeps nothing of what it is asked: one for all filters. */
+const matchToken = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
+
 /** The filter of a process that has seen nothing yet. */
 function openFilter() {
   const lifetimeMs = defaultLifetimeMs;
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
-  return createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
+  return createRefreshTokens(matchToken, {
     store,
     subjectOf: () => undefined,
     lifetimeMs,
