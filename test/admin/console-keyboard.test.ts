@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Keys that lead from one place to the next; a person presses some three a second. */
 const mostKeys = 25;
@@ -13,7 +13,7 @@ it('from the first screen to why a request was refused, by keyboard alone', {
     startChromium(),
     startRecordingUpstream(() => answer('{}')),
   ]);
-  const shopward = await startShopward({
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /orders/{id}'],
   });

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 interface Entry {
   readonly request: {
@@ -21,7 +22,7 @@ interface Entry {
 /** What a developer has in hand: a request that a real Chromium sent, as its tools copy it, pasted into the console. */
 let browser: Browser;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 let folder: string;
 let page: Page;
 let har: { readonly log: { readonly entries: readonly Entry[] } };
@@ -38,7 +39,7 @@ beforeAll(async () => {
     startRecordingUpstream(() => answer('x'.repeat(60_000), 'Content-Type: text/html\r\n')),
   ]);
   [browser, upstream] = [launched, recording];
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['PATCH /carts/{cart_id}'],
   });

@@ -2,16 +2,17 @@ import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** A tab that is left open: for hours in the background, or all day in front of somebody. */
 let browser: Browser;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
+let shopward: RunningShopward;
 
 beforeAll(async () => {
   [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-  shopward = await startShopward({
+  shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /orders'],
     config: { mode: 'observe' },

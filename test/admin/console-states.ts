@@ -1,7 +1,8 @@
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Address of a view; `open` does what it takes to see the rest of it. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
@@ -18,7 +19,7 @@ export const filled: Readonly<Record<string, string>> = {
 /** The demo shop and a real shopward in front of it, in whichever state. */
 export class ConsoleStage {
   readonly shop: DemoShop;
-  #shopward: Shopward | undefined;
+  #shopward: RunningShopward | undefined;
   #store: SingleRedis | undefined;
 
   private constructor(shop: DemoShop) {
@@ -29,13 +30,13 @@ export class ConsoleStage {
     return new ConsoleStage(await startDemoShop());
   }
 
-  get shopward(): Shopward {
+  get shopward(): RunningShopward {
     if (this.#shopward === undefined) throw new Error('nothing was started');
     return this.#shopward;
   }
 
   async start(config: object = {}, upstream = this.shop.url): Promise<void> {
-    this.#shopward = await startShopward({
+    this.#shopward = await startShopwardHere({
       upstream,
       config: {
         admin: { edit: true },
