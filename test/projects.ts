@@ -17,7 +17,7 @@ export const measures = [
  * the test with all processes that it starts, on a machine that others used, too: a quiet one needs about half.
  */
 export const slow = [
-  // They compare bytes with bytes, and wait for a process to be still: two minutes, nearly all of it waiting.
+  // They compare bytes with bytes, and wait for a process to be still: most of their time is waiting.
   'test/server/{body,answer}-memory.test.ts',
   // 20 to 50 seconds of CPU, and one that computes all the time.
   'test/{hunt/hunt,entity-tags/model/model,admin/console}.test.ts',

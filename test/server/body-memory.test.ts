@@ -10,14 +10,21 @@ import { leastBytes, ProcessMemory, probed } from './process-memory.ts';
 
 /** What one connection may hold above rest, whatever it sends. */
 const allowedBytes = 262_144;
-/** Connections of a measurement: one object of the process itself more or less is then no matter. */
-const count = 8;
+/** Connections of each cut: one object of the process itself more or less is then no matter. */
+const count = 4;
+/** Connections to the shop: bodies that arrive get half of them, and at most five cuts are measured side by side. */
+const places = 2 * 5 * count;
+
+interface Cut {
+  readonly framing: string;
+  readonly pieces: readonly Buffer[];
+}
 
 const chunksOf = (octets: number, times: number) =>
   Buffer.from(`${octets.toString(16)}\r\n${'a'.repeat(octets)}\r\n`.repeat(times));
 
 /** Bodies without their end, within the limits of this test, and longer than a connection may hold. */
-const cuts: Record<string, { framing: string; pieces: Buffer[] }> = {
+const cuts: Record<string, Cut> = {
   'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 70_000)] },
   'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 1_500)] },
   'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_500_000, 1)] },
@@ -37,7 +44,63 @@ const shortCuts: typeof cuts = {
   'with a length': { framing: 'Content-Length: 65000', pieces: [Buffer.alloc(64_000, 'a')] },
 };
 
-describe.each(['llhttp', 'http-proxy-3'])(
+/** More than the kernel keeps of a connection that nobody reads. */
+const longCuts: typeof cuts = {
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 14_000)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(14_000_000, 1)] },
+  'with a length': { framing: 'Content-Length: 15000000', pieces: [Buffer.alloc(14_000_000, 'a')] },
+};
+
+interface Kind {
+  readonly line: string;
+  readonly cuts: typeof cuts;
+  /** Cuts that are measured side by side first: together they hold less than one of them may. */
+  readonly batches: readonly (readonly string[])[];
+  /** The connection ends after its refusal. */
+  readonly isRefused?: boolean;
+  /** Connections that are there first. */
+  before?(port: number): Promise<RawConnection[]>;
+}
+
+const kinds: Record<string, Kind> = {
+  'streamed to a shop that reads later': { line: 'POST /stores', cuts, batches: [Object.keys(cuts)] },
+  'streamed to a shop that never reads': {
+    line: 'POST /stores',
+    cuts: longCuts,
+    batches: [['chunks of 1 KB'], ['one chunk'], ['with a length']],
+  },
+  'waiting for a connection to the shop': {
+    line: 'POST /stores',
+    cuts,
+    batches: [
+      ['chunks of one octet', 'chunks of 1 KB', 'packets of one octet'],
+      ['one chunk', 'with a length'],
+    ],
+    before: (port) => takeAll(port),
+  },
+  'collected whole': {
+    line: 'POST /refresh-tokens',
+    cuts: shortCuts,
+    batches: [
+      ['chunks of one octet', 'packets of one octet'],
+      ['chunks of 1 KB', 'with a length'],
+      ['one chunk'],
+    ],
+  },
+  'refused, and nobody wants it': {
+    line: 'GET /stores',
+    cuts,
+    batches: [Object.keys(cuts)],
+    isRefused: true,
+  },
+};
+
+const rows = Object.entries(kinds).flatMap(([kind, one]) =>
+  one.batches.flatMap((batch) => batch.map((name) => [kind, name, one, batch] as const)),
+);
+
+// Two processes, so that neither waits for the other.
+describe.concurrent.each(['llhttp', 'http-proxy-3'])(
   'memory of a connection while its body is under way (%s)',
   (engine) => {
     let shopward: Shopward;
@@ -48,7 +111,7 @@ describe.each(['llhttp', 'http-proxy-3'])(
       shopward = await startShopward({
         upstream: `http://127.0.0.1:${shop.port}`,
         config: {
-          upstream: { engine, connections: 2 * count, connectTimeout: '10m', responseTimeout: '10m' },
+          upstream: { engine, connections: places, connectTimeout: '10m', responseTimeout: '10m' },
           // One client here stands for many.
           limits: { requestBody: '32MiB', clientShare: 100 },
         },
@@ -56,9 +119,7 @@ describe.each(['llhttp', 'http-proxy-3'])(
       });
       memory = new ProcessMemory(shopward);
       // What is loaded and made only once belongs to the state of rest.
-      for (const kind of Object.values(kinds)) {
-        await bytesEach(kind, Object.values(kind.cuts)[1] as Cut);
-      }
+      for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
     });
     afterAll(async () => {
       await shopward.kill();
@@ -72,80 +133,72 @@ describe.each(['llhttp', 'http-proxy-3'])(
 
     const livez = () => fetch(`${shopward.adminUrl}/livez`);
 
-    const bytesEach = async ({ line, before, isRefused }: Kind, cut: Cut) => {
+    /** What connections hold, one for each of the cuts. */
+    const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
       const others = (await before?.(shopward.port)) ?? [];
       await eventually('the requests before them', async () =>
         (await inFlight()) === others.length ? true : undefined,
       );
-      const connections = await Promise.all(
-        Array.from({ length: count }, () => openRawConnection(shopward.port)),
+      const senders = await Promise.all(
+        names.flatMap((name) =>
+          Array.from({ length: count }, async () => ({
+            cut: cuts[name] as Cut,
+            connection: await openRawConnection(shopward.port),
+          })),
+        ),
       );
-      for (const { socket } of connections) socket.on('error', () => {});
+      const sockets = senders.map(({ connection }) => connection.socket);
+      for (const socket of sockets) socket.on('error', () => {});
       const rest = await memory.bytes();
-      const head = request(line, ['Content-Type: application/json', cut.framing]);
-      for (const { socket } of connections) socket.setNoDelay(true).write(head);
-      for (const piece of cut.pieces) {
-        for (const { socket } of connections) if (socket.writable) socket.write(piece);
-        if (cut.pieces.length > 1) await sleep(0);
+      for (const { cut, connection } of senders) {
+        connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
+      }
+      const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
+      for (let i = 0; i < most; i += 1) {
+        for (const { cut, connection } of senders) {
+          const piece = cut.pieces[i];
+          if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+        }
+        if (most > 1) await sleep(0);
       }
       // Otherwise the measure would be of nothing.
-      const expected = others.length + (isRefused === true ? 0 : count);
+      const expected = others.length + (isRefused === true ? 0 : senders.length);
       await eventually('requests under way', async () =>
         (await inFlight()) === expected ? true : undefined,
       );
-      const sockets = connections.map(({ socket }) => socket);
       await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
       expect(await inFlight()).toBe(expected);
-      const bytes = ((await memory.bytes()) - rest) / count;
-      for (const connection of [...connections, ...others]) connection.close();
+      const bytes = ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
+      for (const { connection } of senders) connection.close();
+      for (const connection of others) connection.close();
       shop.cut();
       while ((await inFlight()) > 0) await sleep(50);
       return bytes;
     };
 
-    const rows = Object.entries(kinds).flatMap(([kind, one]) =>
-      Object.entries(one.cuts).map(([name, cut]) => [kind, name, one, cut] as const),
-    );
-    it.each(rows)('%s, %s', async (kind, name, one, cut) => {
-      const bytes = await leastBytes(allowedBytes, () => bytesEach(one, cut));
-      console.info(`${engine}, ${kind}, ${name}: ${Math.round(bytes / 1024)} KiB a connection`);
+    /** What is measured side by side is measured once, by the first case of it. */
+    const measured = new Map<readonly string[], Promise<number>>();
+    const together = async (kind: Kind, batch: readonly string[]) => {
+      const before = measured.get(batch);
+      if (before !== undefined) return before;
+      const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
+      measured.set(batch, bytes);
+      console.info(`${engine}, ${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
+      return bytes;
+    };
+
+    it.each(rows)('%s, %s', { concurrent: false }, async (_, name, kind, batch) => {
+      let bytes = await together(kind, batch);
+      // Which of them it is, or none: each alone tells.
+      if (bytes >= allowedBytes) bytes = await leastBytes(allowedBytes, () => bytesEach(kind, [name]));
       expect(bytes).toBeLessThan(allowedBytes);
     });
   },
 );
 
-interface Cut {
-  readonly framing: string;
-  readonly pieces: readonly Buffer[];
-}
-
-interface Kind {
-  readonly line: string;
-  readonly cuts: typeof cuts;
-  /** The connection ends after its refusal. */
-  readonly isRefused?: boolean;
-  /** Connections that are there first. */
-  before?(port: number): Promise<RawConnection[]>;
-}
-
-/** More than the kernel keeps of a connection that nobody reads. */
-const longCuts: typeof cuts = {
-  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 14_000)] },
-  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(14_000_000, 1)] },
-  'with a length': { framing: 'Content-Length: 15000000', pieces: [Buffer.alloc(14_000_000, 'a')] },
-};
-
-const kinds: Record<string, Kind> = {
-  'streamed to a shop that reads later': { line: 'POST /stores', cuts },
-  'streamed to a shop that never reads': { line: 'POST /stores', cuts: longCuts },
-  'waiting for a connection to the shop': { line: 'POST /stores', cuts, before: (port) => takeAll(port) },
-  'collected whole': { line: 'POST /refresh-tokens', cuts: shortCuts },
-  'refused, and nobody wants it': { line: 'GET /stores', cuts, isRefused: true },
-};
-
 /** Every connection to the shop is taken by a request that it does not answer. */
 async function takeAll(port: number): Promise<RawConnection[]> {
-  const all = await Promise.all(Array.from({ length: 2 * count }, () => openRawConnection(port)));
+  const all = await Promise.all(Array.from({ length: places }, () => openRawConnection(port)));
   for (const connection of all) await connection.write(request('GET /stores'));
   return all;
 }

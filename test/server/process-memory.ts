@@ -21,9 +21,13 @@ export class ProcessMemory {
     this.#shopward = shopward;
   }
 
-  /** Bytes in use once it falls no more: what was let go leaves in its own time, and late where the machine is busy. */
-  async bytes(): Promise<number> {
+  /**
+   * Bytes in use once it falls no more: what was let go leaves in its own time, and late where the machine is busy. Less
+   * than `enough` is not waited for to fall further.
+   */
+  async bytes(enough = 0): Promise<number> {
     for (let before = await this.#look(); ; ) {
+      if (before < enough) return before;
       await sleep(20);
       const now = await this.#look();
       if (now > before - breathBytes) return Math.min(now, before);
@@ -44,9 +48,13 @@ export class ProcessMemory {
  * The least of a few runs, until one is below what is allowed: what is held is held in each of them. A run in which the process
  * let go of much else, as V8 does once of what it read while it started, would hide what is held, and does not count.
  */
-export async function leastBytes(allowed: number, run: () => Promise<number>): Promise<number> {
+export async function leastBytes(
+  allowed: number,
+  run: () => Promise<number>,
+  runs = mostRuns,
+): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < mostRuns && least >= allowed; i += 1) {
+  for (let i = 0; i < runs && least >= allowed; i += 1) {
     const bytes = await run();
     if (bytes > -allowed / 4) least = Math.min(least, bytes);
   }
