@@ -18,21 +18,19 @@ export interface Explored {
 export function exploreAll(given: Setting, maxStates: number): Explored {
   // A failover goes by their numbers.
   const setting: Setting = { ...given, doTwinsBeginInOrder: given.faults.failover === undefined };
-  const seen = new Set<string>();
-  const parts = new WorldParts();
+  const seen = new Worlds(setting.programs.length);
   const stack: Next[] = [{ world: createWorld(setting), from: null, trace: null }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { trace } = next;
     if (next.world.wrong !== null)
       return { states: seen.size, found: { wrong: next.world.wrong, trace: unroll(trace) } };
-    const shared = parts.share(next.world, next.from);
-    if (seen.has(shared.key)) continue;
-    seen.add(shared.key);
+    const kept = seen.keep(next.world, next.from);
+    if (kept === undefined) continue;
     if (seen.size > maxStates) throw new Error(`more than ${maxStates} states`);
-    for (const action of actionsOf(setting, shared.world)) {
+    for (const action of actionsOf(setting, kept.world)) {
       stack.push({
-        world: action.apply(shared.world),
-        from: shared,
+        world: action.apply(kept.world),
+        from: kept,
         trace: { name: action.name, before: trace },
       });
     }
@@ -43,31 +41,50 @@ export function exploreAll(given: Setting, maxStates: number): Explored {
 /** A world to look at, made of a world that was looked at. */
 interface Next {
   readonly world: World;
-  readonly from: Shared | null;
+  readonly from: Kept | null;
   readonly trace: Trace | null;
 }
 
-/** A world made of the parts that are kept; a character of its key is the number of a part. */
-interface Shared {
+/** A world made of the parts that are kept, and where its key stands. */
+interface Kept {
   readonly world: World;
-  readonly key: string;
+  readonly at: number;
 }
+
+/** Parts of a world besides its processes. */
+const partsOfAll = 13;
 
 /**
  * A million worlds are made of a few thousand parts: each is kept once and has a number, and the numbers of its parts
  * are the key of a world. Two worlds have the same key when they are the same, written out, and only then. Most parts of
  * a world are those of the world that it was made of, and are not looked up again.
+ *
+ * The keys stand one after the other in one array, and are found by open addressing: a set of texts costs twice as much.
  */
-class WorldParts {
+class Worlds {
   /** By what they are, written out: a number as it is, so that none is taken for a text. */
-  readonly #kept = new Map<unknown, { readonly part: unknown; readonly number: number }>();
-  readonly #codes: number[] = [];
-  #fromKey = '';
+  readonly #parts = new Map<unknown, { readonly part: unknown; readonly number: number }>();
+  readonly #width: number;
+  /** The last one is of the world that is looked at, and is written over when it was there before. */
+  #keys: Uint16Array;
+  /** By the hash of a key: its place plus one; 0: free. At most half of them are taken. */
+  #slots = new Int32Array(4096);
+  /** Of the key that is being written, and of the world that its world was made of. */
+  #at = 0;
+  #fromAt = 0;
+  size = 0;
 
-  share(world: World, from: Shared | null): Shared {
-    const { world: before, key } = from ?? { world: undefined, key: '' };
-    this.#codes.length = 0;
-    this.#fromKey = key;
+  constructor(processes: number) {
+    this.#width = partsOfAll + processes;
+    this.#keys = new Uint16Array(this.#width * this.#slots.length);
+  }
+
+  /** Undefined: it was there before. */
+  keep(world: World, from: Kept | null): Kept | undefined {
+    const before = from?.world;
+    const start = this.size * this.#width;
+    this.#at = start;
+    this.#fromAt = from?.at ?? 0;
     // Each field of the world stands here, or the types would not agree.
     const shared: World = {
       now: this.#one(world.now, before?.now),
@@ -83,36 +100,69 @@ class WorldParts {
       drawn: this.#one(world.drawn, before?.drawn),
       faults: this.#one(world.faults, before?.faults),
       wrong: this.#one(world.wrong, before?.wrong),
-      processes:
-        world.processes === before?.processes
-          ? this.#all(world.processes)
-          : world.processes.map((process, p) => this.#one(process, before?.processes[p])),
+      processes: world.processes.map((process, p) => this.#one(process, before?.processes[p])),
     };
-    return { world: shared, key: String.fromCharCode(...this.#codes) };
+    if (this.#at !== start + this.#width) throw new Error('a world has more parts than its key');
+    return this.#isNew(start) ? { world: shared, at: start } : undefined;
   }
 
   /** The kept part that is as this one. The parts of a world are asked for in the order of its key. */
   #one<T>(part: T, before: T | undefined): T {
-    if (part === before) return this.#same(part);
-    const text = typeof part === 'number' ? part : JSON.stringify(part);
-    let kept = this.#kept.get(text);
-    if (kept === undefined) {
-      kept = { part, number: this.#kept.size };
-      if (kept.number > 0xffff) throw new Error('more parts than a key has numbers for');
-      this.#kept.set(text, kept);
+    if (part === before) {
+      this.#keys[this.#at++] = this.#keys[this.#fromAt++] as number;
+      return part;
     }
-    this.#codes.push(kept.number);
+    const text = typeof part === 'number' ? part : JSON.stringify(part);
+    let kept = this.#parts.get(text);
+    if (kept === undefined) {
+      kept = { part, number: this.#parts.size };
+      if (kept.number > 0xffff) throw new Error('more parts than a key has numbers for');
+      this.#parts.set(text, kept);
+    }
+    this.#keys[this.#at++] = kept.number;
+    this.#fromAt++;
     return kept.part as T;
   }
 
-  #same<T>(part: T): T {
-    this.#codes.push(this.#fromKey.charCodeAt(this.#codes.length));
-    return part;
+  #isNew(start: number): boolean {
+    const slot = this.#slotOf(start);
+    if (this.#slots[slot] !== 0) return false;
+    this.#slots[slot] = ++this.size;
+    if (this.size * 2 > this.#slots.length) this.#grow();
+    return true;
   }
 
-  #all<T>(parts: readonly T[]): readonly T[] {
-    for (const part of parts) this.#same(part);
-    return parts;
+  /** The slot of a key that is as this one, or the one that is free for it. */
+  #slotOf(start: number): number {
+    let hash = 0;
+    for (let i = 0; i < this.#width; i++) {
+      hash = Math.imul(hash ^ (this.#keys[start + i] as number), 0x9e3779b1);
+      hash ^= hash >>> 15;
+    }
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    while (
+      this.#slots[slot] !== 0 &&
+      !this.#areSame(((this.#slots[slot] as number) - 1) * this.#width, start)
+    ) {
+      slot = (slot + 1) & mask;
+    }
+    return slot;
+  }
+
+  #areSame(one: number, other: number): boolean {
+    for (let i = 0; i < this.#width; i++) {
+      if (this.#keys[one + i] !== this.#keys[other + i]) return false;
+    }
+    return true;
+  }
+
+  #grow(): void {
+    this.#slots = new Int32Array(this.#slots.length * 2);
+    const keys = new Uint16Array(this.#width * this.#slots.length);
+    keys.set(this.#keys);
+    this.#keys = keys;
+    for (let i = 0; i < this.size; i++) this.#slots[this.#slotOf(i * this.#width)] = i + 1;
   }
 }
 
