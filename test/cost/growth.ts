@@ -19,13 +19,14 @@ const floorMs = 5;
 /** Four times the text may cost so many times as much. Linear is 4. */
 const mostGrowth = 6;
 /**
- * The same at parts of the lengths: a square that makes 4 into 6 makes it 4.57 at a quarter of them, and 5.09 at half, and
- * some of each cost is the same at any length.
+ * At parts of the long length, beside an eighth of each: a square that makes 4 into 6 makes 8 into 9.37 at a quarter of it,
+ * and into 10.67 at half, and some of each cost is the same at any length.
  */
 const parts = [
-  { part: 1 / 4, mostGrowth: 4.4 },
-  { part: 1 / 2, mostGrowth: 4.8 },
+  { part: 1 / 4, mostGrowth: 8.8 },
+  { part: 1 / 2, mostGrowth: 10 },
 ];
+const eighth = 1 / 8;
 /** Milliseconds from which two costs are compared at parts of the lengths: the clock counts its own cost, too. */
 const comparableMs = floorMs / 4;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
@@ -36,30 +37,71 @@ const looks = 3;
 /** Milliseconds from which a text that costs far too much is tried once more only. */
 const hopelessMs = 500;
 
+/** How many kinds are read at once at most, to be looked at one by one only where all of them cost more than the floor. */
+const mostAtOnce = 16;
+
+/** What was found, `most` at most. */
+export async function findFaults(reader: Reader, most: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  const left = [...reader.kinds];
+  let atOnce = 1;
+  while (left.length > 0 && found.length < most) {
+    const kinds = left.splice(0, atOnce);
+    const ms = reader.isBeside === true ? Infinity : await allCpuMs(reader, kinds);
+    // As many as stay below the floor if they cost as much as these, and so are not read again.
+    const nextAtOnce = Math.floor((floorMs / 2 / ms) * kinds.length);
+    atOnce = Math.max(1, Math.min(mostAtOnce, nextAtOnce));
+    if (ms <= floorMs) continue;
+    const first = kinds.length === 1 && reader.isBeside !== true ? ms : undefined;
+    for (const kind of kinds) {
+      const fault = await findFault(reader, kind, first);
+      if (fault !== undefined) found.push(fault);
+    }
+  }
+  return found.slice(0, most);
+}
+
+/** Of all lengths that are compared with a shorter one: when it is not above the floor, none of them is. */
+async function allCpuMs(reader: Reader, kinds: readonly TextKind[]): Promise<number> {
+  const texts = kinds.flatMap((kind) => [...steps(reader)].map(([, longer]) => kind.make(longer)));
+  const before = process.cpuUsage();
+  for (const text of texts) await reader.read(text);
+  return since(before);
+}
+
+/** Each length with the next one. */
+function* steps({ start, limit }: Reader): Generator<readonly [shorter: number, longer: number]> {
+  let length = start ?? Math.min(firstLength, limit / 4);
+  while (length < limit) {
+    const next = Math.min(length * 4, limit);
+    yield [length, next];
+    length = next;
+  }
+}
+
 /**
+ * `first`: what it cost already, at all lengths together.
+ *
  * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
  * One step may cost more than the lengths tell, where a list no longer fits into the young generation; what grows as a
  * square does so in both its halves.
  */
-export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
-  let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
-  while (length < reader.limit) {
-    const next = Math.min(length * 4, reader.limit);
+async function findFault(reader: Reader, kind: TextKind, first?: number): Promise<string | undefined> {
+  for (const [length, next] of steps(reader)) {
     // Nobody waits for it, so that its growth is all there is to know; what is read in slices is not at a part of its length.
     const canShorten = reader.isBeside === true && reader.start === undefined;
-    if (!canShorten || (await mayGrow(reader, kind, length, next))) {
-      const fault = await compare(reader, kind, length, next);
+    if (!canShorten || (await mayGrow(reader, kind, next))) {
+      const fault = await compare(reader, kind, length, next, first);
       if (fault !== undefined) return fault;
     }
-    length = next;
   }
   return undefined;
 }
 
 /** Whether each part of the lengths leaves a doubt. */
-async function mayGrow(reader: Reader, kind: TextKind, shortest: number, longest: number): Promise<boolean> {
+async function mayGrow(reader: Reader, kind: TextKind, longest: number): Promise<boolean> {
   for (const { part, mostGrowth: most } of parts) {
-    const texts = { short: kind.make(shortest * part), long: kind.make(longest * part) };
+    const texts = { short: kind.make(longest * part * eighth), long: kind.make(longest * part) };
     const longMs = await cpuMs(reader, texts.long);
     // At the whole length even a cube costs no more than the floor.
     if (longMs <= floorMs * part ** 3) return false;
@@ -89,9 +131,10 @@ async function compare(
   kind: TextKind,
   shortest: number,
   longest: number,
+  known?: number,
 ): Promise<string | undefined> {
   const long = kind.make(longest);
-  const first = await cpuMs(reader, long);
+  const first = known ?? (await cpuMs(reader, long));
   if (first <= floorMs) return undefined;
   const texts = { short: kind.make(shortest), middle: kind.make(Math.sqrt(shortest * longest)), long };
   const costs = await leastOf(reader, texts, first);
@@ -167,8 +210,7 @@ function measureYardstick(): number {
   for (let pass = 0; pass < yardstickPasses; pass++) {
     for (let i = 0; i < octets.length; i++) hash = Math.imul(hash ^ (octets[i] ?? 0), 16_777_619);
   }
-  const { user, system } = process.cpuUsage(before);
-  return hash === 0 ? Infinity : ((16 / yardstickPasses) * (user + system)) / 1000;
+  return hash === 0 ? Infinity : (16 / yardstickPasses) * since(before);
 }
 
 /** Of the 16 that 20 milliseconds are: as much to see how fast the machine is. */
@@ -179,6 +221,10 @@ const octets = Buffer.alloc(1_048_576, 'yardstick');
 async function cpuMs(reader: Reader, text: string): Promise<number> {
   const before = process.cpuUsage();
   await reader.read(text);
+  return since(before);
+}
+
+function since(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }

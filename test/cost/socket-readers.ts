@@ -130,6 +130,10 @@ const answers: readonly (readonly [
   ['a malformed head', 'GET /stores', (text) => `${text}\r\n\r\n`],
   ['a field name', 'GET /stores', (text) => `HTTP/1.1 200 OK\r\n${text}: a\r\nContent-Length: 0\r\n\r\n`],
   ['chunks', 'GET /stores', (text) => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${text}`],
+];
+
+/** The same, of which the octets that are sent with it say where it ends. */
+const framedAnswers: typeof answers = [
   [
     'an id of a created member',
     'POST /carts',
@@ -159,8 +163,8 @@ export function socketReaders(stage: Stage): readonly Reader[] {
     const authorization = field.startsWith('Authorization:') ? '' : stage.authorization;
     return `${line} HTTP/1.1\r\n${host}${authorization}${field}\r\n\r\n`;
   };
-  const sendTo = async (octets: string | Buffer, answer: string | Buffer = emptyAnswer) => {
-    stage.answerWith(answer);
+  const sendTo = async (octets: string, answer: string | Buffer = emptyAnswer, isKept = true) => {
+    stage.answerWith(answer, isKept);
     await stage.send(octets);
   };
   const plain = 'Content-Type: application/x-www-form-urlencoded\r\n';
@@ -237,12 +241,12 @@ export function socketReaders(stage: Stage): readonly Reader[] {
         },
       },
     ]),
-    ...answers.map(([what, line, frame]) => ({
+    ...[...answers, ...framedAnswers].map(([what, line, frame], i) => ({
       name: `${what} to ${line}`,
       limit: head,
       kinds: textKinds,
       read: (text: string) =>
-        sendTo(request(line, plain, line === 'POST /token' ? refresh : ''), frame(text)),
+        sendTo(request(line, plain, line === 'POST /token' ? refresh : ''), frame(text), i >= answers.length),
     })),
   ];
 }

@@ -11,15 +11,15 @@ import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
 import { issueToken } from '../harness/shopward.ts';
+import { KeptConnection } from './kept-connection.ts';
 
 /** The whole proxy in this process, so that its CPU can be read, over real sockets, in front of a shop that says what it is told. */
 export interface Stage {
-  /** Sends the octets on a connection of their own; resolves with the beginning of the answer. */
+  /** Sends the octets, on the connection of the last ones where that is still open; resolves with the beginning of the answer. */
   send(octets: string | Buffer): Promise<string>;
   /** The same to the admin port. */
   sendToAdmin(octets: string | Buffer): Promise<string>;
-  /** What the shop answers from now on, octet by octet. */
-  answerWith(octets: string | Buffer): void;
+  answerWith: Shop['answerWith'];
   readonly authorization: string;
   close(): Promise<void>;
 }
@@ -56,13 +56,17 @@ export async function openStage(): Promise<Stage> {
     explain: explainForConsole,
   });
   const { url, adminUrl } = await app.listen();
-  const portOf = (address: string | undefined) => Number(new URL(address ?? '').port);
+  const connectionTo = (address: string | undefined) =>
+    new KeptConnection(Number(new URL(address ?? '').port));
+  const [client, operator] = [connectionTo(url), connectionTo(adminUrl)];
   return {
-    send: (octets) => sendOctets(portOf(url), octets),
-    sendToAdmin: (octets) => sendOctets(portOf(adminUrl), octets),
+    send: (octets) => client.send(octets),
+    sendToAdmin: (octets) => operator.send(octets),
     answerWith: shop.answerWith,
     authorization: `Authorization: Bearer ${issueToken(signer)}\r\n`,
     async close() {
+      client.close();
+      operator.close();
       await app.close(0);
       shop.close();
       await rm(folder, { recursive: true, force: true });
@@ -70,23 +74,38 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
+export interface Shop {
+  readonly port: number;
+  /** What the shop answers from now on, octet by octet. `isKept`: the octets say where they end, and it leaves the connection open. */
+  answerWith(octets: string | Buffer, isKept?: boolean): void;
+  close(): void;
+}
+
 /** A shop that says what it is told. */
-export async function openShop() {
+export async function openShop(): Promise<Shop> {
   let answer: string | Buffer = '';
+  let isKept = false;
   const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
+    let received: Buffer = Buffer.alloc(0);
     sockets.add(socket);
     socket.on('error', () => {});
-    // Every request of these tests has come whole when its first octets have, or is ended by what follows it.
-    socket.once('data', () => socket.end(answer));
+    socket.on('data', (piece: Buffer) => {
+      received = received.length === 0 ? piece : Buffer.concat([received, piece]);
+      if (isKept && !isWhole(received)) return;
+      received = Buffer.alloc(0);
+      // Whatever is left of the request is ended by what follows it.
+      if (isKept) socket.write(answer);
+      else socket.removeAllListeners('data').resume().end(answer);
+    });
     socket.once('close', () => sockets.delete(socket));
-    socket.resume();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as net.AddressInfo).port,
-    answerWith: (octets: string | Buffer) => {
+    answerWith: (octets, isToBeKept = false) => {
       answer = octets;
+      isKept = isToBeKept;
     },
     close() {
       for (const socket of sockets) socket.destroy();
@@ -94,6 +113,18 @@ export async function openShop() {
     },
   };
 }
+
+/** Of one request, as the proxy frames it. */
+function isWhole(request: Buffer): boolean {
+  const headEnd = request.indexOf('\r\n\r\n');
+  if (headEnd === -1) return false;
+  const [, isChunked, length] = framing.exec(request.toString('latin1', 0, headEnd)) ?? [];
+  if (isChunked !== undefined) return request.subarray(-5).equals(lastChunk);
+  return request.length >= headEnd + 4 + Number(length ?? 0);
+}
+
+const framing = /\r\n(?:(transfer-encoding: chunked)|content-length: (\d+))/i;
+const lastChunk = Buffer.from('0\r\n\r\n');
 
 /** An answer that has not begun by then is none; only a hang takes as long. */
 const patienceMs = 20_000;
