@@ -32,10 +32,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/cli\/(admin-verbs|check|explain|init|protected|serve|tokens|verify)\.ts$/,
     'a verb; it is loaded when it is asked for',
   ],
-  [
-    /^src\/cli\/command-line\.ts$/,
-    'the list of verbs; a health check of a proxy that lives does not load it',
-  ],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
   [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
   [/^src\/http\/path-index\.ts$/, 'the look-up; the table above it is the rules'],

@@ -37,7 +37,9 @@ export const processIo: CommandIo = {
     return process.stdin;
   },
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return process.cwd();
+  },
 };
 
 /** Reads standard input as text; stops after `mostBytes`. */

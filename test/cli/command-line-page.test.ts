@@ -7,7 +7,9 @@ import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { findMain } from '../harness/built-shopward.ts';
 import { freePort } from '../harness/free-port.ts';
-import { bareEnvironment, startShopward } from '../harness/shopward.ts';
+import { bareEnvironment, type RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
+import { runHere } from './command-line-here.ts';
 import { runCommand } from './command-run.ts';
 import { openVerifyStage, startFront } from './verify-stage.ts';
 
@@ -41,16 +43,25 @@ it.each(shown)('%s', async (command, output) => {
   // What init writes must not be there before.
   if (!command.startsWith('shopward init'))
     cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
-  const stdout = await runShell(`${command} || true`, cwd);
-  expect(stdout).toMatch(patternOf(output));
+  const { stdout } = await runHere(await wordsOf(command), { cwd, env });
+  expect(stdout.trimEnd()).toMatch(patternOf(output));
 });
 
-/** What the command prints in a shell, on either stream where it is told to. */
-async function runShell(command: string, cwd: string, args = ''): Promise<string> {
-  const script = `shopward() { "${process.execPath}" "${findMain()}" "$@" ${args}; }\n${command}`;
-  const env = { ...bareEnvironment, JWKS_URL: 'https://shop.example/jwks.json' };
-  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd, env });
-  return stdout.trimEnd();
+const env = { JWKS_URL: 'https://shop.example/jwks.json' };
+
+/** The words of a command as a shell hands them over. */
+async function wordsOf(command: string): Promise<string[]> {
+  const script = `shopward() { printf '%s\\0' "$@"; }\n${command}`;
+  return (await runShell(script)).split('\0').slice(0, -1);
+}
+
+/** For scripts: the command in a process of its own. */
+const asProcess = (args = '') => `shopward() { "${process.execPath}" "${findMain()}" "$@" ${args}; }`;
+
+/** What a script prints. */
+async function runShell(script: string, cwd = root): Promise<string> {
+  const options = { cwd, env: { ...bareEnvironment, ...env } };
+  return (await promisify(execFile)('/bin/sh', ['-c', script], options)).stdout;
 }
 
 /** `...` alone on a line stands for any lines. */
@@ -79,14 +90,17 @@ it('shopward check prints each problem with its place', async () => {
     'broken.yaml': 'groups:\n  A:\n    - GET /a\n    - GETT /b\ncomplete: true\n',
     'key.pem': '',
   });
-  const output = await runShell('shopward check --config b.yaml; echo "exit $?"', cwd);
-  const named = output.split('\n').filter((line) => !line.includes('key.pem'));
+  const output = await runShell(`${asProcess()}\nshopward check --config b.yaml; echo "exit $?"`, cwd);
+  const named = output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.includes('key.pem'));
   for (const line of shownBelow('shopward check').filter((one) => one !== '' && !one.startsWith('checked')))
     expect(named).toContain(line);
 });
 
 it('purge, tokens and health print what the page shows', async () => {
-  const one = await startShopward({
+  const one = await startShopwardHere({
     upstream: 'http://127.0.0.1:9',
     config: { admin: { port: await freePort() } },
   });
@@ -94,14 +108,20 @@ it('purge, tokens and health print what the page shows', async () => {
   const commands = [...page.matchAll(/^ {4}\$ (shopward (?:purge|tokens|health)\b.*)$/gm)];
   expect(commands.length).toBeGreaterThanOrEqual(6);
   for (const [, command = ''] of commands) {
-    const printed = await runShell(
-      `{ ${command}; } 2>&1 || true`,
-      one.folder,
-      `--config "${one.configFile}"`,
-    );
-    expect(printed, command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));
+    const printed = await printedBy(command, one);
+    expect(printed.trimEnd(), command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));
   }
 });
+
+/** On both streams. A script with the exit code takes processes: the code is theirs. */
+async function printedBy(command: string, { folder, configFile }: RunningShopward): Promise<string> {
+  if (command.includes('; ')) {
+    return runShell(`${asProcess(`--config "${configFile}"`)}\n{ ${command}; } 2>&1`, folder);
+  }
+  const words = [...(await wordsOf(command)), '--config', configFile];
+  const { stdout, stderr } = await runHere(words, { cwd: folder, env });
+  return stdout + stderr;
+}
 
 describe('shopward verify', () => {
   const stage = openVerifyStage();

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { findMain } from '../harness/built-shopward.ts';
+import { runHere } from './command-line-here.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -15,11 +16,24 @@ describe('the verb as a process', () => {
     );
 
   it.each([
-    [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.yaml'], 0],
     [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'], 1],
-    [['protected', 'diff', 'config/protected-resources.yaml'], 2],
     [['protected', 'import'], 2],
     [['protected', 'diff', 'gone.yaml', 'gone.yaml'], 78],
+  ])('%j exits %i', async (args, code) => {
+    expect((await shopward(...args)).code).toBe(code);
+  });
+
+  it('serve --help has examples and exit codes', async () => {
+    expectHelp(await shopward('serve', '--help'));
+  });
+});
+
+describe('the verb in this process', () => {
+  const shopward = (...args: string[]) => runHere(args, { cwd: root });
+
+  it.each([
+    [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.yaml'], 0],
+    [['protected', 'diff', 'config/protected-resources.yaml'], 2],
     [['protected', '--list', 'config/protected-resources.yaml', '--group', 'carts'], 0],
     [['explain'], 2],
     [['verify', 'no-url'], 2],
@@ -28,20 +42,15 @@ describe('the verb as a process', () => {
     expect((await shopward(...args)).code).toBe(code);
   });
 
-  it.each([
-    'serve',
-    'check',
-    'explain',
-    'protected',
-    'verify',
-    'schema',
-    'purge',
-    'tokens',
-    'health',
-    'version',
-  ])('%s --help has examples and exit codes', async (verb) => {
-    const { code, stdout } = await shopward(verb, '--help');
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/\nExamples:\n {2}.*shopward[\s\S]*\nExit code: 0 /);
-  });
+  it.each(['check', 'explain', 'protected', 'verify', 'schema', 'purge', 'tokens', 'health', 'version'])(
+    '%s --help has examples and exit codes',
+    async (verb) => {
+      expectHelp(await shopward(verb, '--help'));
+    },
+  );
 });
+
+function expectHelp({ code, stdout }: { readonly code: number; readonly stdout: string }): void {
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/\nExamples:\n {2}.*shopward[\s\S]*\nExit code: 0 /);
+}

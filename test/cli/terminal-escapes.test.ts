@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findMain } from '../harness/built-shopward.ts';
-import { bareEnvironment } from '../harness/shopward.ts';
+import { runHere } from './command-line-here.ts';
 
-const main = findMain();
 /** Sets a title, clears the screen, hides text, turns the direction of text, and forges a line. */
 const hostile = 'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u0085\u202e\u2028\rall is well';
 
@@ -18,12 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Both streams of a command, in a process of its own. */
-function run(...args: string[]): Promise<string> {
-  return new Promise((resolve) => {
-    const options = { cwd: folder, env: bareEnvironment };
-    execFile(process.execPath, [main, ...args], options, (_, out, err) => resolve(out + err));
-  });
+/** Both streams of a command. */
+async function run(...args: string[]): Promise<string> {
+  const { stdout, stderr } = await runHere(args, { cwd: folder });
+  return stdout + stderr;
 }
 
 async function writeConfig(name: string): Promise<string> {

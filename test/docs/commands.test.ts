@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { findMain } from '../harness/built-shopward.ts';
+import { runHere } from '../cli/command-line-here.ts';
 
 /**
  * Every command that a page tells its reader to run: it is run by the test that is named here, or what it names is there (the
@@ -139,11 +137,8 @@ async function ofVerb(words: readonly string[]): Promise<string | undefined> {
 }
 
 async function help(verb: readonly string[]): Promise<string> {
-  const run = promisify(execFile)(process.execPath, [findMain(), ...verb, '--help']);
-  return run.then(
-    ({ stdout }) => stdout,
-    () => '',
-  );
+  const { code, stdout } = await runHere([...verb, '--help']);
+  return code === 0 ? stdout : '';
 }
 
 const quickStart = read('docs/quick-start.md');
