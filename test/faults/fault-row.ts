@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Shopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
 import {
   askAll,
   askRoute,
@@ -43,10 +43,10 @@ const stallMs = 100;
 const recoveryMs = 30_000;
 
 /**
- * Breaks, asks, mends, and asks until all is well; by the same process. Where this machine stood still meanwhile, a wrong
+ * Breaks, asks, mends, and asks until all is well; by the same proxy. Where this machine stood still meanwhile, a wrong
  * result may be its doing (every deadline is real here), and the row is run again: a fault of ours is wrong every time.
  */
-export async function runRow(shopward: Shopward, row: FaultRow): Promise<RowResult> {
+export async function runRow(shopward: RunningShopward, row: FaultRow): Promise<RowResult> {
   const stalls = monitorEventLoopDelay({ resolution: 10 });
   for (let attempt = 1; ; attempt += 1) {
     stalls.reset();
@@ -57,7 +57,7 @@ export async function runRow(shopward: Shopward, row: FaultRow): Promise<RowResu
   }
 }
 
-async function runOnce(shopward: Shopward, row: FaultRow): Promise<RowResult> {
+async function runOnce(shopward: RunningShopward, row: FaultRow): Promise<RowResult> {
   const front: Front = { port: shopward.port, token: shopward.issueToken() };
 
   const prepared = await Promise.all(Array.from({ length: row.times ?? 1 }, () => prepare(front)));
@@ -75,14 +75,13 @@ async function runOnce(shopward: Shopward, row: FaultRow): Promise<RowResult> {
     ...routeNames.flatMap((route) => validate(route, cells[route], row.but?.[route] ?? row.seen)),
     ...validate('the tag of before', oldTag, row.oldTag),
     ...sick.map((one) => `after the fault: ${one}`),
-    ...(shopward.exitCode === null ? [] : [`shopward ended (${shopward.exitCode})`]),
     ...bugsOf(shopward),
   ];
   return { name: row.name, cells, oldTag, wellAfterMs, wrongs };
 }
 
 /** A new store hands out no tags at first. */
-export async function awaitHealth(shopward: Shopward): Promise<void> {
+export async function awaitHealth(shopward: RunningShopward): Promise<void> {
   const front = { port: shopward.port, token: shopward.issueToken() };
   const sick = await findSick(front, performance.now() + recoveryMs);
   if (sick.length > 0) throw new Error(`never well: ${sick.join(', ')}`);
@@ -96,7 +95,8 @@ async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
     if (sick.length === 0 || performance.now() > deadlineMs) {
       return sick.map((route) => `${route}: ${cells[route]}`);
     }
-    await sleep(50);
+    // A lease, at the longest: eight questions each time.
+    await sleep(200);
   }
 }
 
@@ -118,7 +118,7 @@ function joinCells(all: readonly Cells[]): Cells {
   return Object.fromEntries(cells) as Cells;
 }
 
-function bugsOf(shopward: Shopward): string[] {
+function bugsOf(shopward: RunningShopward): string[] {
   return shopward
     .output()
     .split('\n')

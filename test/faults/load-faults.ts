@@ -9,7 +9,7 @@ import { checkScene, type Scene } from './scene.ts';
 const clients = 32;
 const connections = 16;
 /** Each connection to the shop ends after so many. */
-const answersOfOne = 20;
+const answersOfOne = 8;
 /** Answers in which every connection has ended twice: counted, for in a time there are as many as the machine can give. */
 const round = 2 * connections * answersOfOne;
 

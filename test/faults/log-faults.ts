@@ -11,6 +11,9 @@ import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const main = findMain();
+/** Their lines, which have the path twice, are more octets than a pipe and what the process keeps (1 MiB) hold. */
+const requests = 500;
+const segments = Array(24).fill('x'.repeat(72)).join('/');
 
 /** Where the log goes breaks: what happens to requests? */
 export async function runLogFaults(): Promise<Scene[]> {
@@ -31,7 +34,7 @@ async function closedPipe(shop: FaultShop): Promise<Scene> {
 async function unreadPipe(shop: FaultShop): Promise<Scene> {
   const running = await start(shop, 'pipe');
   running.child.stdout?.pause();
-  return conclude('whoever reads the log has stopped', running, 6_000);
+  return conclude('whoever reads the log has stopped', running);
 }
 
 /** Every write fails with ENOSPC; Linux has such a device. */
@@ -92,11 +95,11 @@ async function start(shop: FaultShop, stdout: 'pipe' | number): Promise<Running>
   }
 }
 
-async function conclude(name: string, { child, port, folder }: Running, requests = 600): Promise<Scene> {
+async function conclude(name: string, { child, port, folder }: Running): Promise<Scene> {
   const words: Record<string, number> = {};
   const agent = new Agent({ keepAlive: true });
   for (let i = 0; i < requests; i += 1) {
-    const seen = await ask(port, { method: 'GET', path: `/stores/${i}` }, agent);
+    const seen = await ask(port, { method: 'GET', path: `/stores/${i}/${segments}` }, agent);
     words[seen.words] = (words[seen.words] ?? 0) + 1;
     if (seen.words === 'hang' || seen.words === 'no answer') break;
   }

@@ -4,7 +4,8 @@ import { runKeyFaults } from './key-faults.ts';
 import { runLoadFaults } from './load-faults.ts';
 import { runLogFaults } from './log-faults.ts';
 
-test.each([
+// Side by side: each has a shop of its own, and none compares a clock with a number.
+test.concurrent.each([
   ['the key source', runKeyFaults],
   ['the clock', runClockFaults],
   ['the log', runLogFaults],

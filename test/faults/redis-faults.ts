@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel } from '../harness/redis-processes.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.ts';
 import { migrateSlots } from './migrate-slots.ts';
 import { healthy } from './routes.ts';
@@ -260,7 +260,7 @@ async function runShifted(shop: FaultShop): Promise<RowResult[]> {
 }
 
 async function runAll(shop: FaultShop, settings: object, rows: readonly FaultRow[]): Promise<RowResult[]> {
-  const shopward: Shopward = await startShopward({
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${shop.port}`,
     config: settings,
   });

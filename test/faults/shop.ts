@@ -55,7 +55,7 @@ function answer(request: IncomingMessage, versions: Map<string, number>): { stat
   }
   const version = versions.get(id) ?? 1;
   if (request.method !== 'GET') versions.set(id, version + 1);
-  const status = child === undefined ? 200 : 201;
+  const status = child === undefined || request.method === 'GET' ? 200 : 201;
   return { status, data: { type, id, attributes: { version: versions.get(id) ?? 1 } } };
 }
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startRedis } from '../harness/redis-processes.ts';
-import { startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
@@ -24,7 +24,7 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
   const shop = await startFaultShop();
   const proxy = await startFaultProxy(shop.port);
   const redis = await startRedis({});
-  const shopward = await startShopward({
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${proxy.port}`,
     config: shopwardSettings(redis.url),
   });

@@ -18,13 +18,24 @@ import {
   type ShopwardOptions,
 } from './shopward.ts';
 
+export interface ShopwardHere extends RunningShopward {
+  /** What SIGHUP does to a process. */
+  reload(): Promise<void>;
+}
+
 export type HereOptions = Omit<ShopwardOptions, 'launcher' | 'awaitListening'>;
+
+/** Standard error of each proxy that runs here: a warning of the process may be of any of them. */
+const printers = new Set<(text: string) => void>();
+process.on('warning', ({ name, message }) => {
+  for (const print of printers) print(`${name}: ${message}\n`);
+});
 
 /**
  * What `serve` runs, in this process: read from a configuration file and over real sockets, for a twentieth of the CPU of
  * a process. Signals, exit codes, standard output and workers are of a process alone (`startShopward`).
  */
-export async function startShopwardHere(options: HereOptions): Promise<RunningShopward> {
+export async function startShopwardHere(options: HereOptions): Promise<ShopwardHere> {
   const { folder, configFile, listFile, signer } = await prepare(options);
   const loaded = await loadConfig({
     file: configFile,
@@ -46,13 +57,12 @@ export async function startShopwardHere(options: HereOptions): Promise<RunningSh
     explain: explainForConsole,
   });
   const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
-  const warned = (warning: Error) => streams.err(`${warning.name}: ${warning.message}\n`);
-  process.on('warning', warned);
+  printers.add(streams.err);
   let closed: Promise<void> | undefined;
   const close = async () => {
     secrets.close();
     await app.close();
-    process.off('warning', warned);
+    printers.delete(streams.err);
     await rm(folder, { recursive: true, force: true });
   };
   const { url, adminUrl = '' } = await app.listen().catch(async (fault) => {
@@ -72,6 +82,10 @@ export async function startShopwardHere(options: HereOptions): Promise<RunningSh
     output: streams.output,
     issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
     signer,
+    reload() {
+      secrets.reload();
+      return app.reload();
+    },
     async stop() {
       closed ??= close();
       await closed;
