@@ -111,7 +111,7 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
     "process.on('SIGUSR2', function getStuck() { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });";
   const config = {
     workers,
-    ...(length === 'short' && { limits: { eventLoopStall: '1s' } }),
+    ...(length === 'short' && { limits: { eventLoopStall: '3s' } }),
   };
   const preload = `data:text/javascript,${encodeURIComponent(getStuck)}`;
   const stage = await withLogPipe(config, { NODE_OPTIONS: `--import ${preload}` });

@@ -10,9 +10,9 @@ let upstream: RecordingUpstream;
 let redis: RedisProcess;
 
 beforeAll(async () => {
-  // Slow, so that of eight clients seven wait for an answer at any time, also when a replica is told to end.
+  // Slow, so that all of eight clients but one wait for an answer at any time, also when a replica is told to end.
   upstream = await startRecordingUpstream(async () => {
-    await sleep(150);
+    await sleep(300);
     return answer();
   });
   redis = await startRedisProcess();
@@ -49,17 +49,17 @@ it.concurrent.each([
         ? { method: 'POST', path: '/orders', body: `{"n":${n}}` }
         : { method: 'GET', path: '/open' },
     );
-    await load.more(80);
+    await load.more(40);
     for (let round = 0; round < rounds; round++) {
       for (const old of replicas) {
         const fresh = await startReplica(workers);
         await balancer.add(fresh);
-        await load.more(40);
+        await load.more(24);
         old.signal('SIGTERM');
         expect(await old.exited).toBe(0);
         balancer.remove(old);
         replicas = [...replicas.filter((one) => one !== old), fresh];
-        await load.more(40);
+        await load.more(24);
       }
     }
     await load.stop();
