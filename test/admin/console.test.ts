@@ -35,6 +35,13 @@ describe('the console', () => {
       .first()
       .waitFor();
   };
+  /** The page's clock (`page.clock.install`) goes on until it has asked once more, and what was answered is drawn. */
+  const nextRound = async () => {
+    const asked = page.waitForResponse('**/api/state');
+    await page.clock.runFor(2_000);
+    await (await asked).finished();
+    await page.waitForTimeout(500);
+  };
   const decisions = () => page.locator('#decisions > li');
 
   const openEditor = async () => {
@@ -100,6 +107,7 @@ describe('the console', () => {
 
   describe('requests', () => {
     it('appear by themselves, and one click leads to why', async () => {
+      await page.clock.install();
       await open('requests');
       await fetch(`${shopward.url}/orders/DE--1001`, { headers: { Authorization: 'Bearer abc' } });
       const item = decisions().filter({ hasText: 'GET /orders/DE--1001' }).first();
@@ -114,7 +122,7 @@ describe('the console', () => {
       await page.getByRole('button', { name: 'Follow again' }).waitFor();
       const before = await decisions().count();
       await fetch(`${shopward.url}/orders/DE--1002`);
-      await page.waitForTimeout(2_500);
+      await nextRound();
       expect(await decisions().count()).toBe(before);
       await page.getByRole('button', { name: 'Follow again' }).click();
       await decisions().filter({ hasText: 'DE--1002' }).first().waitFor();
@@ -291,6 +299,7 @@ describe('the console', () => {
   });
 
   it('moves nothing while it is refreshed', async () => {
+    await page.clock.install();
     await open();
     await page.waitForTimeout(1_000);
     await page.evaluate(`globalThis.shifts = 0; new PerformanceObserver((list) => {
@@ -298,7 +307,7 @@ describe('the console', () => {
     }).observe({ type: 'layout-shift' })`);
     for (let i = 0; i < 3; i++) {
       await fetch(`${shopward.url}/abstract-products/${i}`);
-      await page.waitForTimeout(2_000);
+      await nextRound();
     }
     expect(await page.evaluate('globalThis.shifts')).toBe(0);
   });
@@ -643,11 +652,12 @@ describe('the console', () => {
   });
 
   it('announces a change of state once, and nothing else', async () => {
+    await page.clock.install();
     await open();
     await page.evaluate(`globalThis.said = []; new MutationObserver(() => {
       globalThis.said.push(document.getElementById('announcement').textContent);
     }).observe(document.getElementById('announcement'), { childList: true, characterData: true, subtree: true })`);
-    await page.waitForTimeout(5_000);
+    for (let round = 0; round < 3; round++) await nextRound();
     expect(await page.evaluate('globalThis.said')).toEqual([]);
     const live = await page.locator('#view-now [aria-live], #view-now [role=status]').count();
     expect(live).toBe(0);
