@@ -8,7 +8,7 @@ test('mixed traffic with faults leaves no socket, no request and no crash behind
   const report = await runSoak({
     visitors: 12,
     // The requests are about done when the faults are.
-    pauseMs: 40,
+    pauseMs: 60,
     seed: 3,
     requests: 4_000,
     disturbances: 17,
