@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createKeptClient } from '../harness/kept-client.ts';
-import { type LogLine, type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
 
 /** What one request costs, whatever the machine: heap bytes, and asynchronous resources by their type in node. */
 export interface Cost {
@@ -18,59 +18,87 @@ const requests = 400;
 const rounds = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
 
+/** A request that is sent over and over, and the status of every answer. */
+export interface Repeated {
+  readonly makeRequest: (shopward: Shopward, tag: string | undefined) => string;
+  readonly expected: number;
+  /** Once a round took no more than so many bytes, no other could tell more. Default 0. */
+  readonly enoughBytes?: number | undefined;
+}
+
 /**
- * Starts shopward, and sends it the same request over and over on one connection, with the tag of the last answer that had
- * one; `expected` is every answer's status. Once a round took no more than `enoughBytes`, no other could tell more.
+ * Starts shopward, and sends it each request over and over on one connection, with the tag of the last answer that had one.
+ * The costs are in the order of the requests.
  */
-export async function measureCost(
-  options: ShopwardOptions,
-  makeRequest: (shopward: Shopward, tag: string | undefined) => string,
-  expected: number,
-  enoughBytes = 0,
-): Promise<Cost> {
+export async function measureCosts(options: ShopwardOptions, all: readonly Repeated[]): Promise<Cost[]> {
   const shopward = await startShopward({ ...options, env: { NODE_OPTIONS: `--import ${probe}` } });
   const client = createKeptClient(shopward.port);
+  let seq = 0;
+  const sample = () => {
+    seq += 1;
+    const mine = seq;
+    shopward.signal('SIGUSR2');
+    return shopward.waitForLog((line) => line.event === 'probe' && line.seq === mine);
+  };
   try {
-    const first = await client.exchange(makeRequest(shopward, undefined));
-    let tag = first.field('etag');
-    let octets = makeRequest(shopward, tag);
-    const send = async (count: number) => {
-      for (let i = 0; i < count; i++) {
-        const answer = await client.exchange(octets);
-        if (answer.status !== expected) throw new Error(`${answer.status} instead of ${expected}`);
-        const given = answer.field('etag');
-        if (given === tag) continue;
-        tag = given;
-        octets = makeRequest(shopward, tag);
+    const senders: ((count: number) => Promise<void>)[] = [];
+    const least: number[] = [];
+    for (const { makeRequest, expected, enoughBytes = 0 } of all) {
+      const send = await createSender(shopward, client, makeRequest, expected);
+      await send(warmUpRequests);
+      let last = await sample();
+      let bytes = Infinity;
+      for (let round = 0; round < rounds && bytes > enoughBytes; round++) {
+        await send(requests);
+        const next = await sample();
+        bytes = Math.min(bytes, (Number(next.bytes) - Number(last.bytes)) / requests);
+        last = next;
       }
-    };
-    await send(warmUpRequests);
-    let last = await sample(shopward, 1);
-    let bytes = Infinity;
-    for (let round = 1; round <= rounds && bytes > enoughBytes; round++) {
-      await send(requests);
-      const next = await sample(shopward, round + 1);
-      bytes = Math.min(bytes, (Number(next.bytes) - Number(last.bytes)) / requests);
-      last = next;
+      senders.push(send);
+      least.push(bytes);
     }
     shopward.signal('SIGWINCH');
     await shopward.waitForLog((line) => line.event === 'counting');
-    await send(requests);
-    return costOf(bytes, await sample(shopward, Number(last.seq) + 1));
+    const costs: Cost[] = [];
+    let before: Begun = {};
+    for (const [i, send] of senders.entries()) {
+      await send(requests);
+      const begun = (await sample()).begun as Begun;
+      costs.push(costOf(least[i] ?? Infinity, begun, before));
+      before = begun;
+    }
+    return costs;
   } finally {
     client.close();
     await shopward.kill();
   }
 }
 
-function sample(shopward: Shopward, seq: number): Promise<LogLine> {
-  shopward.signal('SIGUSR2');
-  return shopward.waitForLog((line) => line.event === 'probe' && line.seq === seq);
+async function createSender(
+  shopward: Shopward,
+  client: KeptClient,
+  makeRequest: Repeated['makeRequest'],
+  expected: number,
+): Promise<(count: number) => Promise<void>> {
+  const first = await client.exchange(makeRequest(shopward, undefined));
+  let tag = first.field('etag');
+  let octets = makeRequest(shopward, tag);
+  return async (count) => {
+    for (let i = 0; i < count; i++) {
+      const answer = await client.exchange(octets);
+      if (answer.status !== expected) throw new Error(`${answer.status} instead of ${expected}`);
+      const given = answer.field('etag');
+      if (given === tag) continue;
+      tag = given;
+      octets = makeRequest(shopward, tag);
+    }
+  };
 }
 
-function costOf(bytes: number, counted: LogLine): Cost {
-  const begun = counted.begun as Record<string, number>;
-  const each = (type: string) => Math.round((begun[type] ?? 0) / requests);
+type Begun = Readonly<Record<string, number>>;
+
+function costOf(bytes: number, begun: Begun, before: Begun): Cost {
+  const each = (type: string) => Math.round(((begun[type] ?? 0) - (before[type] ?? 0)) / requests);
   return {
     bytes: Math.round(bytes),
     promises: each('PROMISE'),
