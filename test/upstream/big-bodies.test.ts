@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { engines } from '../harness/forwarding-front.ts';
 import { octetsTaken, untilStill } from '../harness/until-still.ts';
 
@@ -12,17 +12,13 @@ const size = 1_600 * piece.length;
 /** Growth of the bytes in use that a body held in memory would pass by far. */
 const allowedGrowth = 40 * 1_048_576;
 
-const ends: (() => unknown)[] = [];
-afterEach(() => {
-  for (const end of ends.splice(0).reverse()) end();
-});
-
 interface Front {
   readonly port: number;
   /** Bytes in use after garbage collection. */
   memory(): Promise<number>;
   /** Resolves when its event loop has come round. */
   turn(): Promise<unknown>;
+  close(): void;
 }
 
 /** The front in a process of its own, so that its memory is nobody else's. */
@@ -32,23 +28,38 @@ async function forkFront(engine: string, upstreamPort: number): Promise<Front> {
     [engine, String(upstreamPort)],
     { execArgv: ['--expose-gc'] },
   );
-  ends.push(() => child.kill());
   const [port] = (await once(child, 'message')) as [number];
   const ask = async (message: string) => {
     child.send(message);
     return ((await once(child, 'message')) as [number])[0];
   };
-  return { port, memory: () => ask('memory'), turn: () => ask('turn') };
+  return { port, memory: () => ask('memory'), turn: () => ask('turn'), close: () => child.kill() };
 }
 
-async function startShop(listener: http.RequestListener): Promise<number> {
-  const shop = http.createServer(listener).listen(0, '127.0.0.1');
-  ends.push(() => {
-    shop.close();
-    shop.closeAllConnections();
+/** A shop whose answers each test gives itself. */
+class Shop {
+  listener: http.RequestListener = (_incoming, response) => response.end();
+  readonly #server = http.createServer((incoming, response) => {
+    // The next test begins on a connection of its own.
+    response.shouldKeepAlive = false;
+    this.listener(incoming, response);
   });
-  await once(shop, 'listening');
-  return (shop.address() as AddressInfo).port;
+
+  async start(): Promise<number> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Whatever is under way ends. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  close(): void {
+    this.#server.close();
+    this.cut();
+  }
 }
 
 /** A piece a turn at most, and no more than it may. */
@@ -99,17 +110,28 @@ async function expectFlat(front: Front, atRest: number, reader: SlowReader, writ
 }
 
 describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
+  const shop = new Shop();
+  let front: Front;
+  beforeAll(async () => {
+    front = await forkFront(name, await shop.start());
+  });
+  // So that a test that failed leaves nothing to the next one.
+  afterEach(() => shop.cut());
+  afterAll(() => {
+    front.close();
+    shop.close();
+  });
+
   it.each([
     ['with a length', { 'Content-Length': size }],
     ['in chunks', {}],
   ])('up, %s, to an upstream that reads slowly', async (_, headers) => {
     const arrived = Promise.withResolvers<SlowReader>();
-    const shopPort = await startShop((incoming, response) => {
+    shop.listener = (incoming, response) => {
       const reader = new SlowReader(incoming);
       incoming.on('end', () => response.end(String(reader.received)));
       arrived.resolve(reader);
-    });
-    const front = await forkFront(name, shopPort);
+    };
     const atRest = await front.memory();
     const { port } = front;
     const request = http.request({ port, host: '127.0.0.1', method: 'POST', headers, agent: false });
@@ -127,12 +149,11 @@ describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
     ['in chunks', {}],
   ])('down, %s, to a client that reads slowly', async (_, headers) => {
     const asked = Promise.withResolvers<http.ServerResponse>();
-    const shopPort = await startShop((_incoming, response) => {
+    shop.listener = (_incoming, response) => {
       response.writeHead(200, headers);
       void writeAll(response);
       asked.resolve(response);
-    });
-    const front = await forkFront(name, shopPort);
+    };
     const atRest = await front.memory();
     const request = http.get({ port: front.port, host: '127.0.0.1', agent: false });
     const [response] = (await once(request, 'response')) as [IncomingMessage];
