@@ -90,11 +90,19 @@ function openStdout(worker: number | undefined): DestinationStream {
   return output as DestinationStream;
 }
 
+/** Characters of a message and of a stack: a line stays in one piece (log-output.ts). */
+const [longestMessage, longestStack] = [800, 1600];
+
 /** Only these four fields: errors of libraries carry claims, commands and URLs with passwords. */
 function serialiseFault(fault: unknown): Record<string, unknown> {
   if (!(fault instanceof Error)) return { type: typeof fault };
   const { name, message, code, stack } = fault as NodeJS.ErrnoException;
-  return { type: name, code, message: withoutCredentials(message), stack: withoutCredentials(stack ?? '') };
+  return {
+    type: name,
+    code,
+    message: withoutCredentials(message).slice(0, longestMessage),
+    stack: withoutCredentials(stack ?? '').slice(0, longestStack),
+  };
 }
 
 /**

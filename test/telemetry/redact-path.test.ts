@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { createRedactPath, tokenWords } from '../../src/telemetry/exchange-record.ts';
+import { createAccessLog, createRedactPath, tokenWords } from '../../src/telemetry/exchange-record.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
 
 const redactPath = createRedactPath(tokenWords(['/v1/sessions/{session}', '/logout']));
 
@@ -17,4 +19,43 @@ it.each([
   ['/', '/'],
 ])('%s is logged as %s', (path, logged) => {
   expect(redactPath(path.slice(1).split('/'))).toBe(logged);
+});
+
+/** What a pipe takes in one piece: of workers that share one, longer lines are torn. */
+const pieceBytes = 4096;
+
+it.each([
+  ['segments of 80 characters', 'x'.repeat(80)],
+  ['segments that are left out', 'x'.repeat(81)],
+  ['short segments', 'x'],
+  ['empty segments', ''],
+  ['escapes', '%C3%A4'],
+])('the longest path of %s is a line in one piece, and says that it goes on', (_, segment) => {
+  const path = `/${segment}`.repeat(8192 / (segment.length + 1));
+  const after = `/refresh-tokens${'/x'.repeat(4000)}`;
+  for (const whole of [path, after]) {
+    const lines: string[] = [];
+    const log = createLog('info', {
+      pretty: false,
+      worker: 12,
+      linesTo: { write: (line) => void lines.push(line) },
+    });
+    const logged = redactPath(whole.slice(1).split('/'));
+    createAccessLog({ log }).write(
+      exchangeRecord({ path: logged, requestId: 'x'.repeat(128), route: `/${'x'.repeat(200)}` }),
+    );
+    expect(logged.endsWith('/…')).toBe(true);
+    expect(logged.length).toBeLessThanOrEqual(768);
+    expect(lines.map((line) => Buffer.byteLength(line))).toEqual([expect.any(Number)]);
+    expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(pieceBytes);
+  }
+});
+
+it('an error is a line in one piece, however long it is', () => {
+  const lines: string[] = [];
+  const log = createLog('info', { pretty: false, linesTo: { write: (line) => void lines.push(line) } });
+  const err = new Error('long "words" '.repeat(1000));
+  log.error({ event: 'request-failed', err }, 'a request failed');
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ err: { message: expect.stringContaining('long') } });
+  expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(pieceBytes);
 });
