@@ -718,7 +718,11 @@ describe('rollout', () => {
       expect([each, leftMs > 8.9 * day, leftMs <= 9 * day]).toEqual([each, true, true]);
     }
     await client.quit();
-    const { rows } = (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
+    // The first of the three may be written before the others have come.
+    const rows = await eventually('all three in the report', async () => {
+      const report = (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
+      return report.rows[0]?.asked === 3 ? report.rows : undefined;
+    });
     const clientsOf = (reason: string) =>
       rows[0]?.reasons.find((each) => each.reason === reason)?.clients.named.map(({ client: name }) => name);
     expect(clientsOf('insufficient-scope')?.sort()).toEqual(['client mobile-app', 'subject DE--22']);
