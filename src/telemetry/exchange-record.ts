@@ -11,7 +11,7 @@ export interface ExchangeRecord {
   readonly method: Method | 'other';
   /** Template of the deciding row, or of shopward's own endpoint; `*`: neither. Never the path itself. */
   readonly route: string;
-  /** Canonical path without ids of tokens and over-long segments, at most 768 characters (`createRedactPath`). */
+  /** Canonical path without ids of tokens and over-long segments, at most 1,536 octets (`createRedactPath`). */
   readonly path: string;
   /** `forwarded`; `answered`: by shopward itself; `refused`; `aborted`: no whole response was sent. */
   readonly decision: 'forwarded' | 'answered' | 'refused' | 'aborted';
@@ -36,15 +36,16 @@ export type RedactPath = (segments: readonly string[]) => string;
 
 /** Longest path segment that is logged; tokens are longer, ids of a shop are not. */
 const longestSegment = 80;
-/**
- * Longest path that is logged. A line has it twice, at most two octets a character, and fits into what a pipe takes in one
- * piece (log-output.ts): of workers that share one, a longer line would be torn.
- */
-const longestPath = 768;
 const cut = '/…';
+const cutOctets = Buffer.byteLength(cut);
+/**
+ * Longest path that is logged, in octets. A line has it twice, and fits into what a pipe takes in one piece (log-output.ts):
+ * of workers that share one, a longer line would be torn.
+ */
+const longestPath = 1536;
 
 /**
- * Cuts a path after 768 characters, and segments that may hold a secret out of it: over-long ones, and all those after a segment that contains one of
+ * Cuts a path after 1,536 octets, and segments that may hold a secret out of it: over-long ones, and all those after a segment that contains one of
  * `words`, after which a token's id comes, in any case and whatever stands between (`/REFRESH-TOKENS;x//ID`,
  * `/index.phprefresh-tokens/ID`).
  */
@@ -56,15 +57,17 @@ export function createRedactPath(words: readonly string[]): RedactPath {
   };
   return (segments) => {
     let path = '';
+    let octets = 0;
     let isAfterWord = false;
     for (const segment of segments) {
       const hasWord = comesBeforeSecret(segment);
       // With an encoded slash the id is in the same segment.
       const isSecret =
         (isAfterWord && segment !== '' && segment !== 'mine') || (hasWord && segment.includes('%2F'));
-      const shown = isSecret || segment.length > longestSegment ? cut : `/${segment}`;
-      if (path.length + shown.length > longestPath - cut.length) return path + cut;
-      path += shown;
+      const isCut = isSecret || segment.length > longestSegment;
+      octets += isCut ? cutOctets : 1 + segment.length;
+      if (octets > longestPath - cutOctets) return path + cut;
+      path += isCut ? cut : `/${segment}`;
       isAfterWord ||= hasWord;
     }
     return path;
