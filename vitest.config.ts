@@ -42,6 +42,8 @@ export default defineConfig({
     retry: 1,
     reporters: ['default', new SecondTries()],
     pool: 'forks',
+    // They make much and keep little: with more room for what is young, it is collected less often, also amid what is compared.
+    execArgv: ['--max-semi-space-size=64'],
     sequence: { sequencer: LongestFirst },
     projects: [
       project('slow', {
@@ -56,15 +58,11 @@ export default defineConfig({
         exclude: [...slow, ...measures],
         // What one file imports serves the next one.
         isolate: false,
-        // They make much and keep little: with more room for what is young, it is collected less often.
-        execArgv: ['--max-semi-space-size=64'],
         maxWorkers: atOnce,
       }),
       project('measures', {
         include: measures.map(testsOf),
         maxWorkers: 2,
-        // Fewer collections in the midst of what is compared.
-        execArgv: ['--max-semi-space-size=64'],
         // What is too dear is so each time; a neighbour on the machine is not there each time.
         retry: 2,
         sequence: { groupOrder: 1 },
