@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, defineScript, type Redis } from '../../src/redis/redis.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
@@ -13,25 +13,23 @@ import { startCluster, startRedis, startSentinel, until } from '../harness/redis
 
 /** Where the deadline is not the subject: what fails has failed by itself, long before. */
 const patientMs = 20_000;
-const closing: Array<{ close(): Promise<void> }> = [];
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
-
-function open<T extends { close(): Promise<void> }>(each: T): T {
-  closing.push(each);
-  return each;
-}
-
 interface Connecting {
   readonly timeoutMs?: number;
   readonly onLine?: ConnectRedisOptions['onLine'];
 }
 
-async function connect(url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Promise<Redis> {
-  const redis = open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }) }));
-  await until(async () => redis.ready(1000));
-  return redis;
+/** What a test opens is closed when it ends, the newest first: each has its own, since they run side by side. */
+function opening({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  function open<T extends { close(): Promise<void> }>(each: T): T {
+    onTestFinished(() => each.close());
+    return each;
+  }
+  async function connect(url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Promise<Redis> {
+    const redis = open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }) }));
+    await until(async () => redis.ready(1000));
+    return redis;
+  }
+  return { open, connect };
 }
 
 /** The word of the fault: `timeout` where nothing but the deadline has ended the call. */
@@ -46,8 +44,9 @@ const setAndGet = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', 
 const echo = defineScript('echo', setAndGet);
 const claimEcho = defineClaim('claim-echo', setAndGet);
 
-describe('a single Redis', () => {
-  test('commands and scripts, also after SCRIPT FLUSH', async () => {
+describe.concurrent('a single Redis', () => {
+  test('commands and scripts, also after SCRIPT FLUSH', async (context) => {
+    const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({})).url);
     expect(redis.kind).toBe('single');
     expect(await redis.command('SET', 'a', 'b')).toBe('OK');
@@ -58,7 +57,8 @@ describe('a single Redis', () => {
     expect(await redis.runScriptAndWait(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
   });
 
-  test('down at the start: every call fails at once, and it recovers without a restart', async () => {
+  test('down at the start: every call fails at once, and it recovers without a restart', async (context) => {
+    const { open } = opening(context);
     const port = await freePort();
     const redis = open(connectRedis({ url: `redis://127.0.0.1:${port}`, timeoutMs: patientMs }));
     expect(await redis.ready(100)).toBe(false);
@@ -68,7 +68,8 @@ describe('a single Redis', () => {
     await until(async () => redis.state().status === 'ready');
   });
 
-  test('stopped, resumed, killed, restarted: bounded failures, one change of state each, and back when it has been well for a while', async () => {
+  test('stopped, resumed, killed, restarted: bounded failures, one change of state each, and back when it has been well for a while', async (context) => {
+    const { open, connect } = opening(context);
     const server = open(await startRedis({}));
     const states: string[] = [];
     const redis = await connect(server.url, {
@@ -90,7 +91,8 @@ describe('a single Redis', () => {
     expect(states).toEqual(['ready', 'away timeout', 'ready', 'away connection', 'ready']);
   });
 
-  test('a call under way when the connection breaks fails at once and is never sent again', async () => {
+  test('a call under way when the connection breaks fails at once and is never sent again', async (context) => {
+    const { open, connect } = opening(context);
     const server = open(await startRedis({}));
     const proxy = open(await startFaultProxy(server.process?.port ?? 0));
     const redis = await connect(`redis://127.0.0.1:${proxy.port}`);
@@ -105,18 +107,20 @@ describe('a single Redis', () => {
     expect(await redis.command('GET', 'n')).toBe('1');
   });
 
-  test.each([
+  test.for([
     ['oom', ['SET', 'k', 'v'], { maxmemory: 1 }],
     ['readonly', ['SET', 'k', 'v'], { replicaof: '127.0.0.1 1' }],
     ['noreplicas', ['SET', 'k', 'v'], { 'min-replicas-to-write': 1 }],
-  ] as const)('the reply after the word %s', async (word, [name, ...args], settings) => {
+  ] as const)('the reply after the word %s', async ([word, [name, ...args], settings], context) => {
+    const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({ settings })).url);
     expect(await fault(redis.command(name, ...args))).toBe(word);
     // A replica makes the client connect anew, since another server may be the primary by now.
     await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
   });
 
-  test('a missing and a wrong password', async () => {
+  test('a missing and a wrong password', async (context) => {
+    const { open, connect } = opening(context);
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
     const right = await connect(server.url.replace('//', '//:sesame@'));
     expect(await right.command('PING')).toBe('PONG');
@@ -130,7 +134,8 @@ describe('a single Redis', () => {
     }
   });
 
-  test('TLS: a certificate of a CA that is named, and no other', async () => {
+  test('TLS: a certificate of a CA that is named, and no other', async (context) => {
+    const { open } = opening(context);
     const directory = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
     const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
@@ -163,14 +168,16 @@ describe('a single Redis', () => {
     rmSync(directory, { recursive: true });
   });
 
-  test('a wrong type is a fault with the word error and does not count as away', async () => {
+  test('a wrong type is a fault with the word error and does not count as away', async (context) => {
+    const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({})).url);
     await redis.command('LPUSH', 'list', 'x');
     expect(await fault(redis.command('GET', 'list'))).toBe('error');
     expect(redis.state().status).toBe('ready');
   });
 
-  test('an evicting policy is refused', async () => {
+  test('an evicting policy is refused', async (context) => {
+    const { open } = opening(context);
     const settings = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
     const server = open(await startRedis({ settings }));
     const redis = open(connectRedis({ url: server.url, timeoutMs: patientMs }));
@@ -178,7 +185,8 @@ describe('a single Redis', () => {
     expect(await fault(redis.command('PING'))).toBe('evicting');
   });
 
-  test('an evicting policy is refused, however long the server takes to tell it', async () => {
+  test('an evicting policy is refused, however long the server takes to tell it', async (context) => {
+    const { open } = opening(context);
     const settings = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
     const server = open(await startRedis({ settings }));
     const relay = open(await startRelay(server.process?.port ?? 0));
@@ -190,13 +198,15 @@ describe('a single Redis', () => {
     await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });
   });
 
-  test('after close every call is refused', async () => {
+  test('after close every call is refused', async (context) => {
+    const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({})).url);
     await redis.close();
     expect(await fault(redis.command('PING'))).toBe('closed');
   });
 
-  test('channels are heard again after a restart, and the listener hears of it', async () => {
+  test('channels are heard again after a restart, and the listener hears of it', async (context) => {
+    const { open, connect } = opening(context);
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const heard: string[] = [];
@@ -223,8 +233,9 @@ describe('a single Redis', () => {
   });
 });
 
-describe('a Cluster', () => {
-  test('commands and scripts reach the node of their keys; a dead node fails only its slots', async () => {
+describe.concurrent('a Cluster', () => {
+  test('commands and scripts reach the node of their keys; a dead node fails only its slots', async (context) => {
+    const { open, connect } = opening(context);
     const cluster = open(await startCluster());
     const redis = await connect(cluster.url, { timeoutMs: 3000 });
     expect(redis.kind).toBe('cluster');
@@ -249,8 +260,9 @@ describe('a Cluster', () => {
   });
 });
 
-describe('a Sentinel', () => {
-  test('writes go on with the new primary after a failover, a kill and a stop', async () => {
+describe.concurrent('a Sentinel', () => {
+  test('writes go on with the new primary after a failover, a kill and a stop', async (context) => {
+    const { open, connect } = opening(context);
     const group = open(await startSentinel({ replicas: 2 }));
     const redis = await connect(group.url, { timeoutMs: 1000 });
     const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
@@ -265,7 +277,8 @@ describe('a Sentinel', () => {
     await until(async () => redis.state().status === 'ready');
   });
 
-  test('connections that are being made anew while the Sentinel announces the next primary come back', async () => {
+  test('connections that are being made anew while the Sentinel announces the next primary come back', async (context) => {
+    const { open, connect } = opening(context);
     const group = open(await startSentinel());
     const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
     const works = async (redis: Redis) =>
@@ -289,7 +302,8 @@ describe('a Sentinel', () => {
   });
 });
 
-test('calls that wait for a connection leave nothing behind', async () => {
+test('calls that wait for a connection leave nothing behind', async (context) => {
+  const { open, connect } = opening(context);
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);

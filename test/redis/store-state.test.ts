@@ -3,48 +3,38 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis as RawClient } from 'ioredis';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, type Redis } from '../../src/redis/redis.ts';
 import type { HealthLine } from '../../src/redis/store-health.ts';
 import { freePort } from '../harness/free-port.ts';
 import { startRedis, until } from '../harness/redis-processes.ts';
 
-type Closing = Array<{ close(): Promise<void> }>;
-const closing: Closing = [];
-async function closeAll(all: Closing): Promise<void> {
-  for (const each of all.splice(0).reverse()) await each.close();
-}
-afterEach(async () => {
-  vi.useRealTimers();
-  await closeAll(closing);
-});
-
-/** Closed when the test ends; those that run side by side have a list of their own. */
-function open<T extends { close(): Promise<void> }>(each: T, list = closing): T {
-  list.push(each);
-  return each;
-}
-
-function connect(url: string, more: { replicas?: number; prefix?: string } = {}, list = closing) {
-  const lines: { about: string; line: HealthLine }[] = [];
-  const redis = open(
-    connectRedis({
-      url,
-      timeoutMs: 1000,
-      onLine: (about, line) => void lines.push({ about, line }),
-      ...more,
-    }),
-    list,
-  );
-  return { redis, lines };
-}
-
-function direct(url: string, list = closing): RawClient {
-  const client = new RawClient(url, { retryStrategy: () => 50 });
-  client.on('error', () => {});
-  open({ close: async () => client.disconnect() }, list);
-  return client;
+/** What a test opens is closed when it ends, the newest first: each has its own, since they run side by side. */
+function opening({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  function open<T extends { close(): Promise<void> }>(each: T): T {
+    onTestFinished(() => each.close());
+    return each;
+  }
+  function connect(url: string, more: { replicas?: number; prefix?: string } = {}) {
+    const lines: { about: string; line: HealthLine }[] = [];
+    const redis = open(
+      connectRedis({
+        url,
+        timeoutMs: 1000,
+        onLine: (about, line) => void lines.push({ about, line }),
+        ...more,
+      }),
+    );
+    return { redis, lines };
+  }
+  function direct(url: string): RawClient {
+    const client = new RawClient(url, { retryStrategy: () => 50 });
+    client.on('error', () => {});
+    open({ close: async () => client.disconnect() });
+    return client;
+  }
+  return { open, connect, direct };
 }
 
 const word = (call: Promise<unknown>) =>
@@ -55,7 +45,61 @@ const word = (call: Promise<unknown>) =>
 
 const causeOf = (redis: Redis) => redis.state().cause?.text;
 
-describe('an eviction policy that evicts records', () => {
+// The longest first: it waits for half a minute, and the others run beside it.
+describe.concurrent('what is behind the store', () => {
+  test('a replica that is lost is named, with claims and without', async (context) => {
+    const { open, connect } = opening(context);
+    const settings = { 'repl-diskless-sync-delay': 0 };
+    const primary = open(await startRedis({ settings }));
+    const replica = open(
+      await startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.process?.port}` } }),
+    );
+    const { redis, lines } = connect(primary.url, { replicas: 1 });
+    const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
+    await until(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
+    await until(async () => redis.status().replication?.status === 'ready');
+    replica.process?.pause();
+    await until(async () => redis.status().replication?.status === 'away');
+    expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
+    replica.process?.resume();
+    await until(async () => redis.status().replication?.status === 'ready');
+    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(1);
+    replica.process?.pause();
+    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(0);
+    expect(redis.status().claims).toMatchObject({ lastConfirmed: 0 });
+    replica.process?.resume();
+    expect(
+      lines
+        .filter(({ about }) => about === 'replicas')
+        .map(({ line }) => line.status)
+        .slice(-2),
+    ).toEqual(['away', 'ready']);
+  });
+
+  test('its memory, and that its history is another one', async (context) => {
+    const { open, direct } = opening(context);
+    const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
+    const seen: (boolean | undefined)[] = [];
+    const redis = open(
+      connectRedis({
+        url: server.url,
+        timeoutMs: 1000,
+        onFacts: (facts, before) =>
+          seen.push(
+            before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds,
+          ),
+      }),
+    );
+    await redis.ready(20_000);
+    expect(redis.status().facts?.memory.maxBytes).toBe(64 * 1024 * 1024);
+    expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
+    // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
+    await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
+    await until(async () => seen.includes(true));
+  });
+});
+
+describe.concurrent('an eviction policy that evicts records', () => {
   const policies = [
     'allkeys-lru',
     'allkeys-lfu',
@@ -66,15 +110,13 @@ describe('an eviction policy that evicts records', () => {
     'volatile-ttl',
   ];
 
-  // Each waits for the checks of a Redis of its own: side by side.
-  test.concurrent.for(policies)(
+  test.for(policies)(
     '%s is refused at the start, and seen when it is set while it runs',
-    async (policy, { expect, onTestFinished }) => {
-      const own: Closing = [];
-      onTestFinished(() => closeAll(own));
-      const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }), own);
-      const admin = direct(server.url, own);
-      const { redis } = connect(server.url, {}, own);
+    async (policy, context) => {
+      const { open, connect, direct } = opening(context);
+      const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
+      const admin = direct(server.url);
+      const { redis } = connect(server.url);
       await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
       expect(await word(redis.command('PING'))).toBe('evicting');
       await admin.config('SET', 'maxmemory-policy', 'noeviction');
@@ -86,19 +128,8 @@ describe('an eviction policy that evicts records', () => {
   );
 });
 
-test('an eviction policy that is set while it runs is seen within four seconds', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const server = open(await startRedis({ settings: {} }));
-  const admin = direct(server.url);
-  const { redis } = connect(server.url);
-  expect(await redis.ready(20_000)).toBe(true);
-  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  vi.advanceTimersByTime(4_000);
-  await until(async () => (await word(redis.command('PING'))) === 'evicting');
-});
-
-describe('what the user of Redis may not use is named', () => {
-  test.each([
+describe.concurrent('what the user of Redis may not use is named', () => {
+  test.for([
     ['-info', /^NOPERM.* info$/, []],
     ['-time', undefined, ['TIME']],
     ['-wait', undefined, ['WAIT']],
@@ -107,7 +138,8 @@ describe('what the user of Redis may not use is named', () => {
     ['-publish', undefined, ['PUBLISH']],
     ['-hset', undefined, ['HSET']],
     ['resetchannels', undefined, ['PUBLISH', 'SUBSCRIBE']],
-  ] as const)('%s', async (rule, cause, missing) => {
+  ] as const)('%s', async ([rule, cause, missing], context) => {
+    const { open, connect, direct } = opening(context);
     const server = open(await startRedis({}));
     await direct(server.url).call(
       'ACL',
@@ -129,14 +161,16 @@ describe('what the user of Redis may not use is named', () => {
     if (cause !== undefined) expect(await word(redis.command('PING'))).toBe('noperm');
   });
 
-  test('keys of another prefix', async () => {
+  test('keys of another prefix', async (context) => {
+    const { open, connect, direct } = opening(context);
     const server = open(await startRedis({}));
     await direct(server.url).call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '~other:*', '&*', '+@all');
     const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
     await until(async () => redis.status().missingRights.includes('HSET'));
   });
 
-  test('nothing, of what docs/operations.md gives the user', async () => {
+  test('nothing, of what docs/operations.md gives the user', async (context) => {
+    const { open, connect, direct } = opening(context);
     const server = open(await startRedis({}));
     const rules = '+@read +@write +@connection +@scripting +@pubsub +info +time +wait'.split(' ');
     await direct(server.url).call(
@@ -156,15 +190,17 @@ describe('what the user of Redis may not use is named', () => {
     expect(await word(redis.command('GET', 'other:key'))).toBe('noperm');
   });
 
-  test('nothing where all may be used', async () => {
+  test('nothing where all may be used', async (context) => {
+    const { open, connect } = opening(context);
     const { redis } = connect(open(await startRedis({})).url);
     expect(await redis.ready(20_000)).toBe(true);
     expect(redis.status().missingRights).toEqual([]);
   });
 });
 
-describe('why Redis is away is said in its own word', () => {
-  test('nobody listens, no such host, no password, a wrong one', async () => {
+describe.concurrent('why Redis is away is said in its own word', () => {
+  test('nobody listens, no such host, no password, a wrong one', async (context) => {
+    const { open, connect } = opening(context);
     const port = await freePort();
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
     for (const [url, cause] of [
@@ -183,7 +219,8 @@ describe('why Redis is away is said in its own word', () => {
     }
   });
 
-  test('a certificate that nobody signed', async () => {
+  test('a certificate that nobody signed', async (context) => {
+    const { open, connect } = opening(context);
     const folder = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
     const making = [
@@ -212,7 +249,8 @@ describe('why Redis is away is said in its own word', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('the newest cause counts: the password is changed while it runs, then the server goes', async () => {
+  test('the newest cause counts: the password is changed while it runs, then the server goes', async (context) => {
+    const { open, connect, direct } = opening(context);
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
     const admin = direct(server.url.replace('//', '//:sesame@'));
     const { redis, lines } = connect(server.url.replace('//', '//:sesame@'));
@@ -227,7 +265,8 @@ describe('why Redis is away is said in its own word', () => {
     );
   });
 
-  test('10,000 calls of which one in five is refused: one line', async () => {
+  test('10,000 calls of which one in five is refused: one line', async (context) => {
+    const { open, connect, direct } = opening(context);
     const server = open(await startRedis({}));
     const { redis, lines } = connect(server.url);
     await until(async () => redis.state().status === 'ready');
@@ -248,53 +287,16 @@ describe('why Redis is away is said in its own word', () => {
   });
 });
 
-describe('what is behind the store', () => {
-  test('a replica that is lost is named, with claims and without', async () => {
-    const settings = { 'repl-diskless-sync-delay': 0 };
-    const primary = open(await startRedis({ settings }));
-    const replica = open(
-      await startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.process?.port}` } }),
-    );
-    const { redis, lines } = connect(primary.url, { replicas: 1 });
-    const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
-    await until(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
-    await until(async () => redis.status().replication?.status === 'ready');
-    replica.process?.pause();
-    await until(async () => redis.status().replication?.status === 'away');
-    expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
-    replica.process?.resume();
-    await until(async () => redis.status().replication?.status === 'ready');
-    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(1);
-    replica.process?.pause();
-    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(0);
-    expect(redis.status().claims).toMatchObject({ lastConfirmed: 0 });
-    replica.process?.resume();
-    expect(
-      lines
-        .filter(({ about }) => about === 'replicas')
-        .map(({ line }) => line.status)
-        .slice(-2),
-    ).toEqual(['away', 'ready']);
-  });
-
-  test('its memory, and that its history is another one', async () => {
-    const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
-    const seen: (boolean | undefined)[] = [];
-    const redis = open(
-      connectRedis({
-        url: server.url,
-        timeoutMs: 1000,
-        onFacts: (facts, before) =>
-          seen.push(
-            before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds,
-          ),
-      }),
-    );
-    await redis.ready(20_000);
-    expect(redis.status().facts?.memory.maxBytes).toBe(64 * 1024 * 1024);
-    expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
-    // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
-    await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
-    await until(async () => seen.includes(true));
-  });
+// By itself, since its clock is everybody's.
+test('an eviction policy that is set while it runs is seen within four seconds', async (context) => {
+  const { open, connect, direct } = opening(context);
+  context.onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const server = open(await startRedis({ settings: {} }));
+  const admin = direct(server.url);
+  const { redis } = connect(server.url);
+  expect(await redis.ready(20_000)).toBe(true);
+  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  vi.advanceTimersByTime(4_000);
+  await until(async () => (await word(redis.command('PING'))) === 'evicting');
 });
