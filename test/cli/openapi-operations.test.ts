@@ -34,3 +34,8 @@ it('a key of a document is a string, also where it looks like a number', () => {
     fault: 'it is neither JSON nor YAML: With stringKeys, all keys must be strings at line 3, column 7',
   });
 });
+
+it.each(['[', '{a: ', '- ', '? '])('thousands of %s are refused in the words of a list', (piece) => {
+  const fault = 'it is neither JSON nor YAML: this is nested too deeply';
+  expect(parseOpenApi(Buffer.from(piece.repeat(3000)))).toEqual({ fault });
+});

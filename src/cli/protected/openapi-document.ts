@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
 import { isObject, type JsonObject } from '../../lib/json.ts';
+import { parseYaml } from '../../lib/yaml-source.ts';
 import type { CommandIo } from '../command-io.ts';
 
 const maxBytes = 128 * 1024 * 1024;
@@ -39,25 +39,31 @@ function parseText(text: string): { readonly value: unknown } | { readonly fault
     }
   }
   const short = withoutSchemas(text);
-  const parsed = parseYaml(short);
-  return 'fault' in parsed && short !== text ? parseYaml(text) : parsed;
+  const parsed = parseAsYaml(short);
+  return 'fault' in parsed && short !== text ? parseAsYaml(text) : parsed;
 }
 
-function parseYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
+function parseAsYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
+  const notYaml = (why: string) => ({ fault: `it is neither JSON nor YAML: ${why}` });
+  // A key is a string: to write maps within keys of maps as one takes the fourth power of their depth.
+  const { document, fault, problemAt } = parseYaml(text, '', true);
+  if (document === undefined) return notYaml(fault.text);
+  if (document.errors.some(({ code }) => tooDeep.has(code))) return notYaml('this is nested too deeply');
+  const [first] = document.errors;
+  if (first !== undefined) {
+    // Only of the first one: lines of thousands of errors would take quadratic time.
+    const { line, column } = problemAt(first.pos[0], first.message);
+    return notYaml(`${first.message} at line ${line}, column ${column}`);
+  }
   try {
-    const lineCounter = new LineCounter();
-    // Only the position of the first error is computed: texts for thousands of errors would take quadratic time.
-    // A key is a string: to write maps within keys of maps as one takes the fourth power of their depth.
-    const options = { lineCounter, prettyErrors: false, logLevel: 'error', stringKeys: true } as const;
-    const document = parseDocument(text, options);
-    const [first] = document.errors;
-    if (first === undefined) return { value: document.toJS({ maxAliasCount: 10_000 }) };
-    const { line, col } = lineCounter.linePos(first.pos[0]);
-    return { fault: `it is neither JSON nor YAML: ${first.message} at line ${line}, column ${col}` };
+    return { value: document.toJS({ maxAliasCount: 10_000 }) };
   } catch (cause) {
-    return { fault: `it is neither JSON nor YAML: ${cause instanceof Error ? cause.message : 'unknown'}` };
+    return notYaml(cause instanceof Error ? cause.message : 'unknown');
   }
 }
+
+/** What the parser says where it ran out of its stack, and where it stopped before. */
+const tooDeep: ReadonlySet<string> = new Set(['RESOURCE_EXHAUSTION', 'IMPOSSIBLE']);
 
 /** Follows a `$ref` within the document (RFC 6901); undefined: it points outside, or nowhere. */
 export function followReference(document: JsonObject, value: unknown): JsonObject | undefined {
