@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { request } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type ShopwardHere, startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
  * X10: what anybody may send must not keep the owner of a cart from writing. The shop takes 60 ms for each write; what a
@@ -19,7 +19,7 @@ const type = 'Content-Type: application/vnd.api+json\r\n';
 
 interface Cart {
   readonly upstream: RecordingUpstream;
-  readonly shopward: Shopward;
+  readonly shopward: ShopwardHere;
   /** Begun by the shop so far. */
   readonly begun: { strangers: number; patches: number };
 }
@@ -37,7 +37,7 @@ async function openCart(line: string, status: string, changes: boolean, takesMs 
     if (!isStranger || changes) version += 1;
     return isStranger ? answer('{}', type, status) : show();
   });
-  const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}` });
+  const shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
   return { upstream, shopward, begun };
 }
 

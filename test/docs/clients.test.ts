@@ -11,14 +11,15 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { rejectionTable } from '../../src/http/rejection.ts';
 import { startChromium } from '../harness/chromium.ts';
 import { eventually } from '../harness/eventually.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { startShopward } from '../harness/shopward.ts';
+import { type ShopwardHere, startShopwardHere } from '../harness/shopward-here.ts';
 
 /** Every snippet of docs/clients.md as it stands there, in Node and in a browser page of another origin. */
 
 const root = path.join(import.meta.dirname, '../..');
 let files: ReadonlyMap<string, string>;
 let shop: DemoShop;
-let shopward: Shopward;
+let shopward: ShopwardHere;
 let page: http.Server;
 let origin: string;
 /** Each page of it has cookies, storage and a cache of its own. */
@@ -84,7 +85,7 @@ const expectedOf = (form: (typeof forms)[number]) => {
 
 describe.each(forms)('errors as %s', (form) => {
   beforeAll(async () => {
-    shopward = await startShopward({
+    shopward = await startShopwardHere({
       upstream: shop.url,
       config: {
         cors: { origins: [origin] },
@@ -131,6 +132,7 @@ test.each(['fetch', 'axios'])(
       refreshes.push(response);
     });
     await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+    // A process of its own: the timers of this one are looked at.
     const one = await startShopward({ upstream: `http://127.0.0.1:${(slow.address() as AddressInfo).port}` });
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-busy-'));
     const delays: number[] = [];
@@ -213,7 +215,7 @@ test.each(['its own origin', '*'])(
     });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
-    const guarded = await startShopward({
+    const guarded = await startShopwardHere({
       upstream: `http://127.0.0.1:${port}`,
       rows: ['GET /secret'],
       config: { cors: { origins: [named === '*' ? '*' : origin] } },
