@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -13,27 +14,28 @@ import { type Shopward, startShopward } from '../harness/shopward.ts';
 let redis: RedisProcess;
 let upstream: RecordingUpstream;
 let folder: string;
-let shopward: Shopward;
+const started: Shopward[] = [];
 
 beforeAll(async () => {
   redis = await startRedisProcess();
   upstream = await startRecordingUpstream(() => answer());
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-stuck-'));
-  // Gives the process a fault that it does not have: SIGUSR2 makes the event loop stand still.
+  // Gives the process a fault that it does not have: SIGUSR2 makes the event loop stand still, without work for the machine
+  // unless it is in an expression.
   await writeFile(
     path.join(folder, 'get-stuck.mjs'),
-    "process.on('SIGUSR2', function getStuck() { if (process.env.HOW === 'expression') /^(a+)+$/.test('a'.repeat(60) + 'b'); for (;;); });",
+    "process.on('SIGUSR2', function getStuck() { if (process.env.HOW === 'expression') /^(a+)+$/.test('a'.repeat(60) + 'b'); for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });",
   );
 });
-afterEach(() => shopward.kill());
 afterAll(async () => {
+  for (const shopward of started) await shopward.kill();
   await upstream?.close();
   await redis?.close();
   await rm(folder, { recursive: true });
 });
 
-async function start(workers: number, how = 'loop', port = 0, eventLoopStall = '1s'): Promise<void> {
-  shopward = await startShopward({
+async function start(workers: number, how = 'loop', port = 0, eventLoopStall = '1s'): Promise<Shopward> {
+  const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: {
       listen: { port },
@@ -43,10 +45,12 @@ async function start(workers: number, how = 'loop', port = 0, eventLoopStall = '
     },
     env: { NODE_OPTIONS: `--import ${pathToFileURL(path.join(folder, 'get-stuck.mjs'))}`, HOW: how },
   });
+  started.push(shopward);
+  return shopward;
 }
 
 /** Children of the primary. */
-function workers(): number[] {
+function workersOf(shopward: Shopward): number[] {
   const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
@@ -61,16 +65,17 @@ function killIfThere(pid: number): void {
 
 /** Only a hang is longer. */
 const patienceMs = 60_000;
-const served = (withinMs = patienceMs) =>
+const served = (shopward: Shopward, withinMs = patienceMs) =>
   fetch(`${shopward.url}/stores`, { signal: AbortSignal.timeout(withinMs) }).then(
     ({ status }) => (status === 200 ? true : undefined),
     () => undefined,
   );
 const isEvent = (event: string) => (line: { readonly event?: unknown }) => line.event === event;
 
-describe('a process whose event loop is blocked', () => {
+// Side by side: nearly all of it is waits.
+describe.concurrent('a process whose event loop is blocked', () => {
   it.each(['loop', 'expression'])('in a %s says what it was doing, and ends', async (how) => {
-    await start(1, how);
+    const shopward = await start(1, how);
     shopward.signal('SIGUSR2');
     const { stack, level } = await shopward.waitForLog(isEvent('event-loop-stuck'));
     expect([level, String(stack)]).toEqual(['fatal', expect.stringContaining('getStuck')]);
@@ -78,34 +83,34 @@ describe('a process whose event loop is blocked', () => {
   });
 
   it('does not end when it was only stopped as a whole for longer', async () => {
-    await start(1);
+    const shopward = await start(1);
     shopward.signal('SIGSTOP');
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await sleep(2_500);
     shopward.signal('SIGCONT');
-    expect(await served()).toBe(true);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(await served()).toBe(true);
+    expect(await served(shopward)).toBe(true);
+    await sleep(1_500);
+    expect(await served(shopward)).toBe(true);
     await shopward.stop();
     expect(shopward.log().some(isEvent('event-loop-stuck'))).toBe(false);
   });
 });
 
-describe('a worker whose event loop is blocked', () => {
+describe.concurrent('a worker whose event loop is blocked', () => {
   it('logs what it was doing, and is replaced', async () => {
-    await start(2);
-    const [victim = 0] = workers();
+    const shopward = await start(2);
+    const [victim = 0] = workersOf(shopward);
     process.kill(victim, 'SIGUSR2');
     expect(await shopward.waitForLog(isEvent('event-loop-stuck'))).toMatchObject({
       worker: expect.any(Number),
     });
     await shopward.waitForLog(isEvent('worker-replaced'));
-    expect(workers()).not.toContain(victim);
-    for (let i = 0; i < 10; i++) expect(await served()).toBe(true);
+    expect(workersOf(shopward)).not.toContain(victim);
+    for (let i = 0; i < 10; i++) expect(await served(shopward)).toBe(true);
   });
 
   it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
-    await start(2, 'loop', 0, '10s');
-    const [victim = 0] = workers();
+    const shopward = await start(2, 'loop', 0, '10s');
+    const [victim = 0] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     // A probe that a busy machine made late is made again: one that waits for the worker is late each time.
     const probe = (name: string) =>
@@ -121,12 +126,12 @@ describe('a worker whose event loop is blocked', () => {
     expect(shopward.log().some(isEvent('worker-stuck'))).toBe(false);
     expect(await shopward.waitForLog(isEvent('worker-stuck'))).toMatchObject({ pid: victim });
     await shopward.waitForLog(isEvent('worker-replaced'));
-    for (let i = 0; i < 10; i++) expect(await served()).toBe(true);
+    for (let i = 0; i < 10; i++) expect(await served(shopward)).toBe(true);
   });
 
   it('does not keep the others from ending', async () => {
-    await start(2);
-    const [victim = 0] = workers();
+    const shopward = await start(2);
+    const [victim = 0] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     shopward.signal('SIGTERM');
     expect(await shopward.exited).toBe(0);
@@ -134,18 +139,18 @@ describe('a worker whose event loop is blocked', () => {
   });
 });
 
-it('where nobody serves, no back-off is longer than a second', async () => {
+it.concurrent('where nobody serves, no back-off is longer than a second', async () => {
   // A port of its own: without workers it is free for a while, and another one would be taken for port 0.
-  await start(2, 'loop', await freePort());
+  const shopward = await start(2, 'loop', await freePort());
   const outages = () => shopward.log().filter((line) => isEvent('worker-ended')(line) && line.serving === 0);
   for (let round = 0; round < 6; round++) {
     const before = outages().length;
     // What /proc lists while one of them ends may lack another one (proc(5)): once more, until nobody serves.
     await eventually('an outage', () => {
-      for (const pid of workers()) killIfThere(pid);
+      for (const pid of workersOf(shopward)) killIfThere(pid);
       return outages().length > before || undefined;
     });
-    await eventually('an answer', () => served(500));
+    await eventually('an answer', () => served(shopward, 500));
   }
   for (const { restartInMs } of outages()) expect(restartInMs).toBeLessThanOrEqual(1_000);
 });
