@@ -35,11 +35,14 @@ const storeFaults: readonly Faults[] = [
   { toClient: { drop: true } },
 ];
 
-/** One thing after another goes wrong, with rests between; whatever broke is whole again when this resolves. */
+/**
+ * One thing after another goes wrong, with rests between; `onDisturbance` is told when each begins (true) and is over.
+ * Whatever broke is whole again when this resolves.
+ */
 export async function disturb(
   { upstream, store, redis, shopward, random }: Disturbed,
   isOver: () => boolean,
-  onDisturbance: () => void,
+  onDisturbance: (isBeginning: boolean) => void,
 ): Promise<void> {
   const through = (proxy: FaultProxy, faults: Faults) => async () => {
     await proxy.set(faults);
@@ -63,8 +66,9 @@ export async function disturb(
     for (const act of random.shuffle(deck)) {
       await sleep(restMs / 2 + random.upTo(restMs));
       if (isOver()) break;
+      onDisturbance(true);
       await act();
-      onDisturbance();
+      onDisturbance(false);
     }
   }
 }
