@@ -3,12 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ageRedis } from '../harness/aged-redis.ts';
 import type { RawResponse } from '../harness/raw-response.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type RunningShopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** How long the other replica is left alone; `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50` for a longer look. */
 const idleMs = (process.env.HONEST_IDLE_MS ?? '200,5000').split(',').map(Number);
@@ -16,9 +17,9 @@ const cartCount = Number(process.env.HONEST_CARTS ?? 25);
 const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
 
 const closing: Array<() => unknown> = [];
-afterEach(async () => {
+const closeAll = async () => {
   for (const close of closing.splice(0).reverse()) await close();
-});
+};
 
 /** Carts that hold what was last written to them, each answer after a while. */
 class Shop {
@@ -57,51 +58,46 @@ class Shop {
   }
 }
 
-async function startReplicas(upstream: string, count: number, config: object = {}): Promise<Shopward[]> {
+/** What replicas of a shop start with, over a store of their own. */
+async function settingsOf(upstream: string, config: object = {}): Promise<ShopwardOptions> {
   const redis = await startRedisProcess();
   closing.push(() => redis.close());
   await ageRedis(redis.port);
-  const store = { url: `redis://127.0.0.1:${redis.port}` };
-  const one = () => startShopward({ upstream, config: { store, ...config } });
-  const replicas = await Promise.all(Array.from({ length: count }, one));
-  for (const replica of replicas) closing.push(() => replica.kill());
-  return replicas;
+  return { upstream, config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config } };
 }
 
-const call = (replica: Shopward | undefined, line: string, options: ShopCall = {}): Promise<RawResponse> =>
-  callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
+/** A process of its own: one that has answered nothing before, and has its event loop for itself. */
+async function startProcess(settings: ShopwardOptions) {
+  const replica = await startShopward(settings);
+  closing.push(() => replica.kill());
+  return replica;
+}
+
+/** For what is neither about a load nor about the end of a process. */
+async function startHere(settings: ShopwardOptions) {
+  const replica = await startShopwardHere(settings);
+  closing.push(() => replica.stop());
+  return replica;
+}
+
+const startPair = (settings: ShopwardOptions) =>
+  Promise.all([startProcess(settings), startProcess(settings)]);
+
+const call = (
+  replica: RunningShopward | undefined,
+  line: string,
+  options: ShopCall = {},
+): Promise<RawResponse> => callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
 
 const body = { data: { type: 'carts', attributes: {} } };
-const tokens = (count: number) => Array.from({ length: count }, (_, i) => `cart-${i}`);
+const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 
 describe('a read that follows a write at another replica', () => {
-  it.each(idleMs)(
-    'has a tag after that one was idle for %i ms, however long the read takes',
-    async (idle) => {
-      const shop = new Shop();
-      const [one, other] = await startReplicas(await shop.start(), 2);
-      const carts = tokens(cartCount);
-      const tagged = await Promise.all(carts.map((cart) => call(one, `GET /carts/${cart}`)));
-      await call(other, 'GET /carts/warm');
-      await sleep(idle);
-      shop.waitMs = ({ method, url = '' }) =>
-        method === 'GET' ? 5 + (longestReadMs * (Number(url.split('-').at(-1)) || 0)) / cartCount : 0;
-      const reads = await Promise.all(
-        carts.map(async (cart, i) => {
-          const ifMatch = tagged[i]?.field('etag');
-          const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
-          expect(written.status).toBe(200);
-          const read = await call(other, `GET /carts/${cart}`);
-          return [written.field('etag'), read.field('etag')];
-        }),
-      );
-      for (const [given, seen] of reads) expect(seen).toBe(given);
-    },
-  );
+  afterEach(closeAll);
 
   it('has a tag under load', async () => {
     const shop = new Shop();
-    const replicas = await startReplicas(await shop.start(), 2);
+    const replicas = await startPair(await settingsOf(await shop.start()));
     shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
     let untagged = 0;
     await Promise.all(
@@ -123,28 +119,75 @@ describe('a read that follows a write at another replica', () => {
   });
 });
 
+describe('a read that follows a write at another replica, which was left alone before', () => {
+  const shop = new Shop();
+  let one: RunningShopward;
+  let other: RunningShopward;
+  beforeAll(async () => {
+    [one, other] = await startPair(await settingsOf(await shop.start()));
+  });
+  afterAll(closeAll);
+
+  it.each(idleMs)(
+    'has a tag after that one was idle for %i ms, however long the read takes',
+    async (idle) => {
+      // Carts of its own: none of them was read or written before.
+      const carts = tokens(cartCount, `after-${idle}`);
+      shop.waitMs = () => 0;
+      const tagged = await Promise.all(carts.map((cart) => call(one, `GET /carts/${cart}`)));
+      await call(other, 'GET /carts/warm');
+      await sleep(idle);
+      shop.waitMs = ({ method, url = '' }) =>
+        method === 'GET' ? 5 + (longestReadMs * (Number(url.split('-').at(-1)) || 0)) / cartCount : 0;
+      const reads = await Promise.all(
+        carts.map(async (cart, i) => {
+          const ifMatch = tagged[i]?.field('etag');
+          const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
+          expect(written.status).toBe(200);
+          const read = await call(other, `GET /carts/${cart}`);
+          return [written.field('etag'), read.field('etag')];
+        }),
+      );
+      for (const [given, seen] of reads) expect(seen).toBe(given);
+    },
+  );
+});
+
 describe('forty adds to one cart at once', () => {
+  const shop = new Shop();
+  let one: RunningShopward;
+  let other: RunningShopward;
+  beforeAll(async () => {
+    [one, other] = await startPair(await settingsOf(await shop.start(), { upstream: { connections: 64 } }));
+  });
+  afterAll(closeAll);
+
   it.each([150, 600])('are all taken, as the shop alone would, by one of %i ms', async (waitMs) => {
-    const shop = new Shop();
-    const [one, other] = await startReplicas(await shop.start(), 2, { upstream: { connections: 64 } });
-    const before = (await call(one, 'GET /carts/1')).field('etag');
+    const cart = `/carts/${waitMs}`;
+    shop.busiest = 0;
+    shop.waitMs = () => 0;
+    const before = (await call(one, `GET ${cart}`)).field('etag');
     shop.waitMs = ({ method }) => (method === 'GET' ? 0 : waitMs);
     const adds = Array.from({ length: 40 }, (_, i) =>
-      call(i % 2 === 0 ? one : other, 'POST /carts/1/items', { body: { data: { type: 'items' } } }),
+      call(i % 2 === 0 ? one : other, `POST ${cart}/items`, { body: { data: { type: 'items' } } }),
     );
     const outcomes = (await Promise.all(adds)).map(outcomeOf);
     expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
-    expect(shop.items.get('1')).toBe(40);
+    expect(shop.items.get(`${waitMs}`)).toBe(40);
     // Beside one another, not one after the other.
     expect(shop.busiest).toBeGreaterThan(10);
-    const change = (ifMatch: string | undefined) => call(one, 'PATCH /carts/1', { ifMatch, body });
+    const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
     expect(outcomeOf(await change(before))).toBe('412 006');
-    expect(outcomeOf(await change((await call(other, 'GET /carts/1')).field('etag')))).toBe('200');
+    expect(outcomeOf(await change((await call(other, `GET ${cart}`)).field('etag')))).toBe('200');
   });
+});
+
+describe('adds to one cart that never end', () => {
+  afterEach(closeAll);
 
   it('let a writer with a tag have its turn', async () => {
     const shop = new Shop();
-    const [one] = await startReplicas(await shop.start(), 1);
+    const one = await startHere(await settingsOf(await shop.start()));
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
     shop.waitMs = () => 40;
     let isOver = false;
@@ -162,10 +205,13 @@ describe('forty adds to one cart at once', () => {
 });
 
 describe('a replica that is killed before its write left', () => {
+  afterEach(closeAll);
+
   it('frees the cart at sendBy, and the tag stands', async () => {
     const shop = new Shop();
     const config = { entityTags: { lease: '90s', sendBy: '8s', wait: '30s' }, upstream: { connections: 1 } };
-    const [one, other] = await startReplicas(await shop.start(), 2, config);
+    const settings = await settingsOf(await shop.start(), config);
+    const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
     shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
     // The only connection to the shop is taken, so that the write has its lease and cannot leave.
@@ -174,7 +220,7 @@ describe('a replica that is killed before its write left', () => {
       sleep(300).then(() => call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut')),
     ];
     await sleep(1500);
-    await one?.kill();
+    await one.kill();
     expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
     expect(shop.items.get('1')).toBe(undefined);
     expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('200');
@@ -182,6 +228,8 @@ describe('a replica that is killed before its write left', () => {
 });
 
 describe('in front of a backend with writes of whole collections', () => {
+  afterEach(closeAll);
+
   it('none reaches it, and a tag of a member is as good as before', async () => {
     const carts = new Map(
       [1, 2].map((id) => [id, { type: 'carts', id: String(id), attributes: { note: '' } }]),
@@ -205,7 +253,7 @@ describe('in front of a backend with writes of whole collections', () => {
     backend.put('/carts', writeAll);
     backend.delete('/carts', writeAll);
     backend.patch('/carts/:id', ({ params }) => ({ data: carts.get(Number((params as { id: string }).id)) }));
-    const [one] = await startReplicas(await backend.listen({ port: 0, host: '127.0.0.1' }), 1);
+    const one = await startHere(await settingsOf(await backend.listen({ port: 0, host: '127.0.0.1' })));
     for (const count of [2, 1]) {
       if (count === 1) carts.delete(2);
       const member = (await call(one, 'GET /carts/1')).field('etag');
