@@ -1,40 +1,26 @@
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
-import { complaintsOf, startChromium } from '../harness/chromium.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../harness/free-port.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
-import { filled } from './console-states.ts';
+import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
+import {
+  decisions,
+  forgive,
+  open,
+  page,
+  settings,
+  shop,
+  shopward,
+  start,
+  useConsole,
+} from './console-page.ts';
 
-/** The page in a real Chromium, on the real proxy, in front of the demo shop. */
+/** The page in a real Chromium, in front of the demo shop: what it shows of requests, and how it goes on. */
 describe('the console', () => {
-  let browser: Browser;
-  let shop: DemoShop;
-  let shopward: Shopward;
-  let page: Page;
-  let complaints: string[];
   const token = 'a-token-for-operators';
+  useConsole();
 
-  const start = (config: object = {}) =>
-    startShopward({
-      upstream: shop.url,
-      config: {
-        admin: { edit: true },
-        auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
-        ...config,
-      },
-    });
-  const open = async (place = 'now', url = shopward.adminUrl) => {
-    await page.goto(`${url}/#/${place}`);
-    await page
-      .locator(filled[place.split('?')[0] ?? ''] ?? 'main')
-      .first()
-      .waitFor();
-  };
   /** The page's clock (`page.clock.install`) goes on until it has asked once more, and what was answered is drawn. */
   const nextRound = async () => {
     const asked = page.waitForResponse('**/api/state');
@@ -42,38 +28,11 @@ describe('the console', () => {
     await (await asked).finished();
     await page.waitForTimeout(500);
   };
-  const decisions = () => page.locator('#decisions > li');
-
-  const openEditor = async () => {
-    await page.getByRole('button', { name: 'Open the file' }).click();
-    await page.getByLabel('Text of the list').waitFor();
-  };
-
-  beforeAll(async () => {
-    [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
-    shopward = await start();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await shopward?.stop();
-    await shop?.close();
-  });
-
-  beforeEach(async () => {
-    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    page.setDefaultTimeout(120_000);
-    complaints = complaintsOf(page);
-  });
-  /** A violation of the policy is an error in the log of the browser. */
-  afterEach(async () => {
-    await page.close();
-    expect(complaints).toEqual([]);
-  });
 
   it('shows what was made to mislead by its letters: nothing turns the text around it', async () => {
     const reversed = 'shop\u202Egnp.exe\u2066</script><b>';
     const long = 'x'.repeat(10_000);
-    const hostile = await startShopward({
+    const hostile = await startShopwardHere({
       upstream: shop.url,
       rows: [
         { match: 'GET /orders', scopes: ['read'] },
@@ -202,14 +161,30 @@ describe('the console', () => {
       await open(`requests?q=${encodeURIComponent(attack)}&outcome=%3Cb%3E`);
       await open(`requests?reason=${encodeURIComponent(attack)}`);
       expect(await page.locator('#main img, #main script, #main iframe').count()).toBe(0);
-      complaints = complaints.filter((text) => !text.includes('400'));
+      forgive('400');
     });
+  });
+
+  it.each([
+    ['GET', '/carts/1', 'Protected', 'GET /carts/{cart_id}'],
+    ['GET', 'https://shop.example/Carts/1?x=1', 'Protected', 'GET /carts/{cart_id}'],
+    ['GET', '/catalog-search?q=x', 'Open', 'no row'],
+    ['GET', '/url-resolver?url=/en/x', 'Answered by shopward', 'URL resolver'],
+    ['GET', '/a/%2e%2e/b', 'Refused', '400'],
+  ])('explains %s %s: %s', async (method, url, verdict, text) => {
+    await open('requests');
+    await page.getByText('Explain a request').click();
+    await page.getByLabel('Method').selectOption(method);
+    await page.locator('#explain-url').fill(url);
+    await page.locator('#explain-url').press('Enter');
+    await page.locator('#explain-result .pill', { hasText: verdict }).waitFor();
+    expect(await page.locator('#explain-result').textContent()).toContain(text);
   });
 
   it('says wherever it is that no answer comes, and goes on with another process', async () => {
     // Ports that nobody takes while there is no process behind them.
     const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
-    const other = await start(ports);
+    const other = await startShopward(settings(ports));
     await fetch(`${other.url}/returns`);
     await open('requests', other.adminUrl);
     await decisions().filter({ hasText: '/returns' }).first().waitFor();
@@ -222,10 +197,10 @@ describe('the console', () => {
     await sentence.waitFor({ state: 'attached' });
     expect(await page.locator('#announcement').textContent()).toBe('shopward does not answer');
     // What the browser says of connections that were refused is no fault of the page.
-    complaints = complaints.filter((text) => !text.includes('net::ERR'));
+    forgive('net::ERR');
     // It counts from 1 again, as the one before it did, and the page hears of it when it has counted.
     await page.context().setOffline(true);
-    const again = await start({ ...ports, mode: 'observe' });
+    const again = await startShopward(settings({ ...ports, mode: 'observe' }));
     await fetch(`${again.url}/orders`);
     await page.context().setOffline(false);
     await page.locator('#health', { hasText: 'ready' }).waitFor();
@@ -236,7 +211,7 @@ describe('the console', () => {
     await page.locator('#config-list > div', { hasText: 'mode' }).getByText('observe').first().waitFor();
     await page.goto('about:blank');
     await again.stop();
-    complaints = complaints.filter((text) => !text.includes('net::ERR'));
+    forgive('net::ERR');
   });
 
   describe('charts', () => {
@@ -312,148 +287,8 @@ describe('the console', () => {
     expect(await page.evaluate('globalThis.shifts')).toBe(0);
   });
 
-  it('searches the list', async () => {
-    await open('list');
-    const rows = page.locator('#row-body tr');
-    await page.getByText('56 rows of 56, the first 20 are shown').waitFor();
-    await page.getByRole('button', { name: 'Show all 56' }).click();
-    await expect.poll(() => rows.count()).toBe(56);
-    await page.getByLabel('Search rows').fill('delete wishlist-items');
-    await page.getByText('1 row of 56').waitFor();
-    expect(await rows.count()).toBe(1);
-    expect(await rows.first().textContent()).toContain('/wishlists/{wishlist_id}/wishlist-items/');
-    await page.getByLabel('Search rows').fill('no such row');
-    await page.getByText('0 rows of 56').waitFor();
-    await page.getByLabel('Search rows').fill('');
-    await page.locator('#row-kind').selectOption('unmet');
-    await page.locator('#row-body tr', { hasText: 'never' }).first().waitFor();
-  });
-
-  it.each([
-    ['GET', '/carts/1', 'Protected', 'GET /carts/{cart_id}'],
-    ['GET', 'https://shop.example/Carts/1?x=1', 'Protected', 'GET /carts/{cart_id}'],
-    ['GET', '/catalog-search?q=x', 'Open', 'no row'],
-    ['GET', '/url-resolver?url=/en/x', 'Answered by shopward', 'URL resolver'],
-    ['GET', '/a/%2e%2e/b', 'Refused', '400'],
-  ])('explains %s %s: %s', async (method, url, verdict, text) => {
-    await open('requests');
-    await page.getByText('Explain a request').click();
-    await page.getByLabel('Method').selectOption(method);
-    await page.locator('#explain-url').fill(url);
-    await page.locator('#explain-url').press('Enter');
-    await page.locator('#explain-result .pill', { hasText: verdict }).waitFor();
-    expect(await page.locator('#explain-result').textContent()).toContain(text);
-  });
-
-  it('shows what is wrong with an edit, with its place, until it is mended', async () => {
-    await open('list');
-    const good = await readFile(shopward.listFile, 'utf8');
-    await writeFile(shopward.listFile, good.replace('    - GET /orders\n', '    - FETCH /orders\n'));
-    const line = good.split('\n').indexOf('    - GET /orders') + 1;
-    const banner = page.locator('#list-problems .banner');
-    await banner.getByText(`${shopward.listFile}:${line}:7`).waitFor();
-    await banner.getByText('error: an unknown method').waitFor();
-    await page.locator('#health', { hasText: 'ready, not all well' }).waitFor();
-    await page.getByRole('link', { name: 'Now' }).click();
-    await page.locator('#sentence', { hasText: `${shopward.listFile}:${line}:7` }).waitFor();
-    await writeFile(shopward.listFile, good);
-    await page
-      .locator('#sentence[data-status="ok"]', { hasText: /Over since .* \(.*\): The last edit of a file/ })
-      .waitFor();
-    await page.locator('#past summary').click();
-    await page.locator('#past-list', { hasText: 'The last edit is not in force' }).waitFor();
-  });
-
-  describe('the editor', () => {
-    const textarea = () => page.getByLabel('Text of the list');
-    const save = () => page.getByRole('button', { name: 'Save', exact: true });
-    const check = () => page.getByRole('button', { name: 'Check and show' }).click();
-
-    it('checks, shows the difference, asks for consent where routes open, and saves', async () => {
-      await open('list');
-      const before = await readFile(shopward.listFile, 'utf8');
-      await openEditor();
-      expect(await textarea().inputValue()).toBe(before);
-      expect(await save().isDisabled()).toBe(true);
-
-      await textarea().fill(before.replace('    - GET /returns\n', '    - GET /gift-cards/{id}\n'));
-      await check();
-      const result = page.getByRole('region', { name: 'Result of the check' });
-      await result.locator('.difference.removed', { hasText: 'GET /returns' }).waitFor();
-      await result.locator('.difference.added', { hasText: 'GET /gift-cards/{id}' }).waitFor();
-      expect(await result.locator('.diff.removed').textContent()).toBe('-     - GET /returns\n');
-      expect(await result.locator('.diff.added').textContent()).toBe('+     - GET /gift-cards/{id}\n');
-      expect(await save().isDisabled()).toBe(true);
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(before);
-
-      await page.getByLabel('1 route will be protected less than now').check();
-      await save().click();
-      await page.locator('#notice', { hasText: 'Saved: 56 rows, 1 added, 1 removed' }).waitFor();
-      await page.getByLabel('Search rows').fill('gift-cards');
-      await page.getByText('1 row of 56').waitFor();
-      expect((await fetch(`${shopward.url}/gift-cards/1`)).status).toBe(401);
-      await page.locator('#history-list > li', { hasText: 'GET /returns' }).waitFor();
-      const edit = page.locator('#history-list > li').first();
-      expect(await edit.textContent()).toContain('1 route is protected less than before.');
-      await writeFile(shopward.listFile, before);
-      await page.getByText('0 rows of 56').waitFor();
-      // Whoever writes the file: the history has it, and the log.
-      await page.locator('#history-list > li', { hasText: 'GET /gift-cards/{id}' }).nth(1).waitFor();
-      await shopward.waitForLog(
-        ({ event, row, level }) => event === 'list-row' && row === 'GET /gift-cards/{id}' && level === 'warn',
-      );
-    });
-
-    it('saves nothing with a mistake, and leads to it', async () => {
-      await open('list');
-      const before = await readFile(shopward.listFile, 'utf8');
-      await openEditor();
-      await textarea().fill(before.replace('    - GET /returns\n', '    - GET returns\n'));
-      await check();
-      const mistakes = page.locator('#edit-result .banner.bad');
-      await mistakes.getByText('a row is a method or ANY, one space, and a path').waitFor();
-      expect(await save().isDisabled()).toBe(true);
-      await mistakes
-        .getByRole('button', { name: /go to line/ })
-        .first()
-        .click();
-      const chosen = await page.evaluate(
-        '(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)',
-      );
-      expect(chosen).toBe('GET returns');
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(before);
-    });
-
-    it('forgets the check when the text changes, and saves nothing over somebody else’s edit', async () => {
-      await open('list');
-      const before = await readFile(shopward.listFile, 'utf8');
-      await openEditor();
-      await textarea().fill(before.replace(/^complete: true/m, '# mine\ncomplete: true'));
-      await check();
-      await page.getByText('No route is protected differently.').waitFor();
-      expect(await save().isEnabled()).toBe(true);
-      await textarea().press('End');
-      await textarea().pressSequentially(' ');
-      expect(await save().isDisabled()).toBe(true);
-      await check();
-      await page.locator('#edit-save:enabled').waitFor();
-      const theirs = `# theirs\n${before}`;
-      await writeFile(shopward.listFile, theirs);
-      await save().click();
-      await page.getByRole('alert').filter({ hasText: 'the file has changed since you read it' }).waitFor();
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(theirs);
-      // What was typed stays, and shows what it would undo.
-      await page.getByRole('button', { name: 'Keep my text, and compare it' }).click();
-      await page.locator('#edit-result .diff.removed', { hasText: '# theirs' }).waitFor();
-      expect(await textarea().inputValue()).toContain('# mine');
-      await page.locator('#edit-save:enabled').waitFor();
-      await writeFile(shopward.listFile, before);
-      complaints = complaints.filter((text) => !text.includes('412'));
-    });
-  });
-
   describe('with a token, in observe mode, without the editor', () => {
-    let guarded: Shopward;
+    let guarded: RunningShopward;
     beforeAll(async () => {
       guarded = await start({ mode: 'observe', admin: { token } });
     });
@@ -499,117 +334,8 @@ describe('the console', () => {
       expect(await dialog.isVisible()).toBe(false);
       expect(await page.evaluate('localStorage.length')).toBe(0);
       // The browser names every 401 in its log.
-      complaints = complaints.filter((text) => !text.includes('401'));
+      forgive('401');
     });
-  });
-
-  describe('the system', () => {
-    it('shows parts, processes, keys and settings, and counts refresh tokens', async () => {
-      await open('system');
-      await page.locator('#keys-body tr', { hasText: 'RS256' }).waitFor();
-      await page.locator('#keys-about', { hasText: shop.jwksUrl }).waitFor();
-      await page.getByText('1 of 1 process serves here').waitFor();
-      await page.getByRole('button', { name: 'Count them' }).click();
-      await page.locator('#tokens-result', { hasText: '0 logins' }).waitFor();
-      await page.getByLabel('Search settings').fill('upstream.url');
-      await page.getByText(/^1 setting of \d+$/).waitFor();
-      expect(await page.locator('#config-list').textContent()).toContain(shop.url);
-    });
-
-    it('names the issuer of each key, and of each source, where there are several', async () => {
-      const away = `http://127.0.0.1:${await freePort()}/keys`;
-      const issuers = [
-        { name: 'customers', issuer: 'https://customers.example', keys: { jwks: shop.jwksUrl } },
-        { name: 'partners', issuer: 'https://partners.example', keys: { files: ['public.pem'] } },
-        { name: 'staff', issuer: 'https://staff.example', keys: { jwks: away } },
-      ];
-      const several = await start({ auth: { keys: undefined, issuers } });
-      try {
-        await open('system', several.adminUrl);
-        await page.locator('#keys-body tr', { hasText: 'customers: ' }).waitFor();
-        const rows = await page.locator('#keys-body tr').allInnerTexts();
-        expect(rows.map((row) => row.split(':')[0])).toEqual(['customers', 'partners']);
-        const about = page.locator('#keys-about');
-        await about.getByText('unreachable').waitFor();
-        expect(await about.innerText()).toMatch(/customers.*partners.*staff/s);
-        await page.getByLabel('Search settings').fill('auth.issuers');
-        expect(await page.locator('#config-list').textContent()).toContain(away);
-        expect(await findAccessibilityFaults(page)).toEqual([]);
-      } finally {
-        await several.kill();
-      }
-    });
-
-    it('purges only what was confirmed', async () => {
-      await open('system');
-      await page.getByLabel('URL', { exact: true }).fill('/en/x');
-      await page.getByRole('button', { name: 'Drop…' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Are you sure?' });
-      await dialog.getByText('what is cached of /en/x').waitFor();
-      await page.keyboard.press('Escape');
-      await dialog.waitFor({ state: 'hidden' });
-      expect(await page.locator('#purge-notice').textContent()).toBe('');
-      await page.getByRole('button', { name: 'Drop…' }).click();
-      await dialog.getByRole('button', { name: 'No' }).click();
-      expect(await page.locator('#purge-notice').textContent()).toBe('');
-      await page.getByRole('button', { name: 'Drop…' }).click();
-      await dialog.getByRole('button', { name: 'Drop it' }).click();
-      await page.locator('#purge-notice', { hasText: 'Dropped what is cached of /en/x.' }).waitFor();
-    });
-  });
-
-  it('shows no secret, on the page or in any answer', async () => {
-    const secrets = {
-      auth: {
-        keys: { jwks: undefined, secret: 'planted-hmac-secret-of-32-octets-and-more' },
-        algorithms: ['HS256'],
-      },
-      admin: { token: 'planted-admin-token' },
-      refreshTokens: { digestKey: 'planted-digest-key' },
-      // Nobody answers there: its password is used, and shown to nobody, all the same.
-      store: { url: `redis://planted-user:planted-password@127.0.0.1:${await freePort()}` },
-    };
-    const guarded = await start(secrets);
-    try {
-      const headers = { Authorization: 'Bearer planted-admin-token' };
-      const places = [
-        'state',
-        'rows',
-        'config',
-        'system',
-        'reasons',
-        'decisions/search',
-        'series',
-        'list',
-        'list/history',
-      ];
-      for (const place of [...places, 'refresh-tokens']) {
-        const response = await fetch(`${guarded.adminUrl}/api/${place}`, { headers });
-        expect(await response.text(), place).not.toContain('planted');
-      }
-      await page.goto(`${guarded.adminUrl}/#/system`);
-      await page.locator('#token-input').fill('planted-admin-token');
-      await page.locator('#token-input').press('Enter');
-      await page.locator('#config-list dt').first().waitFor();
-      await page.locator('#config-kind').selectOption('all');
-      const settings = (await page.locator('#config-list').textContent()) ?? '';
-      for (const name of ['auth.keys.secret', 'admin.token', 'refreshTokens.digestKey', 'store.url']) {
-        expect(settings).toContain(name);
-      }
-      expect(await page.locator('#config-list [data-secret=true]').count()).toBe(4);
-      for (const view of ['system', 'now', 'requests', 'list', 'roll-out']) {
-        await page.locator(`nav [data-view="${view}"]`).click();
-        await page
-          .locator(filled[view] ?? 'main')
-          .first()
-          .waitFor();
-        expect(await page.content(), view).not.toContain('planted');
-      }
-      complaints = complaints.filter((text) => !text.includes('401'));
-    } finally {
-      await page.goto('about:blank');
-      await guarded.stop();
-    }
   });
 
   it('is of use without a mouse', async () => {
@@ -662,31 +388,4 @@ describe('the console', () => {
     const live = await page.locator('#view-now [aria-live], #view-now [role=status]').count();
     expect(live).toBe(0);
   });
-
-  it.each(['light', 'dark'] as const)(
-    'fits a small phone in %s, with the editor open',
-    async (colorScheme) => {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width: 320, height: 800 });
-      await fetch(`${shopward.url}/${'long-'.repeat(15)}/${'x'.repeat(79)}`);
-      await open('requests');
-      const item = decisions().filter({ hasText: 'long-' }).first();
-      await item.getByRole('button').click();
-      await item.locator('.detail .pill').waitFor();
-      const fits = async () => {
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
-        expect(await findAccessibilityFaults(page)).toEqual([]);
-        expect(await findAxeFaults(page)).toEqual([]);
-      };
-      await fits();
-      await open('list');
-      await openEditor();
-      await page.getByLabel('Text of the list').fill('groups:\n  A:\n    - GET /a\ncomplete: true\n');
-      await page.getByRole('button', { name: 'Check and show' }).click();
-      await page.locator('#edit-consent').waitFor();
-      await fits();
-      const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
-      expect(background).toBe(colorScheme === 'dark' ? 'rgb(15, 19, 24)' : 'rgb(244, 245, 247)');
-    },
-  );
 });
