@@ -2,51 +2,82 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
+import { startReplica } from './replica.ts';
 import { asked, exchangeBody, startDemoShop, tokenClient } from './token-front.ts';
-
-let shop: DemoShop;
-let redis: SingleRedis;
-const children: ChildProcess[] = [];
-
-beforeEach(async () => {
-  shop = await startDemoShop({ controlPort: false });
-  redis = await startRedis({ settings: {} });
-});
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  await redis.close();
-  await shop.close();
-});
 
 /** Short enough to be waited for, and longer than a slow machine takes for what has to be done before they are over. */
 const [answerWithinMs, marginMs] = [6000, 2000];
 
-async function spawnReplica() {
-  const args = [shop.port, shop.jwksUrl, redis.url, answerWithinMs, marginMs].map(String);
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'replica-process.ts'), ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.push(child);
-  const [line] = await once(child.stdout, 'data');
-  return { child, ...tokenClient(Number(String(line))) };
+/** What each case has of its own, so that they wait side by side. */
+class Stage {
+  static async open(): Promise<Stage> {
+    const stage = new Stage(await startDemoShop({ controlPort: false }), await startRedis({ settings: {} }));
+    opened.push(stage);
+    return stage;
+  }
+
+  readonly shop: DemoShop;
+  readonly #redis: SingleRedis;
+  readonly #children: ChildProcess[] = [];
+  readonly #replicas: { close(): Promise<void> }[] = [];
+
+  private constructor(shop: DemoShop, redis: SingleRedis) {
+    this.shop = shop;
+    this.#redis = redis;
+  }
+
+  /** A process, for those that are killed or stopped. */
+  async spawnReplica() {
+    const args = [this.shop.port, this.shop.jwksUrl, this.#redis.url, answerWithinMs, marginMs].map(String);
+    const file = path.join(import.meta.dirname, 'replica-process.ts');
+    const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#children.push(child);
+    const [line] = await once(child.stdout, 'data');
+    return { child, ...tokenClient(Number(String(line))) };
+  }
+
+  /** The same in this process, for those that live on. */
+  async startReplica() {
+    const replica = await startReplica(this.shop, this.#redis.url, { answerWithinMs, marginMs });
+    this.#replicas.push(replica);
+    return tokenClient(replica.port);
+  }
+
+  refreshes(): number {
+    return asked(this.shop, 'POST', '/refresh-tokens');
+  }
+
+  async close(): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    for (const replica of this.#replicas) await replica.close();
+    await this.#redis.close();
+    await this.shop.close();
+  }
 }
 
-const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
+const opened: Stage[] = [];
+afterAll(async () => {
+  for (const stage of opened) await stage.close();
+});
 
-test('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async () => {
-  const [doomed, other] = [await spawnReplica(), await spawnReplica()];
+test.concurrent('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async ({
+  expect,
+}) => {
+  const stage = await Stage.open();
+  const { shop } = stage;
+  const [doomed, other] = [await stage.spawnReplica(), await stage.startReplica()];
   const { refreshToken } = await doomed.signIn();
   shop.settings.latencyMs = 30_000;
   const lost = doomed.refresh(refreshToken).catch(() => 'lost');
-  await expect.poll(refreshes).toBe(1);
+  await expect.poll(() => stage.refreshes()).toBe(1);
   doomed.child.kill('SIGKILL');
   expect(await lost).toBe('lost');
   const refused = await other.refresh(refreshToken);
   expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'refresh-token-busy']);
-  expect(refreshes()).toBe(1);
+  expect(stage.refreshes()).toBe(1);
   shop.settings.latencyMs = 0;
   const said = new Set<number>();
   await expect
@@ -60,13 +91,15 @@ test('a replica killed in the middle of a refresh: unavailable until its claim l
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test('a replica killed in the middle of a revocation: revoked', async () => {
-  const [doomed, other] = [await spawnReplica(), await spawnReplica()];
+test.concurrent('a replica killed in the middle of a revocation: revoked', async ({ expect }) => {
+  const stage = await Stage.open();
+  const { shop } = stage;
+  const [doomed, other] = [await stage.spawnReplica(), await stage.startReplica()];
   for (const which of ['by id', 'mine']) {
     const { refreshToken, accessToken } = await other.signIn();
     shop.settings.latencyMs = 30_000;
     const before = shop.received.total;
-    const killed = which === 'mine' ? await spawnReplica() : doomed;
+    const killed = which === 'mine' ? await stage.spawnReplica() : doomed;
     const lost = killed.revoke(accessToken, which === 'mine' ? which : refreshToken).catch(() => 'lost');
     await expect.poll(() => shop.received.total).toBe(before + 1);
     killed.child.kill('SIGKILL');
@@ -74,15 +107,19 @@ test('a replica killed in the middle of a revocation: revoked', async () => {
     shop.settings.latencyMs = 0;
     expect((await other.refresh(refreshToken)).status).toBe(401);
   }
-  expect(refreshes()).toBe(0);
+  expect(stage.refreshes()).toBe(0);
 });
 
-test('a replica stopped while another takes over: whoever comes first marks the token used', async () => {
-  const [slow, other] = [await spawnReplica(), await spawnReplica()];
+test.concurrent('a replica stopped while another takes over: whoever comes first marks the token used', async ({
+  expect,
+}) => {
+  const stage = await Stage.open();
+  const { shop } = stage;
+  const [slow, other] = [await stage.spawnReplica(), await stage.startReplica()];
   const { refreshToken } = await slow.signIn();
   shop.settings.latencyMs = 3000;
   const late = slow.refresh(refreshToken);
-  await expect.poll(refreshes).toBe(1);
+  await expect.poll(() => stage.refreshes()).toBe(1);
   slow.child.kill('SIGSTOP');
   // Its answer lies in the socket, its claim runs out; then the shop is asked by the other one, by design.
   shop.settings.latencyMs = 0;
@@ -92,8 +129,12 @@ test('a replica stopped while another takes over: whoever comes first marks the 
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test('a client that leaves in the middle: the refresh is brought to its end, and counts', async () => {
-  const replica = await spawnReplica();
+test.concurrent('a client that leaves in the middle: the refresh is brought to its end, and counts', async ({
+  expect,
+}) => {
+  const stage = await Stage.open();
+  const { shop } = stage;
+  const replica = await stage.startReplica();
   const { refreshToken } = await replica.signIn();
   shop.settings.latencyMs = 3000;
   const leaving = new AbortController();
@@ -104,11 +145,11 @@ test('a client that leaves in the middle: the refresh is brought to its end, and
     body: exchangeBody(refreshToken),
     signal: leaving.signal,
   }).catch(() => 'gone');
-  await expect.poll(refreshes).toBe(1);
+  await expect.poll(() => stage.refreshes()).toBe(1);
   leaving.abort();
   expect(await gone).toBe('gone');
   // Longer than a claim would hold: what refuses now is that the token is used.
   await sleep(answerWithinMs + marginMs + 500);
   expect((await replica.refresh(refreshToken)).status).toBe(401);
-  expect(refreshes()).toBe(1);
+  expect(stage.refreshes()).toBe(1);
 });
