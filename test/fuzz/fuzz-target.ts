@@ -1,8 +1,9 @@
 import fc from 'fast-check';
+import type { TargetName } from './target-names.ts';
 
 /** One thing that is fuzzed. Inputs are JSON, so that a failing one can be kept as data. */
 export interface FuzzTarget {
-  readonly name: string;
+  readonly name: TargetName;
   /** Inputs of one bounded run. */
   readonly runs: number;
   /** What is started once for all inputs, and let go. */
@@ -23,7 +24,7 @@ export interface Failure {
 }
 
 export function fuzzTarget<T>(
-  name: string,
+  name: TargetName,
   arbitrary: fc.Arbitrary<T>,
   check: (input: T) => void | Promise<void>,
   { runs = 2000, ...life }: Partial<Pick<FuzzTarget, 'runs' | 'open' | 'close' | 'figures'>> = {},

@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { committedSeed, runTarget } from './fuzz-target.ts';
 import { readRegressions } from './regressions.ts';
+import { targetNames } from './target-names.ts';
 import { targets } from './targets.ts';
 
 const regressions = readRegressions();
 const seed = committedSeed();
 
 it('every regression is of something that is still fuzzed', () => {
-  const names = targets.map(({ name }) => name);
+  const names: string[] = targets.map(({ name }) => name);
   expect(regressions.filter(({ target }) => !names.includes(target))).toEqual([]);
+});
+
+it('each can be chosen by its name', () => {
+  expect(targets.map(({ name }) => name)).toEqual(targetNames);
 });
 
 /** Bounded by counts, with one seed; `npm run fuzz` goes on for as long as one likes, with new ones. */

@@ -3,9 +3,7 @@
  * in test/fuzz/regressions, where the tests find it. Exits 1 on any.
  */
 import { readArguments } from '../../scripts/arguments.ts';
-import { runTarget } from './fuzz-target.ts';
-import { keepRegression } from './regressions.ts';
-import { targets } from './targets.ts';
+import { targetNames } from './target-names.ts';
 
 const options = readArguments<{ minutes: number; seed: number; target?: string }>({
   name: 'npm run fuzz --',
@@ -13,10 +11,13 @@ const options = readArguments<{ minutes: number; seed: number; target?: string }
     'Fuzzes with a new seed each round; exits with 1 when an input fails, which the tests try from then on.',
   options: [
     ['--minutes <n>', 'how long', 2],
-    ['--target <name>', 'only this one', undefined, targets.map(({ name }) => name)],
+    ['--target <name>', 'only this one', undefined, targetNames],
     ['--seed <n>', 'of the first round', Math.floor(Math.random() * 2 ** 31)],
   ],
 });
+const { runTarget } = await import('./fuzz-target.ts');
+const { keepRegression } = await import('./regressions.ts');
+const { targets } = await import('./targets.ts');
 const chosen = targets.filter(({ name }) => options.target === undefined || name === options.target);
 const until = Date.now() + options.minutes * 60_000;
 let { seed } = options;
