@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { complaintsOf, startChromium } from '../harness/chromium.ts';
 import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
+import { stateNames } from './console-state-names.ts';
 import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
 
 /** The first screen in each state that it has to tell apart, in a real browser, as an operator would meet it. */
@@ -91,3 +92,7 @@ async function show(page: Page, view: string): Promise<void> {
     .first()
     .waitFor();
 }
+
+it('each can be chosen by its name for a picture', () => {
+  expect(consoleStates.map(({ name }) => name)).toEqual(stateNames);
+});

@@ -3,6 +3,7 @@ import { freePort } from '../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import type { StateName } from './console-state-names.ts';
 
 /** Address of a view; `open` does what it takes to see the rest of it. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
@@ -90,7 +91,7 @@ export class ConsoleStage {
 }
 
 export interface ConsoleState {
-  readonly name: string;
+  readonly name: StateName;
   make(stage: ConsoleStage): Promise<void>;
   /** What the first screen has to say of it. */
   readonly sentence: RegExp;

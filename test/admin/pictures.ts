@@ -6,8 +6,8 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { readArguments } from '../../scripts/arguments.ts';
-import { startChromium } from '../harness/chromium.ts';
-import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
+import { stateNames } from './console-state-names.ts';
+import type { ConsoleStage } from './console-states.ts';
 
 interface Shot {
   readonly view: string;
@@ -21,10 +21,13 @@ const { all, state: only } = readArguments<{ readonly all?: string; readonly sta
   about: 'Takes the pictures of docs/pictures anew.',
   options: [
     ['--all <folder>', 'every view in every state instead, wide and narrow, light and dark'],
-    ['--state <name>', 'that state alone', undefined, consoleStates.map(({ name }) => name)],
+    ['--state <name>', 'that state alone', undefined, stateNames],
   ],
 });
 
+const { startChromium } = await import('../harness/chromium.ts');
+const states = await import('./console-states.ts');
+const { consoleStates, filled, views } = states;
 const docs = path.join(import.meta.dirname, '../../docs/pictures');
 const documented: Readonly<Record<string, readonly Shot[]>> = {
   attack: [{ view: 'now', width: 1280, colorScheme: 'light', file: path.join(docs, 'console-attack.png') }],
@@ -81,7 +84,7 @@ async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
 }
 
 if (all !== undefined) await mkdir(all, { recursive: true });
-const [browser, stage] = await Promise.all([startChromium(), ConsoleStage.open()]);
+const [browser, stage] = await Promise.all([startChromium(), states.ConsoleStage.open()]);
 try {
   await takeAll(browser, stage);
 } finally {
