@@ -19,14 +19,15 @@ const floorMs = 5;
 /** Four times the text may cost so many times as much. Linear is 4. */
 const mostGrowth = 6;
 /**
- * At parts of the long length, beside an eighth of each: a square that makes 4 into 6 makes 8 into 9.37 at a quarter of it,
- * and into 10.67 at half, and some of each cost is the same at any length.
+ * The same at parts of the lengths: a square that makes 4 into 6 makes it 4.57 at a quarter of them, and 5.09 at half, and
+ * some of each cost is the same at any length.
  */
 const parts = [
-  { part: 1 / 4, mostGrowth: 8.8 },
-  { part: 1 / 2, mostGrowth: 10 },
+  { part: 1 / 4, mostGrowth: 4.4 },
+  { part: 1 / 2, mostGrowth: 4.8 },
 ];
-const eighth = 1 / 8;
+/** Of a text above the floor an eighth still costs much more than what is the same at any length, and less than a quarter. */
+const timesLonger = { cheap: 4, dear: 8 };
 /** Milliseconds from which two costs are compared at parts of the lengths: the clock counts its own cost, too. */
 const comparableMs = floorMs / 4;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
@@ -101,11 +102,14 @@ async function findFault(reader: Reader, kind: TextKind, first?: number): Promis
 /** Whether each part of the lengths leaves a doubt. */
 async function mayGrow(reader: Reader, kind: TextKind, longest: number): Promise<boolean> {
   for (const { part, mostGrowth: most } of parts) {
-    const texts = { short: kind.make(longest * part * eighth), long: kind.make(longest * part) };
-    const longMs = await cpuMs(reader, texts.long);
+    const long = kind.make(longest * part);
+    const longMs = await cpuMs(reader, long);
     // At the whole length even a cube costs no more than the floor.
     if (longMs <= floorMs * part ** 3) return false;
-    if (longMs > comparableMs && !(await growsAtEachLook(reader, texts, longMs, most))) return false;
+    if (longMs <= comparableMs) continue;
+    const times = longMs > floorMs ? timesLonger.dear : timesLonger.cheap;
+    const texts = { short: kind.make((longest * part) / times), long };
+    if (!(await growsAtEachLook(reader, texts, longMs, (most / 4) * times))) return false;
   }
   return true;
 }
