@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly tally: Tally;
   readonly shop: Pick<DrillShop, 'hasExchanged' | 'noteLost'>;
   readonly pauseMs: number;
+  /** Clients that begin together refresh in different rounds. */
+  readonly turn: number;
 }
 
 interface Answer {
@@ -60,7 +62,8 @@ export class DrillClient {
   /** Reads, writes and refreshes until it is over; what it has begun it ends, within its patience. */
   async run(isOver: () => boolean, giveUp: AbortSignal): Promise<void> {
     for (let round = 0; !isOver(); round += 1) {
-      if (round % 4 === 3) await this.#refresh(giveUp);
+      // Not all of them in the same round: whatever breaks meets each kind.
+      if ((round + this.#options.turn) % 4 === 3) await this.#refresh(giveUp);
       await this.#wish('read', giveUp, () => this.#read());
       await this.#wish('write', giveUp, () => this.#write());
       await sleep(this.#options.pauseMs);

@@ -132,10 +132,12 @@ async function disturbUnderLoad(
       tally,
       shop,
       pauseMs: pauseMs[length] * (1 + i / 5),
-    }).run(() => isOver, giveUp.signal),
+      turn: i,
+    }).run(() => isOver && (tally.missing.length === 0 || giveUp.signal.aborted), giveUp.signal),
   );
   try {
     await sleep(calmMs[length]);
+    tally.breaks();
     const own = (await drill.disturb(stage, length, tally)) ?? [];
     // Every client has one more of each kind to end well, as long as it may take.
     await sleep(calmMs[length]);
@@ -167,6 +169,7 @@ async function awaitTags(fronts: () => readonly Front[], shop: DrillShop, names:
       tally,
       shop,
       pauseMs: 20,
+      turn: 3,
     });
     await client.run(() => tally.done.refresh > 0, AbortSignal.timeout(recoveryMs));
     if (tally.wrongs.length > 0) throw new Error(`never well: ${tally.wrongs.join(', ')}`);
@@ -192,6 +195,8 @@ function validate(
   return [
     ...tally.wrongs,
     ...strange,
+    // A drill in which nothing happened proves nothing.
+    ...tally.missing.map((kind) => `no ${kind} began after the fault and ended well`),
     ...(shop.lostUpdates === 0 ? [] : [`${shop.lostUpdates} lost updates`]),
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),
     ...unreported.map((words) => `nobody was told ${words}; what was told: ${JSON.stringify(said)}`),

@@ -15,13 +15,27 @@ export class Tally {
   readonly done: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
   /** What no client should ever be told. */
   readonly wrongs: string[] = [];
+  /** What was done of what was wanted after `breaks`. */
+  readonly #doneSince: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
+  #brokenMs = Number.POSITIVE_INFINITY;
 
   note(kind: Kind, words: string): void {
     this.seen[kind].set(words, (this.seen[kind].get(words) ?? 0) + 1);
   }
 
+  /** Of which kind nothing was wanted after `breaks` and ended well. */
+  get missing(): readonly Kind[] {
+    return kinds.filter((kind) => this.#doneSince[kind] === 0);
+  }
+
+  /** From now on something is broken. */
+  breaks(): void {
+    this.#brokenMs = performance.now();
+  }
+
   succeed(kind: Kind, wantedMs: number): void {
     this.done[kind] += 1;
+    if (wantedMs >= this.#brokenMs) this.#doneSince[kind] += 1;
     this.longestMs[kind] = Math.max(this.longestMs[kind], performance.now() - wantedMs);
   }
 
