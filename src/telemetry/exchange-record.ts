@@ -45,9 +45,9 @@ const cutOctets = Buffer.byteLength(cut);
 const longestPath = 1536;
 
 /**
- * Cuts a path after 1,536 octets, and segments that may hold a secret out of it: over-long ones, and all those after a segment that contains one of
- * `words`, after which a token's id comes, in any case and whatever stands between (`/REFRESH-TOKENS;x//ID`,
- * `/index.phprefresh-tokens/ID`).
+ * A path as it may be logged: it ends after 1,536 octets, and has no segments that may hold a secret. These are over-long ones,
+ * and all those after a segment that contains one of `words`, after which a token's id comes, in any case and whatever stands
+ * between (`/REFRESH-TOKENS;x//ID`, `/index.phprefresh-tokens/ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
   const lowered = words.map((word) => word.toLowerCase());

@@ -90,7 +90,7 @@ function openStdout(worker: number | undefined): DestinationStream {
   return output as DestinationStream;
 }
 
-/** Characters of a message and of a stack: a line stays in one piece (log-output.ts). */
+/** Octets of a message and of a stack as JSON: a line stays in one piece (log-output.ts). */
 const [longestMessage, longestStack] = [800, 1600];
 
 /** Only these four fields: errors of libraries carry claims, commands and URLs with passwords. */
@@ -100,9 +100,15 @@ function serialiseFault(fault: unknown): Record<string, unknown> {
   return {
     type: name,
     code,
-    message: withoutCredentials(message).slice(0, longestMessage),
-    stack: withoutCredentials(stack ?? '').slice(0, longestStack),
+    message: shorten(withoutCredentials(message), longestMessage),
+    stack: shorten(withoutCredentials(stack ?? ''), longestStack),
   };
+}
+
+function shorten(text: string, octets: number): string {
+  let short = text.slice(0, octets);
+  while (Buffer.byteLength(JSON.stringify(short)) > octets) short = short.slice(0, short.length * 0.9);
+  return short;
 }
 
 /**
