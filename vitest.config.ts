@@ -3,26 +3,42 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { placeCompileCache } from './test/harness/compile-cache.ts';
 import { SecondTries } from './test/harness/second-tries.ts';
-import { longest, measures, slow } from './test/projects.ts';
+import { longest, measures, slow, waiting } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
 process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 
-/** In the order of `slow`, `measures` and `longest`; what stands in neither, as Vitest would. */
+/**
+ * In the order of `slow`, `measures` and `longest`, and then as Vitest would; those of `waiting` one by one between them.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const file = path.relative(import.meta.dirname, moduleId);
-      const index = first.findIndex((pattern) => path.matchesGlob(file, pattern));
-      return index === -1 ? first.length : index;
-    };
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+    const sorted = await super.sort(files);
+    const waits = sorted.filter((file) => rankIn(waiting, file) < waiting.length);
+    const computes = sorted.filter((file) => !waits.includes(file));
+    return takeInTurns(byRank([...slow, ...measures, ...longest], computes), byRank(waiting, waits));
   }
 }
 
-const first = [...slow, ...measures, ...longest];
+function byRank(patterns: readonly string[], files: readonly TestSpecification[]): TestSpecification[] {
+  return files.toSorted((a, b) => rankIn(patterns, a) - rankIn(patterns, b));
+}
+
+function rankIn(patterns: readonly string[], { moduleId }: TestSpecification): number {
+  const file = path.relative(import.meta.dirname, moduleId);
+  const index = patterns.findIndex((pattern) => path.matchesGlob(file, pattern));
+  return index === -1 ? patterns.length : index;
+}
+
+/** One of each, and then what is left of the longer one. */
+function takeInTurns<T>(first: readonly T[], second: readonly T[]): T[] {
+  return Array.from({ length: Math.max(first.length, second.length) }, (_, i) => [
+    ...first.slice(i, i + 1),
+    ...second.slice(i, i + 1),
+  ]).flat();
+}
 
 /** A slow file waits for some of its time, so there are more of them at once than a machine has cores. */
 const atOnce = 6;

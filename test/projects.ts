@@ -12,38 +12,52 @@ export const measures = [
 ];
 
 /**
+ * Those of `slow` that mostly wait: for leases that run out, for senders that are slow, for a store that comes back. They
+ * run between those that compute, so that no core is idle.
+ */
+export const waiting = [
+  'test/admin/console-replicas.test.ts',
+  'test/redis/{membership,claims,connect-redis,store-state}.test.ts',
+  'test/end-to-end/{wiring,shared-store,entity-tag-store,store-kinds,cures,rejections,secrets-reload}.test.ts',
+  'test/refresh-tokens/replicas.test.ts',
+  'test/upstream/{stale-connections,websocket-ends}.test.ts',
+  'test/entity-tags/honest-users.test.ts',
+  'test/attacks/{h3-queue,x10-leases-of-strangers,x1-slow-senders,f7-upstream-dies}.test.ts',
+  'test/server/{handshake,listener-drain}.test.ts',
+  'test/access/jwks-key-source.test.ts',
+  'test/{soak/soak,entity-tags/tag-store,faults/upstream-faults,upstream/answers}.test.ts',
+  'test/end-to-end/{bad-start,client-share,drain,admin-port,refresh-tokens}.test.ts',
+];
+
+/**
  * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many
  * inputs. The ones that take longest come first, so that none of them is the last to end. "Seconds of CPU" are those of
  * the test with all processes that it starts, on a machine that others used, too: a quiet one needs about half.
  */
 export const slow = [
+  ...waiting,
   // They compare bytes with bytes, and wait for a process to be still: most of their time is waiting.
   'test/server/{body,answer}-memory.test.ts',
   // 20 to 50 seconds of CPU, and one that computes all the time.
   'test/{hunt/hunt,entity-tags/model/model,admin/console,admin/console-list-and-system}.test.ts',
-  'test/end-to-end/{rolling-restart,reload-under-load,shared-store,wiring}.test.ts',
+  'test/end-to-end/{rolling-restart,reload-under-load}.test.ts',
   'test/drill/**',
   'test/faults/other-faults.test.ts',
   // 10 to 20.
-  'test/end-to-end/{workers,bad-start,stuck,secrets-reload,client-share,decided-is-forwarded}.test.ts',
+  'test/end-to-end/{workers,stuck,decided-is-forwarded}.test.ts',
   'test/attacks/corpus.test.ts',
   'test/deploy/**',
   'test/upstream/big-bodies.test.ts',
   'test/differential/**',
-  'test/admin/console-{hostile-list,replicas,sleep,pasted,keyboard}.test.ts',
-  'test/entity-tags/honest-users.test.ts',
-  // Little to compute, and much to wait for.
-  'test/redis/{store-state,connect-redis,claims,membership}.test.ts',
+  'test/admin/console-{hostile-list,sleep,pasted,keyboard}.test.ts',
+  // Less than 10.
   'test/{soak,faults}/**',
-  'test/end-to-end/{entity-tags,entity-tag-store,store-kinds,contract,url-resolver-sources}.test.ts',
-  'test/attacks/{h3-queue,neighbours,x10-leases-of-strangers}.test.ts',
-  'test/entity-tags/{tag-store,scripts}.test.ts',
-  'test/refresh-tokens/{crashes,replicas,store-faults,store-contract,broken-protocol,record-size,token-states,scripts}.test.ts',
+  'test/end-to-end/{entity-tags,contract,url-resolver-sources}.test.ts',
+  'test/attacks/neighbours.test.ts',
+  'test/entity-tags/scripts.test.ts',
+  'test/refresh-tokens/{crashes,store-faults,store-contract,broken-protocol,record-size,token-states,scripts}.test.ts',
   'test/end-to-end/**',
-  'test/upstream/{answers,stale-connections}.test.ts',
-  'test/server/{handshake,listener-drain}.test.ts',
-  'test/attacks/{f7-upstream-dies,j7-remembered-tokens,x1-slow-senders,x8-pipelining}.test.ts',
-  'test/access/jwks-key-source.test.ts',
+  'test/attacks/{j7-remembered-tokens,x8-pipelining}.test.ts',
   'test/docs/{clients,commands,quick-start}.test.ts',
   'test/cli/{command-line,command-line-page,terminal-escapes,tokens,verify-findings}.test.ts',
   'test/url-resolver/{freshness,learning,mapping-file,sharing}.test.ts',
@@ -63,7 +77,7 @@ export const slow = [
   'test/rate-limits/{buckets,rate-limits}.test.ts',
   'test/refresh-tokens/memory-store-room.test.ts',
   // Half a second to three seconds of CPU each: cut at every octet, thousands of rows, floods, processes.
-  'test/upstream/{websocket-ends,piece-memory}.test.ts',
+  'test/upstream/piece-memory.test.ts',
   'test/admin/list-history.test.ts',
   'test/attacks/{j15-floods-of-bad-tokens,o9-supply-chain}.test.ts',
   'test/telemetry/tracing.test.ts',
