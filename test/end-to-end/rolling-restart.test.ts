@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Balancer, startBalancer } from '../harness/balancer.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -11,8 +13,8 @@ let redis: RedisProcess;
 
 beforeAll(async () => {
   // Slow, so that all of eight clients but one wait for an answer at any time, also when a replica is told to end.
-  upstream = await startRecordingUpstream(async () => {
-    await sleep(300);
+  upstream = await startRecordingUpstream(async ({ head }) => {
+    await (late.get(head.split(' ')[1] ?? '') ?? sleep(300));
     return answer();
   });
   redis = await startRedisProcess();
@@ -21,6 +23,29 @@ afterAll(async () => {
   await redis?.close();
   await upstream?.close();
 });
+
+/** Requests that the shop answers when these are kept, by their path. */
+const late = new Map<string, Promise<void>>();
+
+/** Ends a replica that is at work on a request, which it answers although it takes no connection any more. */
+async function end(replica: Shopward): Promise<void> {
+  const path = `/late/${replica.port}`;
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  late.set(path, promise);
+  const line = `POST ${path} HTTP/1.1`;
+  const answered = exchangeRaw(replica.port, `${line}\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n`);
+  await eventually('it at the shop', () => upstream.requestLines.includes(line) || undefined);
+  replica.signal('SIGTERM');
+  await eventually('a closed port', () =>
+    openRawConnection(replica.port).then(
+      (connection) => void connection.close(),
+      () => true,
+    ),
+  );
+  release();
+  expect((await answered).status).toBe(200);
+  expect(await replica.exited).toBe(0);
+}
 
 const startReplica = (workers: number) =>
   startShopward({
@@ -55,8 +80,7 @@ it.concurrent.each([
         const fresh = await startReplica(workers);
         await balancer.add(fresh);
         await load.more(24);
-        old.signal('SIGTERM');
-        expect(await old.exited).toBe(0);
+        await end(old);
         balancer.remove(old);
         replicas = [...replicas.filter((one) => one !== old), fresh];
         await load.more(24);

@@ -21,8 +21,8 @@ export interface Balancer {
 const pollMs = 100;
 
 /**
- * Keeps connections to its replicas, and sends a request again to another replica only if no connection could be made:
- * what was sent on one that then broke is a failure, as it is for a write that must not be repeated.
+ * Keeps connections to its replicas. What was sent on one that then broke is a failure, as it is for a write that must not
+ * be repeated. So is a connection that is refused: a replica has to say that it is not ready for some time before.
  */
 export async function startBalancer(): Promise<Balancer> {
   const ready: Replica[] = [];
@@ -48,7 +48,7 @@ export async function startBalancer(): Promise<Balancer> {
     }
   };
 
-  const forward = (incoming: IncomingMessage, response: ServerResponse, body: Buffer, tries: number) => {
+  const forward = (incoming: IncomingMessage, response: ServerResponse, body: Buffer) => {
     const replica = ready[next++ % ready.length];
     const fail = (why: string) => {
       failures.push(`${incoming.method} ${incoming.url}: ${why}`);
@@ -69,7 +69,6 @@ export async function startBalancer(): Promise<Balancer> {
     );
     request.on('error', (fault: NodeJS.ErrnoException) => {
       if (response.headersSent) return;
-      if (fault.code === 'ECONNREFUSED' && tries > 0) return forward(incoming, response, body, tries - 1);
       fail(`${fault.code} (reused: ${request.reusedSocket})`);
     });
     request.end(body);
@@ -77,7 +76,7 @@ export async function startBalancer(): Promise<Balancer> {
   const server = http.createServer((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk) => chunks.push(chunk));
-    incoming.on('end', () => forward(incoming, response, Buffer.concat(chunks), 1));
+    incoming.on('end', () => forward(incoming, response, Buffer.concat(chunks)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
