@@ -22,6 +22,8 @@ export interface FaultRow {
   readonly but?: { readonly [Route in RouteName]?: string | readonly string[] };
   /** What the tag from before the fault is good for, right after it. */
   readonly oldTag: string | readonly string[];
+  /** The same when all is well again. Default: not asked. */
+  readonly oldTagLater?: string;
   /** So many clients ask each question, each about ids of its own. Default 1. */
   readonly times?: number;
 }
@@ -67,13 +69,19 @@ async function runOnce(shopward: RunningShopward, row: FaultRow): Promise<RowRes
 
   await row.end();
   const endedMs = performance.now();
-  const old = await Promise.all(prepared.map((one) => askRoute(front, one, 'tagged PATCH')));
-  const oldTag = joinWords(old.map(({ words }) => words));
+  const askOldTags = async () => {
+    const asked = await Promise.all(prepared.map((one) => askRoute(front, one, 'tagged PATCH')));
+    return joinWords(asked.map(({ words }) => words));
+  };
+  const oldTag = await askOldTags();
   const sick = await findSick(front, endedMs + recoveryMs);
   const wellAfterMs = Math.round(performance.now() - endedMs);
   const wrongs = [
     ...routeNames.flatMap((route) => validate(route, cells[route], row.but?.[route] ?? row.seen)),
     ...validate('the tag of before', oldTag, row.oldTag),
+    ...(row.oldTagLater === undefined
+      ? []
+      : validate('the tag of before, later', await askOldTags(), row.oldTagLater)),
     ...sick.map((one) => `after the fault: ${one}`),
     ...bugsOf(shopward),
   ];

@@ -33,7 +33,7 @@ const blink = {
   },
 } as const;
 /** The store is a new one: no tag of before is good, and for one lease nobody is let in. */
-const held = tagStore;
+const held = { oldTag: tagStore, oldTagLater: '412 006' } as const;
 
 /** Redis breaks in every way. */
 export async function runRedisFaults(): Promise<RowResult[]> {
@@ -57,7 +57,7 @@ async function runSingle(shop: FaultShop): Promise<RowResult[]> {
       begin: () => redis.process?.kill(),
       end: () => redis.process?.restart(),
       ...away,
-      oldTag: held,
+      ...held,
     },
     {
       name: 'stopped (SIGSTOP), then continued',
@@ -107,7 +107,7 @@ async function runSingle(shop: FaultShop): Promise<RowResult[]> {
       end: () => direct.replicaof('NO', 'ONE'),
       ...away,
       // Another replication id: another epoch.
-      oldTag: held,
+      ...held,
     },
     {
       name: 'wants a replica that is not there',
@@ -131,7 +131,7 @@ async function runSingle(shop: FaultShop): Promise<RowResult[]> {
       ...away,
       // It is there, but it cannot be told from one that has lost leases; tokens have no leases.
       but: { ...away.but, 'token exchange': '201' },
-      oldTag: held,
+      ...held,
     },
     {
       name: 'every connection reset',
@@ -162,7 +162,8 @@ async function runSentinel(shop: FaultShop): Promise<RowResult[]> {
         ...blink.but,
         'tracked GET': ['200', '200 tagged'],
       },
-      oldTag: [held, '412 006'],
+      ...held,
+      oldTag: [tagStore, '412 006'],
     },
     {
       name: 'kill -9 of the primary',
@@ -175,7 +176,7 @@ async function runSentinel(shop: FaultShop): Promise<RowResult[]> {
         await before.restart();
       },
       ...away,
-      oldTag: held,
+      ...held,
     },
     {
       name: 'the one replica stopped (`WAIT`)',
@@ -209,7 +210,7 @@ async function runCluster(shop: FaultShop): Promise<RowResult[]> {
       // A slot that is half moved answers no script of a new cart; on the other node the epoch is another.
       ...blink,
       but: { ...blink.but, 'tracked GET': '200', 'tagged PATCH': tagStore, 'child POST': tagStore },
-      oldTag: held,
+      ...held,
       times: 8,
     },
     {
@@ -251,7 +252,7 @@ async function runShifted(shop: FaultShop): Promise<RowResult[]> {
       ...away,
       // As a store that is new.
       but: { ...away.but, 'token exchange': '201' },
-      oldTag: held,
+      ...held,
     },
   ];
   const results = await runAll(shop, shopwardSettings(redis.url), rows);
