@@ -15,6 +15,8 @@ const edits = 1000;
  * number, so that each way to write has its turn among them.
  */
 const burst = 25;
+/** More than are asked for between two edits of the keys: a token that is remembered needs no key. */
+const tokens = 64;
 const fill = (name: string) => Array.from({ length: 40 }, (_, i) => `GET /${name}/${i}`);
 /** In both of them the row that counts is the last one: half a list would not have it. */
 const lists = [listOf([...fill('odd'), 'GET /secret']), listOf([...fill('even'), 'GET /secret'])];
@@ -63,16 +65,19 @@ const waysToWrite: readonly ((file: string, text: string) => Promise<void>)[] = 
 ];
 
 it('a thousand edits of the list, with edits of the keys and of the mapping file, under load: no request fails or sees half of them', async () => {
-  const authorization = `Bearer ${shopward.issueToken()}`;
   const withoutToken = { method: 'GET', path: '/secret', expected: 401 };
-  const withToken = { ...withoutToken, headers: { Authorization: authorization }, expected: 200 };
-  const requests: readonly (LoadRequest & { readonly expected: number })[] = [
-    // A list that is away for a moment lets the first pass, and keys that are away refuse the second.
-    ...Array.from({ length: 4 }, () => [withoutToken, withToken]).flat(),
-    { method: 'GET', path: '/open', expected: 200 },
-    { method: 'GET', path: '/url-resolver?url=/en/p0', expected: 200 },
-    { method: 'GET', path: '/url-resolver?url=/en/p1999', expected: 200 },
-  ];
+  const withToken = (jti: string) => {
+    const headers = { Authorization: `Bearer ${shopward.issueToken({ jti })}` };
+    return { ...withoutToken, headers, expected: 200 };
+  };
+  const others = ['/open', '/url-resolver?url=/en/p0', '/url-resolver?url=/en/p1999'].map((path) => {
+    return { method: 'GET', path, expected: 200 };
+  });
+  // A list that is away for a moment lets the first pass, and keys that are away refuse the second.
+  const requests: readonly (LoadRequest & { readonly expected: number })[] = Array.from(
+    { length: tokens },
+    (_, i) => [withoutToken, withToken(`${i}`), ...(i % 4 === 0 ? others : [])],
+  ).flat();
   const wrong: string[] = [];
   const load = startSteadyLoad(
     shopward.port,
