@@ -22,7 +22,11 @@ describe('the corpus', () => {
   });
 });
 
-/** Every attack over raw sockets, against the real process, in front of an upstream that records every octet. */
+/**
+ * Every attack over raw sockets, in front of an upstream that records every octet: with the shipped configuration against the
+ * real process, with another one against what it runs, in this process, where an exception that nobody catches is an error
+ * of the run.
+ */
 describe.each(engines)('over %s', (engine) => {
   const names = [...new Set(corpus.map(({ stage }) => stage))];
   const stages = new Map<StageName, CorpusStage>();

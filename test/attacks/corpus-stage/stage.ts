@@ -1,5 +1,7 @@
+import { createKeptClient, type KeptClient } from '../../harness/kept-client.ts';
 import { type RecordedRequest, startRecordingUpstream } from '../../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { type RunningShopward, type Shopward, startShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
 import type { StageName } from './corpus-schema.ts';
 import { answerAsShop } from './corpus-shop.ts';
 
@@ -37,7 +39,11 @@ export type EngineName = (typeof engines)[number];
 
 /** One proxy in front of one shop that records every octet. */
 export interface CorpusStage {
-  readonly shopward: Shopward;
+  readonly shopward: RunningShopward;
+  /** The same, where it is a process of its own: the shop's stage, where nine in ten attacks are played. */
+  readonly process: Shopward | undefined;
+  /** A client with a connection of its own, which no attack comes over. */
+  readonly bystander: KeptClient;
   /** Heads that the shop has read, in order. */
   readonly heads: readonly string[];
   /** A reader of every octet that the shop gets from now on, latin-1. */
@@ -55,9 +61,14 @@ export async function openStage(name: StageName, engine: EngineName): Promise<Co
   const upstream = await startRecordingUpstream(shop, { answersWhole: true });
   const { upstream: more = {}, ...own } = stageConfigs[name];
   const config = { ...own, upstream: { ...more, engine } };
-  const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+  const options = { upstream: `http://127.0.0.1:${upstream.port}`, config };
+  const process = name === 'shop' ? await startShopward(options) : undefined;
+  const shopward = process ?? (await startShopwardHere(options));
+  const bystander = createKeptClient(shopward.port);
   return {
     shopward,
+    process,
+    bystander,
     heads,
     bytesSince: () => {
       const before = upstream.connections.map((connection) => connection.received().length);
@@ -65,6 +76,7 @@ export async function openStage(name: StageName, engine: EngineName): Promise<Co
         upstream.connections.map((connection, i) => connection.received().slice(before[i] ?? 0)).join('');
     },
     close: async () => {
+      bystander.close();
       await upstream.close();
       await shopward.stop();
     },
