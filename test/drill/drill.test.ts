@@ -1,23 +1,17 @@
-import { expect, test } from 'vitest';
-import { type DrillResult, runDrills } from './drill.ts';
+import { describe, expect, test } from 'vitest';
+import { runDrills } from './drill.ts';
 import { drillGroups } from './drills.ts';
 import { formatResults } from './report.ts';
 
-/** At once: most of a drill is waiting, and its expectations compare no clock with a number. */
-const atOnce = 5;
+const rows = drillGroups.map((group) => [group.drills.map(({ name }) => name).join('; '), group] as const);
 
-test('what clients see and whoever is on call is told, in every drill, a few seconds each', {
-  timeout: 420_000,
-}, async () => {
-  const queue = [...drillGroups];
-  const results: DrillResult[] = [];
-  const work = async () => {
-    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
-      results.push(...(await runDrills(group, 'short')));
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
-  expect(wrongs, formatResults(results)).toEqual([]);
-  expect(results).toHaveLength(drillGroups.flatMap(({ drills }) => drills).length);
+// As many side by side as Vitest lets run (`maxConcurrency`): most of a drill is waiting, and its expectations compare no
+// clock with a number.
+describe.concurrent('what clients see and whoever is on call is told, a few seconds each', () => {
+  test.each(rows)('%s', { timeout: 300_000 }, async (_, group) => {
+    const results = await runDrills(group, 'short');
+    const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
+    expect(wrongs, formatResults(results)).toEqual([]);
+    expect(results).toHaveLength(group.drills.length);
+  });
 });

@@ -1,10 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { ask } from '../faults/ask.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
@@ -143,17 +144,14 @@ const sleepyShopDrills: DrillGroup = {
   ],
 };
 
-/** A pair of a certificate that ends in so many days. */
-function writePair(folder: string, days: number): void {
+/** A pair of a certificate that ends in so many days. Clients and shops of all drills live in this process: none waits for it. */
+async function writePair(folder: string, days: number): Promise<void> {
   const [cert, key] = [join(folder, 'cert.pem.new'), join(folder, 'key.pem.new')];
   const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  execFileSync(
-    'openssl',
-    ['req', '-x509', ...ec, '-subj', '/CN=localhost', '-days', `${days}`, '-keyout', key, '-out', cert],
-    { stdio: 'ignore' },
-  );
-  execFileSync('mv', [key, join(folder, 'key.pem')]);
-  execFileSync('mv', [cert, join(folder, 'cert.pem')]);
+  const files = ['-days', `${days}`, '-keyout', key, '-out', cert];
+  await promisify(execFile)('openssl', ['req', '-x509', ...ec, '-subj', '/CN=localhost', ...files]);
+  renameSync(key, join(folder, 'key.pem'));
+  renameSync(cert, join(folder, 'cert.pem'));
 }
 
 interface CertificateStage extends Stage {
@@ -163,7 +161,7 @@ interface CertificateStage extends Stage {
 
 async function withCertificate(): Promise<CertificateStage> {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
-  writePair(folder, 10);
+  await writePair(folder, 10);
   const shop = await startDrillShop();
   const shopward = await startReplica(shop, {
     log: { level: 'info' },
@@ -190,7 +188,7 @@ const certificateDrills: DrillGroup<CertificateStage> = {
       name: 'a certificate that ends in 10 days, and is renewed',
       disturb: async ({ shopward, folder }) => {
         await sleep(500);
-        writePair(folder, 365);
+        await writePair(folder, 365);
         await eventually('/readyz without a word about it', async () => {
           const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as {
             reasons: string[];

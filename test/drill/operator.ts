@@ -18,7 +18,8 @@ export interface Operator {
   close(): Promise<void>;
 }
 
-const probeMs = 200;
+/** What `/readyz` must tell in a drill, it tells for longer than two of these. */
+const probeMs = 400;
 /** As in deploy/kubernetes. */
 const probeTimeoutMs = 1_000;
 
