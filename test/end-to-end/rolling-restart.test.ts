@@ -50,7 +50,7 @@ async function end(replica: Shopward): Promise<void> {
 const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // Forty times as long as the balancer waits between two looks.
+    // Sixteen times as long as the balancer waits between two looks.
     config: {
       listen: { drainDelay: '4s' },
       workers,

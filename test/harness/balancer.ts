@@ -18,7 +18,7 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
-const pollMs = 100;
+const pollMs = 250;
 
 /**
  * Keeps connections to its replicas. What was sent on one that then broke is a failure, as it is for a write that must not
