@@ -18,8 +18,7 @@ export async function runLoadFaults(): Promise<Scene[]> {
   return [
     await closedListener('llhttp'),
     await closedListener('http-proxy-3'),
-    await usedUpDescriptors('public'),
-    await usedUpDescriptors('admin'),
+    ...(await usedUpDescriptors()),
   ];
 }
 
@@ -52,13 +51,31 @@ async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene>
   );
 }
 
-/** More idle connections of clients than there are descriptors. */
-async function usedUpDescriptors(port: 'public' | 'admin'): Promise<Scene> {
+/** More idle connections of clients than there are descriptors: at the one port, and when they have gone at the other one. */
+async function usedUpDescriptors(): Promise<Scene[]> {
   const shop = await startRestartingShop();
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,
     launcher: ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'],
   });
+  const seen = [await crowd(shopward, 'public'), await crowd(shopward, 'admin')];
+  const stopped = await stop(shopward);
+  shop.close();
+  return seen.map(({ port, ...answers }) =>
+    checkScene(
+      `descriptors used up by clients of the ${port} port`,
+      { ...answers, SIGTERM: stopped },
+      {
+        requests: ['200', 'not asked'],
+        livez: ['200', 'not asked'],
+        afterwards: '200',
+        SIGTERM: 'drained',
+      },
+    ),
+  );
+}
+
+async function crowd(shopward: Shopward, port: 'public' | 'admin') {
   const idle = Array.from({ length: 400 }, () =>
     connect(port === 'public' ? shopward.port : shopward.adminPort, '127.0.0.1').on('error', () => {}),
   );
@@ -68,19 +85,7 @@ async function usedUpDescriptors(port: 'public' | 'admin'): Promise<Scene> {
   const requests = port === 'public' ? 'not asked' : await askOpen(shopward);
   for (const socket of idle) socket.destroy();
   await sleep(500);
-  const after = await askOpen(shopward);
-  const stopped = await stop(shopward);
-  shop.close();
-  return checkScene(
-    `descriptors used up by clients of the ${port} port`,
-    { requests, livez, afterwards: after, SIGTERM: stopped },
-    {
-      requests: ['200', 'not asked'],
-      livez: ['200', 'not asked'],
-      afterwards: '200',
-      SIGTERM: 'drained',
-    },
-  );
+  return { port, livez, requests, afterwards: await askOpen(shopward) };
 }
 
 /** Clients with kept-alive connections, each of which asks again when it has its answer. */

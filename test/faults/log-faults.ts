@@ -11,8 +11,8 @@ import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const main = findMain();
-/** Their lines, which have the path twice, are more octets than a pipe and what the process keeps (1 MiB) hold. */
-const requests = 500;
+/** Their lines, 3.8 KB each as they have the path twice, are more octets than a pipe and what the process keeps (1 MiB) hold. */
+const requests = 400;
 const segments = Array(24).fill('x'.repeat(72)).join('/');
 
 /** Where the log goes breaks: what happens to requests? */
