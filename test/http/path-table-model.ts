@@ -30,7 +30,7 @@ export function modelMatch(
   const strips = ignoredPrefixes.length + (versionSegments ? 1 : 0);
   const readings = [request.segments, request.alternativeSegments ?? []]
     .filter((segments) => segments.length > 0)
-    .flatMap(emptyWays)
+    .flatMap((segments) => unlike(emptyWays(segments)))
     .flatMap((reading) => stripped(reading, ignoredPrefixes, versionSegments, strips))
     .flatMap((reading) => withSuffixCut(reading, formatSuffixes));
   const isMetAs = (template: string, isType: boolean) =>
@@ -95,12 +95,17 @@ function asksFor({ method, isFormPost }: ModelRequest, wanted: string): boolean 
   return wanted === 'ANY' || wanted === method || (wanted === 'GET' && method === 'HEAD');
 }
 
+/** Of each segment once: a run asks for the same few again and again. */
+const folds = new Map<string, string>();
+
 function fold(segment: string): string {
-  return (
-    plain(segment)
-      .split(';')[0]
-      ?.replace(/[. ]+$/, '') ?? ''
-  );
+  const known = folds.get(segment);
+  if (known !== undefined) return known;
+  const folded = plain(segment)
+    .replace(/;.*/s, '')
+    .replace(/[. ]+$/, '');
+  folds.set(segment, folded);
+  return folded;
 }
 
 /** Letters that are the same but for their case, to somebody. */
@@ -129,6 +134,11 @@ function emptyWays(segments: readonly string[]): string[][] {
   ]);
   const tails = [[], tail, ...(tail.length > 0 ? [['']] : [])];
   return inners.flatMap((one) => tails.map((other) => [...one, ...other]));
+}
+
+/** Each reading once. */
+function unlike(readings: readonly string[][]): string[][] {
+  return [...new Map(readings.map((reading) => [JSON.stringify(reading), reading])).values()];
 }
 
 /** The reading, and what is left when up to `strips` prefixes and versions have been taken off it. */
