@@ -193,7 +193,7 @@ export function walk(setting: Setting, seed: number): Walk {
   // when all are alike.
   let speeds = new Map<string, number>();
   const speedOf = ({ name }: Action) => {
-    const actor = /^\S+ ?\d*/.exec(name)?.[0] ?? name;
+    const actor = actorOf(name);
     const speed = speeds.get(actor) ?? random() ** 6;
     speeds.set(actor, speed);
     return speed;
@@ -207,6 +207,17 @@ export function walk(setting: Setting, seed: number): Walk {
     trace.push(action.name);
     world = action.apply(world);
   }
+}
+
+/** By the name of an action, of which there are few: walks ask for each very often. */
+const actors = new Map<string, string>();
+
+function actorOf(name: string): string {
+  const known = actors.get(name);
+  if (known !== undefined) return known;
+  const actor = /^\S+ ?\d*/.exec(name)?.[0] ?? name;
+  actors.set(name, actor);
+  return actor;
 }
 
 function pick(actions: readonly Action[], speedOf: (action: Action) => number, at: number): Action {
