@@ -13,6 +13,7 @@ const folder = path.join(import.meta.dirname, '../../config');
 const read = (name: string) => readFileSync(path.join(folder, name), 'utf8');
 const configuration = read('shopward.yaml');
 const list = read('protected-resources.yaml');
+const rowsOfList = parseProtectedList(list, 'p.yaml').list?.rows.length;
 
 const yamlPieces = [
   ...[
@@ -141,8 +142,7 @@ export const configurations: readonly FuzzTarget[] = [
     fc.record({ end: fc.nat(list.length), tail: fc.constantFrom('', '\n', ' ', '\0', '\n\n\n') }),
     ({ end, tail }) => {
       const parsed = parseProtectedList(list.slice(0, end) + tail, 'p.yaml');
-      const whole = parseProtectedList(list, 'p.yaml');
-      if (parsed.list !== undefined) assert.equal(parsed.list.rows.length, whole.list?.rows.length);
+      if (parsed.list !== undefined) assert.equal(parsed.list.rows.length, rowsOfList);
     },
     { runs: 300 },
   ),
