@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createKeptClient, type KeptClient } from '../../harness/kept-client.ts';
+import type { RunningShopward, ShopwardOptions } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import type { Action, ArrivedRequest, PairShop } from './pair-shop.ts';
 import { type ClientRequest, usedToken } from './shop-requests.ts';
@@ -46,14 +47,20 @@ export interface ForwardingStage {
 
 const lanes = 8;
 
-/** @param config Settings that differ from the shipped ones. */
+interface StageOptions {
+  /** Settings that differ from the shipped ones. */
+  readonly config?: object;
+  /** Default: in this process. One of its own has an exit code, which `close` looks at. */
+  readonly start?: (options: ShopwardOptions) => Promise<RunningShopward>;
+}
+
 export async function openStage(
   list: ListName,
   shop: PairShop,
-  config: object = {},
+  { config = {}, start = startShopwardHere }: StageOptions = {},
 ): Promise<ForwardingStage> {
   const upstream = await startUpstream();
-  const shopward = await startShopwardHere({
+  const shopward = await start({
     upstream: `http://127.0.0.1:${upstream.port}`,
     listFile: listFileOf(list),
     config,
