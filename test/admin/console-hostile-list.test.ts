@@ -168,15 +168,17 @@ it('requests that were made to mislead', { timeout: 180_000 }, async () => {
 
 /** More than the charts' library has, and the longest answer; less than a list of 10,000 rows, of which each has some 180. */
 const mostBytes = 160 * 1024;
+/** Of all that is asked for, each once: the same for a list that is fetched page by page. */
+const mostInAll = 4 * mostBytes;
 
 it('edits of 10,000 rows, and more after them than are kept', { timeout: 300_000 }, async () => {
   const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
   await edit(many('old'), true);
   await edit(many('new'), true);
-  const asked: string[] = [];
+  const asked = new Map<string, number>();
   page.on('response', async (response) => {
     const body = await response.body().catch(() => Buffer.alloc(0));
-    if (body.length > mostBytes) asked.push(`${response.url()}: ${body.length}`);
+    asked.set(response.url(), Math.max(body.length, asked.get(response.url()) ?? 0));
   });
   await page.goto(`${shopward.adminUrl}/#/list`);
   await page.getByText('10,000 rows of 10,000, the first 20 are shown').waitFor();
@@ -192,7 +194,9 @@ it('edits of 10,000 rows, and more after them than are kept', { timeout: 300_000
   await expect.poll(() => page.locator('#row-body tr').count()).toBe(500);
   await page.getByRole('link', { name: 'Roll-out' }).click();
   await page.locator('#roll-out-sentence .say').waitFor();
-  expect(asked).toEqual([]);
+  expect([...asked].filter(([, bytes]) => bytes > mostBytes)).toEqual([]);
+  const inAll = asked.values().reduce((sum, bytes) => sum + bytes, 0);
+  expect(inAll, [...asked].join('\n')).toBeLessThan(mostInAll);
   for (let i = 0; i < 50; i++) {
     await edit({ A: Array.from({ length: 20 }, (_, row) => `GET /edit-${i}-${row}`) }, i === 0);
   }
