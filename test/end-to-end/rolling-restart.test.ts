@@ -12,9 +12,11 @@ let upstream: RecordingUpstream;
 let redis: RedisProcess;
 
 beforeAll(async () => {
-  // Slow, so that all of eight clients but one wait for an answer at any time, also when a replica is told to end.
+  // Slow, so that all of eight clients but one wait for an answer at any time, also when a replica is told to end; not
+  // equally slow, or they would all ask at the same moment, and none in the moments after that.
+  let asked = 0;
   upstream = await startRecordingUpstream(async ({ head }) => {
-    await (late.get(head.split(' ')[1] ?? '') ?? sleep(300));
+    await (late.get(head.split(' ')[1] ?? '') ?? sleep(200 + ((61 * asked++) % 200)));
     return answer();
   });
   redis = await startRedisProcess();
