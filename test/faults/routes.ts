@@ -48,13 +48,18 @@ export interface Front {
 /** Reads the tag that a PATCH needs, and makes a URL known; to be done while all is well. */
 export async function prepare(front: Front, name = nextName()): Promise<Prepared> {
   const [{ tag }] = await Promise.all([
-    askAs(front, { method: 'GET', path: `/carts/${name}-patch` }),
+    readTagged(front, name),
     // What is asked for the first time may never come again: only the second time it is remembered.
     askAs(front, { method: 'GET', path: knownUrl(name) }).then(() =>
       askAs(front, { method: 'GET', path: knownUrl(name) }),
     ),
   ]);
   return { name, tag };
+}
+
+/** The read whose answer has the tag that a PATCH needs. */
+export function readTagged(front: Front, name: string): Promise<Seen> {
+  return askAs(front, { method: 'GET', path: `/carts/${name}-patch` });
 }
 
 /** One request of each kind, all at once. */

@@ -92,6 +92,18 @@ test.each(cases)('%s', async (_, faults, received, ending, arrived) => {
   await expect.poll(() => proxy.open).toBe(0);
 });
 
+test('on connections that are abandoned nothing comes any more, and those after them work', async () => {
+  const client = await open();
+  client.socket.write('before');
+  await expect.poll(() => client.received).toBe('before');
+  await proxy.abandon();
+  client.socket.write('after');
+  const next = await open();
+  next.socket.write('again');
+  await expect.poll(() => next.received).toBe('again');
+  expect([client.received, client.ending, heard]).toEqual(['before', 'open', 'beforeagain']);
+});
+
 test('a fault that is set in the middle of a connection takes effect from there on', async () => {
   const client = await open();
   client.socket.write('before ');

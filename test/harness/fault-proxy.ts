@@ -26,6 +26,8 @@ export interface FaultProxy {
   set(faults: Faults): Promise<void>;
   /** Everything works for new connections; open ones that a fault has touched are reset. */
   heal(): Promise<void>;
+  /** Everything works for new connections; on the open ones nothing comes any more, and nobody ends them. */
+  abandon(): Promise<void>;
   /** RST to both sides of every open connection. */
   resetAll(): void;
   close(): Promise<void>;
@@ -96,6 +98,15 @@ class RunningProxy implements FaultProxy {
     const wasBroken = Object.keys(this.#faults).length > 0;
     await this.set({});
     if (wasBroken) this.resetAll();
+  }
+
+  async abandon(): Promise<void> {
+    const links = [...this.#links];
+    await this.set({});
+    for (const { pumps } of links) {
+      pumps.toUpstream.set({ drop: true });
+      pumps.toClient.set({ drop: true });
+    }
   }
 
   resetAll(): void {

@@ -47,7 +47,8 @@ export async function disturb(
   const through = (proxy: FaultProxy, faults: Faults) => async () => {
     await proxy.set(faults);
     await sleep(faultMs);
-    await proxy.heal();
+    // Whoever holds a connection that has met it has to end that by himself.
+    await proxy.abandon();
   };
   const deck: readonly (() => Promise<unknown>)[] = [
     ...upstreamFaults.map((faults) => through(upstream, faults)),

@@ -144,7 +144,7 @@ const nothing: Figures = {
 };
 
 /** Connections to the upstream that are kept idle, to Redis, and to us. */
-const keptFiles = 80;
+const keptFiles = 40;
 
 function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles }: Figures): boolean {
   return activeRequests === 0 && upstreamRequests === 0 && openFiles <= before.openFiles + keptFiles;

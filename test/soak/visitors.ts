@@ -2,7 +2,7 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from '../faults/ask.ts';
-import { askRoute, prepare, routeNames } from '../faults/routes.ts';
+import { askRoute, readTagged, routeNames } from '../faults/routes.ts';
 import type { Shopward } from '../harness/shopward.ts';
 import type { Random } from '../hunt/random.ts';
 
@@ -37,7 +37,8 @@ export async function visit({ shopward, random, met, pause }: Visitor, isOver: (
       const refused = await ask(front.port, { method: 'PATCH', path: `/carts/${name}`, body: {} }, agent);
       count(refused.words);
     } else if (fate < 0.2) {
-      const { tag } = await prepare(front, name);
+      const { tag, words } = await readTagged(front, name);
+      count(words);
       count((await askRoute(front, { name, tag }, 'tagged PATCH')).words);
     } else {
       count((await askRoute(front, { name, tag: undefined }, random.pick(routeNames))).words);
