@@ -46,15 +46,18 @@ describe('the claim protocol, whole', () => {
     },
   );
 
-  test('worlds are told apart as their JSON is', () => {
-    const setting: Setting = {
-      ...whole,
-      programs: ['writer', 'stranger'],
-      faults: { failover: 1 },
-      maxTicks: 1,
-    };
-    expect(exploreAll(setting, 1_000_000).states).toBe(worldsOf(setting).size);
-  });
+  test.each([
+    // Each part of a world differs in one of these while all others are alike, as far as that can be.
+    [['writer', 'stranger'], { failover: 1 }],
+    [['child', 'stranger'], { crash: 1 }],
+    [['reader', 'stranger'], { restore: 1 }],
+  ] as ReadonlyArray<[Program[], Setting['faults']]>)(
+    'worlds of %j with faults %j are told apart as their JSON is',
+    (programs, faults) => {
+      const setting: Setting = { ...whole, programs, faults, maxTicks: 1 };
+      expect(exploreAll(setting, 1_000_000).states).toBe(worldsOf(setting).size);
+    },
+  );
 
   test.each([
     ['writer', 'reader'],
