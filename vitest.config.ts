@@ -47,11 +47,13 @@ const atOnce = 6;
 const roomForYoung = ['--max-semi-space-size=64'];
 
 /**
- * Of workers whose tests each run for a moment, on a machine whose processors are all busy: threads that collect garbage
- * together wait for one another, and what the optimising compiler makes is hardly used. Without them the same tests take
- * about a sixth less CPU. What is shipped runs in processes of its own, which are started as they ship.
+ * Of workers that share few processors: threads that collect garbage together wait for one another, which takes a tenth of
+ * the CPU. What is shipped runs in processes of its own, which are started as they ship.
  */
-const briefly = ['--single-threaded-gc', '--no-turbofan'];
+const oneCollector = '--single-threaded-gc';
+
+/** Of workers whose tests each run for a moment: what the optimising compiler makes is hardly used. */
+const noOptimiser = '--no-turbofan';
 
 function project(name: string, test: object): TestProjectConfiguration {
   return { extends: true, test: { name, ...test } };
@@ -73,6 +75,7 @@ export default defineConfig({
     projects: [
       project('slow', {
         include: slow.map(testsOf),
+        execArgv: [oneCollector],
         // What one file imports, and the keys that it made, serve the next one: half a second of CPU for each.
         isolate: false,
         maxWorkers: atOnce,
@@ -81,7 +84,7 @@ export default defineConfig({
       project('quick', {
         include: ['test/**/*.test.ts'],
         exclude: [...slow, ...measures],
-        execArgv: briefly,
+        execArgv: [oneCollector, noOptimiser],
         // What one file imports serves the next one.
         isolate: false,
         maxWorkers: atOnce,
