@@ -306,7 +306,9 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
   // Ours where the request was not read so far; a 101 names none.
   const requestId = /^x-request-id: (\S+)/im.exec(text)?.[1] ?? id;
   if (!records.has(requestId)) {
-    await expect.poll(() => records.has(requestId), { timeout: 10_000, message: text }).toBe(true);
+    await expect
+      .poll(() => records.has(requestId), { timeout: 10_000, interval: 2, message: text })
+      .toBe(true);
   }
   const record = records.get(requestId);
   return {
