@@ -36,13 +36,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** More octets of lines than a pipe and the kept ones of both workers hold. */
-const requests = 3_000;
+/** More octets of lines than a pipe and what a process keeps (1 MiB) hold, for each process. */
+const requestsOfOne = 1_000;
 /** Long and short lines in turn; no segment is too long to be logged, and no line for one write (PIPE_BUF). */
 const pathOf = (i: number) => `/stores/${i}${i % 2 === 0 ? '' : `/${'x'.repeat(79)}`.repeat(15)}`;
 const clients = 16;
 
 test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async (workers) => {
+  const requests = requestsOfOne * workers;
   const fifo = path.join(folder, randomUUID());
   execFileSync('mkfifo', [fifo]);
   // Open for both, so that whoever writes never finds it without a reader.
