@@ -40,7 +40,7 @@ interface Known {
 
 /** No client waits longer for one answer. */
 const patienceMs = 10_000;
-const pauseWithoutWordMs = 250;
+const pauseWithoutWordMs = 500;
 
 /**
  * A client as it should be: comes again when `Retry-After` says, keeps the tag with what it has read, reads again for 412

@@ -9,7 +9,14 @@ import { eventually } from '../harness/eventually.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import type { LogLine, Shopward, ShopwardOptions } from '../harness/shopward.ts';
 import type { Drill, DrillGroup, Length, Stage } from './drill.ts';
-import { frontOf, nothing, patientSettings, startReplica, storeAway } from './replicas.ts';
+import {
+  frontOf,
+  leaseThatNobodyLeaves,
+  nothing,
+  patientSettings,
+  startReplica,
+  storeAway,
+} from './replicas.ts';
 import { startDrillShop } from './shop.ts';
 
 interface LoggingStage extends Stage {
@@ -223,7 +230,7 @@ const workerDrills: DrillGroup<WorkersStage> = {
 };
 
 const logDrills: DrillGroup<LoggingStage> = {
-  stage: () => withLogPipe(),
+  stage: () => withLogPipe({ entityTags: leaseThatNobodyLeaves }),
   drills: [
     stoppedReader(1),
     {

@@ -18,6 +18,12 @@ export function patientSettings(redisUrl: string, store: object = {}): object {
   };
 }
 
+/**
+ * Where no process and no store is lost, nobody waits for the end of a lease: it may be so long that a machine that stands
+ * still for three seconds is no reason to refuse a write.
+ */
+export const leaseThatNobodyLeaves = { lease: '14s', sendBy: '6s', wait: '5s' };
+
 export function startReplica(
   shop: Pick<DrillShop, 'port'>,
   config: object,

@@ -12,7 +12,15 @@ import type { Shopward } from '../harness/shopward.ts';
 import type { Front } from './client.ts';
 import { addClusterReplica, type ClusterReplica } from './cluster-replica.ts';
 import type { Drill, DrillGroup, Stage } from './drill.ts';
-import { frontOf, nothing, patientSettings, settingsOf, startReplica, storeAway } from './replicas.ts';
+import {
+  frontOf,
+  leaseThatNobodyLeaves,
+  nothing,
+  patientSettings,
+  settingsOf,
+  startReplica,
+  storeAway,
+} from './replicas.ts';
 import { startDrillShop } from './shop.ts';
 
 /** For so long things stay broken. */
@@ -83,7 +91,8 @@ const sentinelDrills: DrillGroup<SentinelStage> = {
 };
 
 const lostReplicaDrills: DrillGroup<SentinelStage> = {
-  stage: () => overSentinel(patientSettings),
+  stage: () =>
+    overSentinel((url, store) => ({ ...patientSettings(url, store), entityTags: leaseThatNobodyLeaves })),
   drills: [
     {
       name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',
@@ -199,10 +208,11 @@ const ruleDrills: DrillGroup<CommandedStage> = {
     },
     {
       name: 'Redis is full (`noeviction`), and gets room',
-      disturb: async ({ redis }, length) => {
+      disturb: async ({ redis, processes }, length) => {
         await redis.config('SET', 'maxmemory', '1');
         // Its fill is looked at every four seconds.
-        await sleep(Math.max(awayMs[length], 7_000));
+        const told = processes[0]?.waitForLog(({ event }) => event === 'store-memory');
+        await Promise.all([told, sleep(awayMs[length])]);
         await redis.config('SET', 'maxmemory', '0');
         return undefined;
       },
