@@ -101,15 +101,19 @@ describe('properties of request targets', () => {
     );
   });
 
-  it.each(Object.entries(readings))('no other segments when read %s', (_name, read) => {
+  it('no other segments, however they are read', () => {
     fc.assert(
       fc.property(target, (sent) => {
         const ours = acceptedOf(sent);
         if (ours === undefined) return;
-        const theirs = read(ours.path);
-        expect(theirs.filter((segment) => /^ *\.\.? *(;|$)/.test(decode(segment)))).toEqual([]);
         const both = [ours.segments, ours.alternativeSegments ?? ours.segments];
-        expect([...both.map(fold), ...both.map(foldParamsFirst)]).toContainEqual(fold(theirs));
+        const folded = [...both.map(fold), ...both.map(foldParamsFirst)].map((one) => JSON.stringify(one));
+        const others = Object.entries(readings).filter(([, read]) => {
+          const theirs = read(ours.path);
+          const hasDots = theirs.some((segment) => /^ *\.\.? *(;|$)/.test(decode(segment)));
+          return hasDots || !folded.includes(JSON.stringify(fold(theirs)));
+        });
+        expect(others.map(([name]) => name)).toEqual([]);
       }),
       { numRuns, examples: [['/carts/;%2f%2D']] },
     );
