@@ -43,6 +43,17 @@ const mostAtOnce = 16;
 
 /** What was found, `most` at most. */
 export async function findFaults(reader: Reader, most: number): Promise<readonly string[]> {
+  const { stackTraceLimit } = Error;
+  // The stack of an error costs the same at any length, and most of the time of a parser that finds thousands of them.
+  if (reader.isBeside === true) Error.stackTraceLimit = 0;
+  try {
+    return await findAll(reader, most);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+async function findAll(reader: Reader, most: number): Promise<readonly string[]> {
   const found: string[] = [];
   const left = [...reader.kinds];
   let atOnce = 1;
