@@ -35,14 +35,11 @@ const storeFaults: readonly Faults[] = [
   { toClient: { drop: true } },
 ];
 
-/**
- * One thing after another goes wrong, with rests between; `onDisturbance` is told when each begins (true) and is over.
- * Whatever broke is whole again when this resolves.
- */
+/** One thing after another goes wrong, with rests between; when this resolves, all works again for new connections. */
 export async function disturb(
   { upstream, store, redis, shopward, random }: Disturbed,
   isOver: () => boolean,
-  onDisturbance: (isBeginning: boolean) => void,
+  onDisturbance: () => void,
 ): Promise<void> {
   const through = (proxy: FaultProxy, faults: Faults) => async () => {
     await proxy.set(faults);
@@ -67,9 +64,8 @@ export async function disturb(
     for (const act of random.shuffle(deck)) {
       await sleep(restMs / 2 + random.upTo(restMs));
       if (isOver()) break;
-      onDisturbance(true);
       await act();
-      onDisturbance(false);
+      onDisturbance();
     }
   }
 }

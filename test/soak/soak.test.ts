@@ -7,11 +7,9 @@ test('mixed traffic with faults leaves no socket, no request and no crash behind
 }, async () => {
   const report = await runSoak({
     visitors: 12,
-    // In the rests fewer requests come: they show that what was broken is used again.
+    // The requests are about done when the faults are.
     pauseMs: 60,
-    calmPauseMs: 90,
     seed: 3,
-    // They are about done when the faults are.
     requests: 4_000,
     disturbances: 17,
     durationMs: 180_000,

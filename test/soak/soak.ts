@@ -13,8 +13,6 @@ export interface SoakOptions {
   readonly visitors: number;
   /** Between two requests of a visitor. Default 0: they take all of the machine. */
   readonly pauseMs?: number;
-  /** The same while nothing is broken. Default: `pauseMs`. */
-  readonly calmPauseMs?: number;
   readonly seed: number;
   /** The run is over after so many requests and faults … */
   readonly requests?: number;
@@ -46,7 +44,7 @@ const warmUp = 1 / 3;
 
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  const { visitors, pauseMs = 0, calmPauseMs = pauseMs, seed, durationMs } = options;
+  const { visitors, pauseMs = 0, seed, durationMs } = options;
   const shop = await startFaultShop();
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
@@ -61,22 +59,19 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const startedMs = performance.now();
   const total = () => Object.values(met).reduce((sum, count) => sum + count, 0);
   let disturbances = 0;
-  let isBroken = false;
   const { requests = Number.POSITIVE_INFINITY, disturbances: enough = 0 } = options;
   const isOver = () =>
     performance.now() - startedMs > durationMs || (total() >= requests && disturbances >= enough);
-  const pause = () => (isBroken ? pauseMs : calmPauseMs);
-  const note = (isBeginning: boolean) => {
-    isBroken = isBeginning;
-    if (!isBeginning) disturbances += 1;
+  const count = () => {
+    disturbances += 1;
   };
   const before = await readFigures(shopward.adminUrl, startedMs);
 
   const [{ figures, silent }] = await Promise.all([
     sample(shopward, startedMs, isOver),
-    disturb({ upstream, store, redis, shopward, random }, isOver, note),
+    disturb({ upstream, store, redis, shopward, random }, isOver, count),
     ...Array.from({ length: visitors }, (_, i) =>
-      visit({ shopward, random: createRandom(seed + i), met, pause }, isOver),
+      visit({ shopward, random: createRandom(seed + i), met, pauseMs }, isOver),
     ),
   ]);
   const after = await awaitRest(shopward, startedMs, before);

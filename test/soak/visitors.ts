@@ -16,12 +16,15 @@ export interface Visitor {
   readonly shopward: Shopward;
   readonly random: Random;
   readonly met: Met;
-  /** Milliseconds between two things that it does, asked each time. */
-  readonly pause: () => number;
+  /** Between two things that it does. */
+  readonly pauseMs: number;
 }
 
 /** A client that does a bit of everything, the wrong things too, until it is over. */
-export async function visit({ shopward, random, met, pause }: Visitor, isOver: () => boolean): Promise<void> {
+export async function visit(
+  { shopward, random, met, pauseMs }: Visitor,
+  isOver: () => boolean,
+): Promise<void> {
   const isKeeping = random.next() < 0.6;
   const agent = new Agent({ keepAlive: isKeeping });
   const front = { port: shopward.port, token: shopward.issueToken(), agent };
@@ -43,7 +46,6 @@ export async function visit({ shopward, random, met, pause }: Visitor, isOver: (
     } else {
       count((await askRoute(front, { name, tag: undefined }, random.pick(routeNames))).words);
     }
-    const pauseMs = pause();
     if (pauseMs > 0) await sleep(pauseMs);
   }
   agent.destroy();
