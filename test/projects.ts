@@ -39,7 +39,7 @@ export const slow = [
   // They compare bytes with bytes, and wait for a process to be still: most of their time is waiting.
   'test/server/{body,answer}-memory.test.ts',
   // 20 to 50 seconds of CPU, and one that computes all the time.
-  'test/{hunt/hunt,entity-tags/model/model,admin/console,admin/console-list-and-system}.test.ts',
+  'test/{hunt/hunt,entity-tags/model/{model,broken-rules},admin/console,admin/console-list-and-system}.test.ts',
   'test/end-to-end/{rolling-restart,reload-under-load}.test.ts',
   'test/drill/**',
   'test/faults/other-faults.test.ts',

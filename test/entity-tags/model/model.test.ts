@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { digest } from '../../../src/entity-tags/keys.ts';
-import { buildTagScripts, type TagScripts } from '../../../src/entity-tags/lua.ts';
-import { MemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import { describe, expect, test } from 'vitest';
 import * as steps from '../../../src/entity-tags/protocol.ts';
-import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
-import { connectRedis } from '../../../src/redis/connect-redis.ts';
-import type { Redis } from '../../../src/redis/redis.ts';
-import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
-import { type Break, swap } from '../clocked-scripts.ts';
-import { timesOf } from '../tag-store.contract.ts';
 import { actionsOf } from './actions.ts';
-import { breakSteps, brokenRules, settingOf } from './breaks.ts';
-import { exploreAll, walk, walkMany } from './explore.ts';
-import { type Replayed, replay } from './replay.ts';
-import { type Call, createWorld, type Program, type Setting, tick, ticks, type World } from './world.ts';
+import { exploreAll, walkMany } from './explore.ts';
+import { createWorld, type Program, type Setting, ticks, type World } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
 const walks = Number(process.env.MODEL_WALKS ?? 6_000);
-const memoryWalks = Math.round(walks / 4);
-const redisWalks = Math.round(walks / 6);
 
 describe('the claim protocol, whole', () => {
   test.each([
@@ -97,16 +84,6 @@ describe('the claim protocol, whole', () => {
   });
 });
 
-describe('the claim protocol, with one rule broken on purpose', () => {
-  test.each(brokenRules.map((rule) => [rule.rule, rule] as const))('%s', async (_, rule) => {
-    const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
-    const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
-    expect(found?.wrong).toMatch(/lost update|stale 304|nobody knows of/);
-    // The same world with the rule in force.
-    expect(walkMany(settingOf(rule, steps, false), 2000).found).toBeNull();
-  });
-});
-
 /** Every world that can be reached, by its JSON. */
 function worldsOf(setting: Setting): Map<string, World> {
   const seen = new Map<string, World>();
@@ -136,147 +113,4 @@ function swapped(world: World): string {
     made: world.made.map((each) => ({ ...each, by: other(each.by) })),
   });
   return text.replace(/"token-([01])"/g, (_, p) => `"token-${other(Number(p))}"`);
-}
-
-/** Undefined: not found among so many states. */
-function exploreUpTo(setting: Setting, states: number) {
-  try {
-    const explored = exploreAll(setting, states);
-    return explored.found === null ? undefined : explored;
-  } catch {
-    return undefined;
-  }
-}
-
-describe('the stores answer as the model does', () => {
-  const times = {
-    ...timesOf(),
-    leaseMs: ticks.lease,
-    sendByMs: ticks.sendBy,
-    coldStartMs: ticks.coldStart,
-    longestReadMs: 1000,
-  };
-  const crowd: readonly Program[] = [
-    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
-    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger', 'deleter'] as const),
-  ];
-  const memorySetting: Setting = {
-    ...whole,
-    ticks: { ...ticks, coldStart: 0 },
-    programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1 },
-    maxTicks: 20,
-  };
-  const redisSetting: Setting = {
-    ...whole,
-    programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
-    maxTicks: 20,
-  };
-
-  test(`memory, ${memoryWalks} walks`, async () => {
-    for (let seed = 1; seed <= memoryWalks; seed += 1) {
-      let nowMs = 100;
-      const under: Replayed = {
-        store: new MemoryTagStore({ times, maxRecords: 10, now: () => nowMs }),
-        key: digest(['one']),
-        setTime: (units) => {
-          nowMs = units / tick;
-        },
-        epochOf: () => 'memory',
-      };
-      const difference = await replay(walk(memorySetting, seed).calls, under);
-      expect(difference, `seed ${seed}`).toBeNull();
-    }
-  });
-
-  let server: SingleRedis;
-  let redis: Redis;
-  beforeAll(async () => {
-    server = await startRedis({});
-    redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
-    await until(async () => redis.ready(2000));
-  });
-  afterAll(async () => {
-    await redis.close();
-    await server.close();
-  });
-
-  async function replayOnRedis(scripts: TagScripts, calls: readonly Call[]): Promise<string | null> {
-    const keyPrefix = `walk-${Math.random()}`;
-    const key = digest(['one']);
-    const keys = [`${keyPrefix}:{tags-0}:epoch`, `${keyPrefix}:{tags-0}:${key}`] as const;
-    const copy = async (fromSuffix: string, toSuffix: string) => {
-      await redis.command('DEL', ...keys.map((each) => each + toSuffix));
-      for (const each of keys) await redis.command('COPY', each + fromSuffix, each + toSuffix);
-    };
-    const [marker] = keys;
-    const [now, id] = [`${marker}:now`, `${marker}:id`];
-    await redis.command('MSET', now, 100 * tick, id, '1', marker, '1:0');
-    await copy('', ':disk');
-    const difference = await replay(calls, {
-      store: new RedisTagStore({ redis, times, keyPrefix, scripts }),
-      key,
-      setTime: async (units) => void (await redis.command('SET', now, units)),
-      wipe: async () => void (await redis.command('DEL', ...keys)),
-      save: () => copy('', ':disk'),
-      restore: () => copy(':disk', ''),
-      setIdentity: async (given) => void (await redis.command('SET', id, given)),
-      epochOf: (epoch) => epoch,
-    });
-    await redis.command('DEL', now, id, ...keys, ...keys.map((each) => `${each}:disk`));
-    return difference;
-  }
-
-  test(`redis, ${redisWalks} walks`, async () => {
-    const scripts = modelScripts();
-    const seeds = Array.from({ length: redisWalks }, (_, i) => i + 1).values();
-    const lane = async () => {
-      for (const seed of seeds) {
-        expect(await replayOnRedis(scripts, walk(redisSetting, seed).calls), `seed ${seed}`).toBeNull();
-      }
-    };
-    // Some at a time, since each waits for its own answers alone.
-    await Promise.all(Array.from({ length: 16 }, lane));
-  });
-
-  // The broken script goes the broken model's way to the lost update; the whole one does not.
-  test.each(brokenRules.filter(({ lua }) => lua !== undefined).map((rule) => [rule.rule, rule] as const))(
-    'redis, broken: %s',
-    async (_, rule) => {
-      const { found, calls } = findWalk(
-        settingOf(rule, await breakSteps(rule.steps ?? []), true),
-        rule.firstSeed,
-      );
-      expect(found).not.toBeNull();
-      expect(await replayOnRedis(modelScripts(rule.lua), calls)).toBeNull();
-      expect(await replayOnRedis(modelScripts(), calls)).not.toBeNull();
-    },
-  );
-});
-
-function findWalk(setting: Setting, firstSeed = 1) {
-  for (let seed = firstSeed; seed < 300_000; seed += 1) {
-    const walked = walk(setting, seed);
-    if (walked.found !== null) return walked;
-  }
-  return { found: null, calls: [] };
-}
-
-/** The scripts with the clock and the identity of each walk, and with what is broken on purpose. */
-function modelScripts(breaks: readonly Break[] = []): TagScripts {
-  const edits = [
-    {
-      search: 'return time[1] * 1000000 + time[2]',
-      replace: "return tonumber(redis.call('GET', MARKER .. ':now'))",
-    },
-    {
-      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/5'",
-      replace: "return redis.call('GET', MARKER .. ':id')",
-    },
-  ];
-  return buildTagScripts((lua) => {
-    const present = breaks.filter(({ search }) => lua.includes(search));
-    return [...edits, ...present].reduce(swap, lua);
-  });
 }
