@@ -47,8 +47,9 @@ const atOnce = 6;
 const roomForYoung = ['--max-semi-space-size=64'];
 
 /**
- * Of workers that share few processors: threads that collect garbage together wait for one another, which takes a tenth of
- * the CPU. What is shipped runs in processes of its own, which are started as they ship.
+ * Of workers that share few processors: threads that collect garbage together wait for one another. It and the flag below
+ * save a twentieth of the CPU of the quick tests where the machine is full. What is shipped runs in processes of its own,
+ * which are started as they ship.
  */
 const oneCollector = '--single-threaded-gc';
 
