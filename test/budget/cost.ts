@@ -12,11 +12,8 @@ export interface Cost {
   readonly ticks: number;
 }
 
-/** Of a process that has answered nothing yet, and before each other request; with fewer the first round takes more. */
-const warmUpRequests = { first: 600, next: 200 };
+const warmUpRequests = 600;
 const requests = 400;
-/** What each of them begins is a whole number: so many tell it from what is begun once. */
-const countedRequests = 100;
 /** Something is always done for the first time, or by a timer: of several rounds the least is what a request needs. */
 const rounds = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
@@ -46,9 +43,9 @@ export async function measureCosts(options: ShopwardOptions, all: readonly Repea
   try {
     const senders: ((count: number) => Promise<void>)[] = [];
     const least: number[] = [];
-    for (const [i, { makeRequest, expected, enoughBytes = 0 }] of all.entries()) {
+    for (const { makeRequest, expected, enoughBytes = 0 } of all) {
       const send = await createSender(shopward, client, makeRequest, expected);
-      await send(warmUpRequests[i === 0 ? 'first' : 'next']);
+      await send(warmUpRequests);
       let last = await sample();
       let bytes = Infinity;
       for (let round = 0; round < rounds && bytes > enoughBytes; round++) {
@@ -65,7 +62,7 @@ export async function measureCosts(options: ShopwardOptions, all: readonly Repea
     const costs: Cost[] = [];
     let before: Begun = {};
     for (const [i, send] of senders.entries()) {
-      await send(countedRequests);
+      await send(requests);
       const begun = (await sample()).begun as Begun;
       costs.push(costOf(least[i] ?? Infinity, begun, before));
       before = begun;
@@ -101,7 +98,7 @@ async function createSender(
 type Begun = Readonly<Record<string, number>>;
 
 function costOf(bytes: number, begun: Begun, before: Begun): Cost {
-  const each = (type: string) => Math.round(((begun[type] ?? 0) - (before[type] ?? 0)) / countedRequests);
+  const each = (type: string) => Math.round(((begun[type] ?? 0) - (before[type] ?? 0)) / requests);
   return {
     bytes: Math.round(bytes),
     promises: each('PROMISE'),
