@@ -1,15 +1,18 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import type { FileValidators } from '../../src/config/named-files.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
 
-/** A folder of its own for one test, gone when the test is over. */
-export function makeFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
+/** `test`: which one, where several run at a time. A folder of its own for one test, gone when the test is over. */
+export function makeFolder(
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-config-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });
     writeFileSync(path.join(folder, name), content);
@@ -24,11 +27,16 @@ interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly validators?: FileValidators;
+  /** Which one loads it, where several run at a time. */
+  readonly test?: TestContext;
 }
 
 /** Loads `c.yaml` beside an (unjudged) protected list. */
-export function loadText(text: string | Uint8Array, { files = {}, env = {}, validators = {} }: Given = {}) {
-  const cwd = makeFolder({ 'protected-resources.yaml': 'groups: {}\n', ...files, 'c.yaml': text });
+export function loadText(
+  text: string | Uint8Array,
+  { files = {}, env = {}, validators = {}, test }: Given = {},
+) {
+  const cwd = makeFolder({ 'protected-resources.yaml': 'groups: {}\n', ...files, 'c.yaml': text }, test);
   return loadConfig({ file: 'c.yaml', env, cwd, validators });
 }
 

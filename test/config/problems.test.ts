@@ -245,8 +245,8 @@ describe('one mistake', () => {
     ],
   ];
 
-  it.each(table)('%s', async (line, problem) => {
-    const lines = await problemLines(`${keys}\n${line}\n`);
+  it.concurrent.for(table)('%s', async ([line, problem], test) => {
+    const lines = await problemLines(`${keys}\n${line}\n`, { test });
     expect(lines.filter((one) => !one.includes('not available in this version'))).toEqual([
       `c.yaml:2:${problem}`,
     ]);
@@ -350,8 +350,8 @@ describe('keys and algorithms', () => {
     [`auth: { forward: { scopes: X-Scopes }, ${twoIssuers} }`, []],
   ];
 
-  it.each(table)('%s', async (text, problems) => {
-    expect(await problemLines(`${text}\n`)).toEqual(problems.map((one) => `c.yaml:${one}`));
+  it.concurrent.for(table)('%s', async ([text, problems], test) => {
+    expect(await problemLines(`${text}\n`, { test })).toEqual(problems.map((one) => `c.yaml:${one}`));
   });
 });
 
@@ -398,8 +398,8 @@ describe('files that are no configuration', () => {
     ],
   ];
 
-  it.each(table)('%s', async (_name, text, problems) => {
-    expect(await problemLines(text)).toEqual(problems);
+  it.concurrent.for(table)('%s', async ([_name, text, problems], test) => {
+    expect(await problemLines(text, { test })).toEqual(problems);
   });
 });
 
@@ -478,8 +478,8 @@ describe('issuers', () => {
     ],
   ];
 
-  it.each(table)('%s', async (text, problems) => {
-    const lines = await problemLines(`${text}\n`);
+  it.concurrent.for(table)('%s', async ([text, problems], test) => {
+    const lines = await problemLines(`${text}\n`, { test });
     expect(lines.map((line) => line.replace(/^c\.yaml:\d+:\d+: (error|warning): /, '')).toSorted()).toEqual(
       problems.toSorted(),
     );
