@@ -27,6 +27,9 @@ export const waiting = [
   'test/access/jwks-key-source.test.ts',
   'test/{soak/soak,entity-tags/tag-store,faults/upstream-faults,upstream/answers}.test.ts',
   'test/end-to-end/{bad-start,client-share,drain,admin-port,refresh-tokens}.test.ts',
+  // Deadlines of seconds, one after another, and little besides.
+  'test/{cli/init,upstream/hooks,access/introspection,admin/admin-server}.test.ts',
+  'test/{attacks/h24-early-answer,harness/fault-proxy}.test.ts',
 ];
 
 /**
@@ -64,8 +67,9 @@ export const slow = [
   'test/harness/redis-processes.test.ts',
   'test/fuzz/**',
   'test/**/*{.property,-fuzz}.test.ts',
-  'test/scripts/{arguments,audit}.test.ts',
-  'test/attacks/{p19-costly-paths,p20-neighbours-of-rows}.test.ts',
+  'test/scripts/{arguments,audit,isolation}.test.ts',
+  'test/{proxy/plan-and-proxy,upstream/alike/engines-alike,upstream/forwarded-exchange}.test.ts',
+  'test/attacks/{p10-unreserved-escapes,p19-costly-paths,p20-neighbours-of-rows}.test.ts',
   'test/access/list-thread.test.ts',
   'test/cli/{protected-import,protected-openapi,verify-bounds,loaded-files}.test.ts',
   'test/demo/shop-main.test.ts',
@@ -85,10 +89,8 @@ export const slow = [
 
 /** Of the quick ones those that take longest, most of it waiting: they begin first, so that nobody waits for their end. */
 export const longest = [
-  'test/upstream/{alike/engines-alike,forwarded-exchange,hooks}.test.ts',
-  'test/proxy/plan-and-proxy.test.ts',
-  'test/{http/canonicalise-request,attacks/p10-unreserved-escapes,config/problems}.test.ts',
-  'test/cli/{verify,init,explain}.test.ts',
-  'test/{access/protected-list-document,scripts/isolation,upstream/pool/listener-closes}.test.ts',
+  'test/{http/canonicalise-request,config/problems,admin/api}.test.ts',
+  'test/cli/{verify,explain}.test.ts',
+  'test/{access/protected-list-document,upstream/pool/listener-closes}.test.ts',
   'test/{server/client-message,url-resolver/mapping-rows,demo/url-resolver,config/watch}.test.ts',
 ];
