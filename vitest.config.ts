@@ -10,9 +10,7 @@ process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 
-/**
- * In the order of `slow`, `measures` and `longest`, and then as Vitest would; those of `waiting` one by one between them.
- */
+/** In the order of `slow`, `measures` and `longest`, and then as Vitest would; those of `waiting` between them. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -32,11 +30,12 @@ function rankIn(patterns: readonly string[], { moduleId }: TestSpecification): n
   return index === -1 ? patterns.length : index;
 }
 
-/** One of each, and then what is left of the longer one. */
-function takeInTurns<T>(first: readonly T[], second: readonly T[]): T[] {
-  return Array.from({ length: Math.max(first.length, second.length) }, (_, i) => [
-    ...first.slice(i, i + 1),
-    ...second.slice(i, i + 1),
+/** Two that compute and one that waits, as long as there are any. */
+function takeInTurns<T>(computing: readonly T[], waits: readonly T[]): T[] {
+  const turns = Math.max(Math.ceil(computing.length / 2), waits.length);
+  return Array.from({ length: turns }, (_, i) => [
+    ...computing.slice(2 * i, 2 * i + 2),
+    ...waits.slice(i, i + 1),
   ]).flat();
 }
 

@@ -41,8 +41,9 @@ export const slow = [
   ...waiting,
   // They compare bytes with bytes, and wait for a process to be still: most of their time is waiting.
   'test/server/{body,answer}-memory.test.ts',
-  // 20 to 50 seconds of CPU, and one that computes all the time.
-  'test/{hunt/hunt,entity-tags/model/{model,broken-rules},admin/console,admin/console-list-and-system}.test.ts',
+  // 20 to 50 seconds of CPU. The model computes all the time, and so goes beside those.
+  'test/entity-tags/model/{model,broken-rules}.test.ts',
+  'test/{hunt/hunt,admin/console,admin/console-list-and-system}.test.ts',
   'test/end-to-end/{rolling-restart,reload-under-load}.test.ts',
   'test/drill/**',
   'test/faults/other-faults.test.ts',
