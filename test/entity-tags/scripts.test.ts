@@ -1,31 +1,19 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { digest } from '../../src/entity-tags/keys.ts';
 import { buildTagScripts } from '../../src/entity-tags/lua.ts';
 import * as steps from '../../src/entity-tags/protocol.ts';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { TagRecord } from '../../src/entity-tags/tag-record.ts';
 import type { ClaimEnd, LookUp, ReadStamp } from '../../src/entity-tags/tag-store.ts';
-import { connectRedis } from '../../src/redis/connect-redis.ts';
-import type { Redis } from '../../src/redis/redis.ts';
-import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
 import { swap } from './clocked-scripts.ts';
+import { useRedis } from './connected-redis.ts';
 
 /**
  * The scripts say what `protocol.ts` says, to the microsecond. The model plays what clients do; here any call comes at any
  * time, so that each condition is met from both sides.
  */
-let server: SingleRedis;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis({});
-  redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
-  await until(async () => redis.ready(2000));
-});
-afterAll(async () => {
-  await redis.close();
-  await server.close();
-});
+const redis = useRedis();
 
 const [lease, sendBy, coldStart, longestRead] = [30_000, 8_000, 30_000, 60_000] as const;
 const times = { lease, sendBy, coldStart, longestRead };
@@ -65,12 +53,12 @@ class Pair {
         replace: "return 'x'",
       }),
     );
-    this.store = new RedisTagStore({ redis, times: storeTimes, keyPrefix, scripts });
+    this.store = new RedisTagStore({ redis: redis(), times: storeTimes, keyPrefix, scripts });
   }
 
   async pass(micros: number): Promise<void> {
     this.nowMicros += micros;
-    await redis.command('SET', this.#clockKey, this.nowMicros);
+    await redis().command('SET', this.#clockKey, this.nowMicros);
   }
 
   open(): steps.Opened {

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { digest } from '../../../src/entity-tags/keys.ts';
 import { buildTagScripts, type TagScripts } from '../../../src/entity-tags/lua.ts';
 import { MemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
 import * as steps from '../../../src/entity-tags/protocol.ts';
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
-import { connectRedis } from '../../../src/redis/connect-redis.ts';
-import type { Redis } from '../../../src/redis/redis.ts';
-import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
+import { useRedis } from '../connected-redis.ts';
 import { timesOf } from '../tag-store.contract.ts';
 import { breakSteps, brokenRules, settingOf } from './breaks.ts';
 import { exploreAll, walk, walkMany } from './explore.ts';
@@ -82,41 +80,31 @@ describe('the stores answer as the model does', () => {
     }
   });
 
-  let server: SingleRedis;
-  let redis: Redis;
-  beforeAll(async () => {
-    server = await startRedis({});
-    redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
-    await until(async () => redis.ready(2000));
-  });
-  afterAll(async () => {
-    await redis.close();
-    await server.close();
-  });
+  const redis = useRedis();
 
   async function replayOnRedis(scripts: TagScripts, calls: readonly Call[]): Promise<string | null> {
     const keyPrefix = `walk-${Math.random()}`;
     const key = digest(['one']);
     const keys = [`${keyPrefix}:{tags-0}:epoch`, `${keyPrefix}:{tags-0}:${key}`] as const;
     const copy = async (fromSuffix: string, toSuffix: string) => {
-      await redis.command('DEL', ...keys.map((each) => each + toSuffix));
-      for (const each of keys) await redis.command('COPY', each + fromSuffix, each + toSuffix);
+      await redis().command('DEL', ...keys.map((each) => each + toSuffix));
+      for (const each of keys) await redis().command('COPY', each + fromSuffix, each + toSuffix);
     };
     const [marker] = keys;
     const [now, id] = [`${marker}:now`, `${marker}:id`];
-    await redis.command('MSET', now, 100 * tick, id, '1', marker, '1:0');
+    await redis().command('MSET', now, 100 * tick, id, '1', marker, '1:0');
     await copy('', ':disk');
     const difference = await replay(calls, {
-      store: new RedisTagStore({ redis, times, keyPrefix, scripts }),
+      store: new RedisTagStore({ redis: redis(), times, keyPrefix, scripts }),
       key,
-      setTime: async (units) => void (await redis.command('SET', now, units)),
-      wipe: async () => void (await redis.command('DEL', ...keys)),
+      setTime: async (units) => void (await redis().command('SET', now, units)),
+      wipe: async () => void (await redis().command('DEL', ...keys)),
       save: () => copy('', ':disk'),
       restore: () => copy(':disk', ''),
-      setIdentity: async (given) => void (await redis.command('SET', id, given)),
+      setIdentity: async (given) => void (await redis().command('SET', id, given)),
       epochOf: (epoch) => epoch,
     });
-    await redis.command('DEL', now, id, ...keys, ...keys.map((each) => `${each}:disk`));
+    await redis().command('DEL', now, id, ...keys, ...keys.map((each) => `${each}:disk`));
     return difference;
   }
 
