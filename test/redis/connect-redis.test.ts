@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, defineScript, type Redis } from '../../src/redis/redis.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { freePort } from '../harness/free-port.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
@@ -18,12 +19,8 @@ interface Connecting {
   readonly onLine?: ConnectRedisOptions['onLine'];
 }
 
-/** What a test opens is closed when it ends, the newest first: each has its own, since they run side by side. */
-function opening({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-  function open<T extends { close(): Promise<void> }>(each: T): T {
-    onTestFinished(() => each.close());
-    return each;
-  }
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
   async function connect(url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Promise<Redis> {
     const redis = open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }) }));
     await until(async () => redis.ready(1000));

@@ -7,15 +7,12 @@ import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, type Redis } from '../../src/redis/redis.ts';
 import type { HealthLine } from '../../src/redis/store-health.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { freePort } from '../harness/free-port.ts';
 import { startRedis, until } from '../harness/redis-processes.ts';
 
-/** What a test opens is closed when it ends, the newest first: each has its own, since they run side by side. */
-function opening({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-  function open<T extends { close(): Promise<void> }>(each: T): T {
-    onTestFinished(() => each.close());
-    return each;
-  }
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
   function connect(url: string, more: { replicas?: number; prefix?: string } = {}) {
     const lines: { about: string; line: HealthLine }[] = [];
     const redis = open(
