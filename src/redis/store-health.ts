@@ -51,6 +51,8 @@ export class StoreHealth {
   #lastSuccess = Number.NEGATIVE_INFINITY;
   /** When each cause was last reported. */
   readonly #reported = new Map<string, number>();
+  /** The newest cause since the last success, one with a text before one without. */
+  #newest = unnamed;
   /** The newest cause, while it has not been reported. */
   #unreported: Cause | undefined;
   #unreportedSince = 0;
@@ -76,6 +78,7 @@ export class StoreHealth {
     bucket.calls += 1;
     bucket.failed += 1;
     this.#lastFault = now;
+    if (this.#failingSince === undefined || cause.text !== undefined) this.#newest = cause;
     this.#failingSince ??= now;
     // "Not connected", a cause without text, does not replace one that says why.
     const isAway = this.#health.status === 'away';
@@ -95,7 +98,7 @@ export class StoreHealth {
     const { status } = this.#health;
     if (status === 'closed') return;
     if (status !== 'away' && this.#isFailing(now)) {
-      this.#enter('away', this.#unreported ?? unnamed, now);
+      this.#enter('away', this.#unreported?.text === undefined ? this.#newest : this.#unreported, now);
     } else if (status === 'connecting' && this.#lastSuccess > this.#lastFault) {
       this.#enter('ready', undefined, now);
     } else if (status === 'away' && this.#hasRecovered(now)) {
@@ -127,20 +130,25 @@ export class StoreHealth {
 
   #enter(status: 'ready' | 'away', cause: Cause | undefined, now: number): void {
     this.#health = { status, cause, since: now };
-    if (cause !== undefined) this.#report(cause, now);
-    else {
-      this.#unreported = undefined;
-      this.#emit({ ...this.#health, ...this.#counts(now) });
-    }
+    // A change is a line of its own, even where its cause was logged a moment ago.
+    this.#log(cause, now);
   }
 
   /** Logs a cause, unless it was logged within the last ten seconds. */
   #report(cause: Cause, now: number): void {
-    if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
+    if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) >= windowMs)
+      this.#log(cause, now);
+  }
+
+  #log(cause: Cause | undefined, now: number): void {
     this.#unreported = undefined;
+    if (cause !== undefined) this.#remember(cause, now);
+    this.#emit({ ...this.#health, cause, ...this.#counts(now) });
+  }
+
+  #remember(cause: Cause, now: number): void {
     if (this.#reported.size >= rememberedCauses) this.#reported.clear();
     this.#reported.set(nameOf(cause), now);
-    this.#emit({ ...this.#health, cause, ...this.#counts(now) });
   }
 
   #counts(now: number): { readonly calls: number; readonly failed: number } {

@@ -250,16 +250,15 @@ function isEvicting(fault: unknown): boolean {
 /** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
   { status, cause }: StoreHealth,
-  { replication, claims, facts, missingRights }: RedisStatus,
+  { replication, facts, missingRights }: RedisStatus,
   replicas: number,
   agreement: Agreement | undefined,
 ): readonly string[] {
   const reasons: string[] = [];
   if (status !== 'ready') reasons.push(`Redis is ${status}${causeText(cause)}`);
   if (replication?.status === 'away') {
-    const confirmed =
-      replication.cause?.text ?? `${claims.lastConfirmed ?? 0} of ${replicas} replicas confirm`;
-    reasons.push(`Redis: ${confirmed} (store.replicas is ${replicas}); tracked writes and refreshes get 503`);
+    const lack = `Redis${causeText(replication.cause)} (store.replicas is ${replicas})`;
+    reasons.push(`${lack}; tracked writes and refreshes get 503`);
   }
   if (missingRights.length > 0) reasons.push(`Redis: its user may not use ${missingRights.join(', ')}`);
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};

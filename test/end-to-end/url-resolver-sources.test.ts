@@ -122,6 +122,28 @@ describe('two replicas over one Redis', () => {
     }
   });
 
+  it('while Redis is away each asks the shop; that, and its end, is one line of the log each', async () => {
+    const [one] = replicas as [RunningShopward, RunningShopward];
+    const word = (event: string) => one.log().filter((line) => line.event === event);
+    let next = 0;
+    const untilSaid = (event: string) =>
+      eventually(event, async () => {
+        // Another page each time: one that is known is answered from memory.
+        expect((await ask(one, `/no-such-page/${next++}`)).status).toBe(404);
+        return word(event).length > 0 || undefined;
+      });
+    await redis.kill();
+    await untilSaid('shared-away');
+    expect(await entityOf(one, '/en/computer')).toMatch(/^category-nodes\//);
+    expect(word('shared-back')).toEqual([]);
+    await redis.restart();
+    await untilSaid('shared-back');
+    expect([word('shared-away'), word('shared-back')]).toMatchObject([
+      [{ level: 'warn' }],
+      [{ level: 'info', msg: 'mappings are shared again' }],
+    ]);
+  });
+
   it('`shopward purge` does the same from the command line', async () => {
     const [one] = replicas as [RunningShopward, RunningShopward];
     await ask(one, '/en/computer');

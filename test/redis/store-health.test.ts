@@ -131,6 +131,43 @@ describe('the state of the store has a memory', () => {
       ],
       ['0 away ECONNREFUSED 10.0.0.5:6379 1/1'],
     ],
+    [
+      'away is said, though its cause was a moment ago',
+      [
+        [0, '+'],
+        [1, full],
+        [1, '+'],
+        [11, '.'],
+        [12, full],
+        [13, '.'],
+      ],
+      ['0 ready 0/1', '11 ready OOM 0/0', '13 away OOM 1/1'],
+    ],
+    [
+      'away is said with its cause, though that was said while calls still might succeed',
+      [
+        [0, '+'],
+        [1, full],
+        [1, '+'],
+        [10.5, full],
+        [11, '.'],
+        [11.5, '.'],
+      ],
+      ['0 ready 0/1', '11 ready OOM 1/1', '11.5 away OOM 1/1'],
+    ],
+    [
+      '"not connected" does not hide a cause that was said',
+      [
+        [0, '+'],
+        [1, full],
+        [1, '+'],
+        [10.5, full],
+        [11, '.'],
+        [11.2, unnamed],
+        [11.5, '.'],
+      ],
+      ['0 ready 0/1', '11 ready OOM 1/1', '11.5 away OOM 2/2'],
+    ],
   ])('%s', (_, calls, lines) => {
     expect(play(calls).lines).toEqual(lines);
   });
