@@ -96,8 +96,8 @@ function sharing(redis: RedisProcess, config: object): object {
       ...('store' in config ? (config.store as object) : {}),
     },
     entityTags: {
-      lease: '8s',
-      sendBy: '4s',
+      lease: '5s',
+      sendBy: '2s',
       wait: '1s',
       ...('entityTags' in config ? (config.entityTags as object) : {}),
     },
@@ -127,14 +127,15 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     'entityTags.lease, while Redis loses its data: no update is lost',
     staged(async ({ redis, direct, shop, start }) => {
       await ageRedis(redis.port);
-      const old = await start({ entityTags: { lease: '20s' } });
-      const next = await start({ entityTags: { lease: '8s' } });
+      const old = await start({ entityTags: { lease: '13s' } });
+      const next = await start({ entityTags: { lease: '5s' } });
       const tag = await aTag(next);
       await eventually(
         'a word of it',
         async () => (await reasonsOf(next)).includes('lease differs') || undefined,
       );
-      shop.patchMs = 12_000;
+      // Longer than the lease of the next one: a tag after no more than that would come too early.
+      shop.patchMs = 8_500;
       const slow = patch(old, tag, 'slow');
       await sleep(500);
       shop.patchMs = 0;
@@ -179,6 +180,64 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       await old.stop();
       await eventually('an exchange', async () => (await exchange(next, 'four')).status === 201 || undefined);
     }),
+  );
+});
+
+describe.concurrent('a store that fills up', () => {
+  it(
+    'is reported from four fifths on, before it is full',
+    staged(async ({ direct, start }) => {
+      const one = await start({});
+      expect(await reasonsOf(one)).not.toContain('full');
+      // Redis gives back what buffers of clients have taken: beside this it is nothing.
+      await direct.setrange('filler', 16_000_000, 'x');
+      const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
+      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
+      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'warn');
+      expect(await reasonsOf(one)).toMatch(/Redis is 8\d% full/);
+      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.99)));
+      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'error');
+      expect(await reasonsOf(one)).toMatch(/Redis is \d\d+% full; when it is full/);
+      const metrics = await metricsOf(one);
+      expect(metrics).toMatch(/^shopward_store_memory_used_bytes [1-9]/m);
+      expect(metrics).toMatch(/^shopward_store_memory_max_bytes [1-9]/m);
+    }),
+  );
+});
+
+const coldStart = (why: string, lose: (direct: Redis) => Promise<unknown>) =>
+  staged(async ({ redis, direct, start }) => {
+    await ageRedis(redis.port);
+    const one = await start({});
+    await aTag(one);
+    expect(await reasonsOf(one)).toBe('');
+    // Nobody asks meanwhile.
+    await lose(direct);
+    const reason = await eventually('a word of it', async () => {
+      const all = await reasonsOf(one);
+      return all.includes(why) ? all : undefined;
+    });
+    expect(reason).toMatch(/no tag is handed out yet and tracked writes get 503, for [1-9]\d* s more/);
+    expect(await metricsOf(one)).toMatch(/^shopward_entity_tags_hold_seconds [1-9]/m);
+    await one.waitForLog(({ event, msg }) => event === 'hold' && String(msg).includes(why));
+    const refused = await patch(one, `"${randomTag()}"`, 'x');
+    expect(outcomeOf(refused)).toBe('503 tag-store-unavailable');
+    expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
+    await eventually('its end', async () => ((await reasonsOf(one)) === '' ? true : undefined));
+    await aTag(one);
+  });
+
+describe.concurrent('a cold start is reported: why, and the rest', () => {
+  it(
+    'when the replication id changes on a living primary',
+    coldStart('its replication id has changed, on the same process', (direct) =>
+      direct.call('DEBUG', 'CHANGE-REPL-ID'),
+    ),
+  );
+
+  it(
+    'after FLUSHALL',
+    coldStart('it is new, or was emptied', (direct) => direct.flushall()),
   );
 });
 
@@ -230,57 +289,6 @@ describe.concurrent('several shops on one Redis', () => {
       }
       const channels = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
       expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
-    }),
-  );
-});
-
-describe.concurrent('a cold start is reported', () => {
-  it(
-    'after FLUSHALL, and when the replication id changes on a living primary: why, and the rest',
-    staged(async ({ redis, direct, start }) => {
-      await ageRedis(redis.port);
-      const one = await start({});
-      await aTag(one);
-      expect(await reasonsOf(one)).toBe('');
-      const told = async (why: string) => {
-        const reason = await eventually('a word of it', async () => {
-          const all = await reasonsOf(one);
-          return all.includes(why) ? all : undefined;
-        });
-        expect(reason).toMatch(/no tag is handed out yet and tracked writes get 503, for [1-9]\d* s more/);
-        expect(await metricsOf(one)).toMatch(/^shopward_entity_tags_hold_seconds [1-9]/m);
-        await one.waitForLog(({ event, msg }) => event === 'hold' && String(msg).includes(why));
-        const refused = await patch(one, `"${randomTag()}"`, 'x');
-        expect(outcomeOf(refused)).toBe('503 tag-store-unavailable');
-        expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
-        await eventually('its end', async () => ((await reasonsOf(one)) === '' ? true : undefined));
-        await aTag(one);
-      };
-      // Nobody asks meanwhile.
-      await direct.flushall();
-      await told('it is new, or was emptied');
-      await direct.call('DEBUG', 'CHANGE-REPL-ID');
-      await told('its replication id has changed, on the same process');
-    }),
-  );
-});
-
-describe.concurrent('a store that fills up', () => {
-  it(
-    'is reported from four fifths on, before it is full',
-    staged(async ({ direct, start }) => {
-      const one = await start({});
-      expect(await reasonsOf(one)).not.toContain('full');
-      const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
-      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
-      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'warn');
-      expect(await reasonsOf(one)).toMatch(/Redis is 8\d% full/);
-      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.99)));
-      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'error');
-      expect(await reasonsOf(one)).toMatch(/Redis is \d\d+% full; when it is full/);
-      const metrics = await metricsOf(one);
-      expect(metrics).toMatch(/^shopward_store_memory_used_bytes [1-9]/m);
-      expect(metrics).toMatch(/^shopward_store_memory_max_bytes [1-9]/m);
     }),
   );
 });
