@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import {
   type IntrospectionOptions,
   introspectionComponent,
@@ -22,8 +22,14 @@ interface Asked {
   readonly form: URLSearchParams;
 }
 
-/** A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. */
-async function setUp(options: Partial<IntrospectionOptions> = {}) {
+/**
+ * A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. `test`: which one, where
+ * several run at a time.
+ */
+async function setUp(
+  options: Partial<IntrospectionOptions> = {},
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+) {
   const asked: Asked[] = [];
   let respond: (response: ServerResponse, form: URLSearchParams) => void = serveJson(active);
   const server = createServer(async (request, response) => {
@@ -48,7 +54,7 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
     monotonicNow: () => clock.monotonicMs,
     ...options,
   });
-  onTestFinished(async () => {
+  test.onTestFinished(async () => {
     await introspector.close();
     server.closeAllConnections();
     server.close();
@@ -194,25 +200,6 @@ describe('an answer', () => {
     answer(serveJson(active));
     expect(await say('t')).toBe('DE--21');
     expect(health?.()).toMatchObject({ status: 'ok' });
-  });
-
-  it('that does not come in time is none, also where it comes byte by byte', async () => {
-    const { answer, say, introspector } = await setUp({ timeoutMs: 300 });
-    const timers: NodeJS.Timeout[] = [];
-    answer((response) => {
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      timers.push(setInterval(() => response.write(' '), 20));
-    });
-    expect(await say('t')).toBe(noAnswer);
-    expect(introspector.status().lastError).toBe('timeout');
-    answer(() => {});
-    expect(await say('u')).toBe(noAnswer);
-    // Node ends such a request without any event that says so.
-    answer(({ socket }) => {
-      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
-    });
-    expect(await say('v')).toBe(noAnswer);
-    for (const timer of timers) clearInterval(timer);
   });
 });
 
@@ -432,49 +419,6 @@ describe('under load', () => {
     expect(await Promise.all(hanging.slice(25))).toEqual(new Array(15).fill('overloaded verifications 1'));
   });
 
-  it('nor does it where several clients show them, as long as they are fewer than the connections', async () => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 1500, maxAsking: 500 });
-    answer((response, form) => {
-      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
-    });
-    const ids = Array.from({ length: 3000 }, (_, i) => `tarpit ${i}`);
-    const hostile = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
-    const flood = setInterval(() => {
-      for (const client of hostile) void say(ids.pop() ?? 'tarpit', client);
-    }, 20);
-    onTestFinished(() => clearInterval(flood));
-    await eventually('an outage, as it seems', () => introspector.status().failures > 8 || undefined);
-    for (let i = 0; i < 6; i++) expect(await say(`good ${i}`, '192.0.2.9')).toBe('DE--21');
-  });
-
-  it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async () => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 800, connections: 1 });
-    answer(() => {});
-    const ended: string[] = [];
-    const ask = (token: string, client: string) =>
-      say(token, client).then((said) => void ended.push(`${token}: ${said}`));
-    const asked = [
-      ask('hanging', 'a'),
-      ask('waiting', 'b'),
-      sleep(1200).then(() => void ended.push('1.5 timeouts')),
-    ];
-    await Promise.all(asked);
-    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`, '1.5 timeouts']);
-    answer((response, form) => {
-      if (form.get('token') !== 'hanging') serveJson(active)(response);
-    });
-    await Promise.all([ask('hanging', 'a'), ask('good', 'b')]);
-    expect(ended.slice(3)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
-    expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
-  });
-
-  it('a lookup for which only its own client waits has the whole time', async () => {
-    const { answer, say } = await setUp({ timeoutMs: 2000, connections: 1 });
-    answer((response) => void setTimeout(() => serveJson(active)(response), 1300));
-    const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
-    expect(slow).toBe('DE--21');
-  });
-
   it('one client is what the network of an address says', async () => {
     const { answer, say } = await setUp({ clientOf: (address) => address.slice(0, 9), maxAsking: 4 });
     answer(() => {});
@@ -500,5 +444,70 @@ describe('under load', () => {
     expect(await say('t')).toBe('DE--21');
     expect(await say('u')).toBe('keys-unavailable introspection 1');
     expect(broken).toBe(4);
+  });
+});
+
+// Side by side: each waits for a deadline.
+describe.concurrent('the time for a lookup', () => {
+  it('a lookup for which only its own client waits has the whole time', async (test) => {
+    const { answer, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
+    answer((response) => void setTimeout(() => serveJson(active)(response), 1300));
+    const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
+    expect(slow).toBe('DE--21');
+  });
+
+  it('tokens on which the endpoint hangs delay nobody else where fewer clients than connections show them', async (test) => {
+    const { answer, introspector, say } = await setUp({ timeoutMs: 1500, maxAsking: 500 }, test);
+    answer((response, form) => {
+      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
+    });
+    const ids = Array.from({ length: 3000 }, (_, i) => `tarpit ${i}`);
+    const hostile = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+    const flood = setInterval(() => {
+      for (const client of hostile) void say(ids.pop() ?? 'tarpit', client);
+    }, 20);
+    test.onTestFinished(() => clearInterval(flood));
+    await eventually('an outage, as it seems', () => introspector.status().failures > 8 || undefined);
+    for (let i = 0; i < 6; i++) expect(await say(`good ${i}`, '192.0.2.9')).toBe('DE--21');
+  });
+
+  it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async (test) => {
+    const { answer, introspector, say } = await setUp({ timeoutMs: 800, connections: 1 }, test);
+    answer(() => {});
+    const ended: string[] = [];
+    const ask = (token: string, client: string) =>
+      say(token, client).then((said) => void ended.push(`${token}: ${said}`));
+    const asked = [
+      ask('hanging', 'a'),
+      ask('waiting', 'b'),
+      sleep(1200).then(() => void ended.push('1.5 timeouts')),
+    ];
+    await Promise.all(asked);
+    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`, '1.5 timeouts']);
+    answer((response, form) => {
+      if (form.get('token') !== 'hanging') serveJson(active)(response);
+    });
+    await Promise.all([ask('hanging', 'a'), ask('good', 'b')]);
+    expect(ended.slice(3)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
+    expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
+  });
+
+  it('an answer that does not come in time is none, also where it comes byte by byte', async (test) => {
+    const { answer, say, introspector } = await setUp({ timeoutMs: 300 }, test);
+    const timers: NodeJS.Timeout[] = [];
+    answer((response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      timers.push(setInterval(() => response.write(' '), 20));
+    });
+    expect(await say('t')).toBe(noAnswer);
+    expect(introspector.status().lastError).toBe('timeout');
+    answer(() => {});
+    expect(await say('u')).toBe(noAnswer);
+    // Node ends such a request without any event that says so.
+    answer(({ socket }) => {
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    expect(await say('v')).toBe(noAnswer);
+    for (const timer of timers) clearInterval(timer);
   });
 });

@@ -61,6 +61,38 @@ const jwkOf = (type: 'rsa' | 'ec') => {
   return pair.publicKey.export({ format: 'jwk' });
 };
 
+// Side by side: they wait for deadlines of 2 s, one for each request.
+describe.concurrent('init of a shop that takes its time', () => {
+  it('says of a shop whose answer does not end that it is there, and looks on for its keys', async (test) => {
+    const endless = ['/', '/.well-known/openid-configuration'];
+    const { out, read } = await withShop(
+      ({ url = '' }, response) => {
+        if (endless.includes(url)) response.writeHead(200).write('{"for":"ever"}');
+        else if (url === '/.well-known/jwks.json') response.end(JSON.stringify({ keys: [jwkOf('ec')] }));
+        else response.writeHead(404).end();
+      },
+      (upstream) => initIn({ blank: true, upstream }, makeFolder({}, test)),
+    );
+    expect(out.join('\n')).toContain('the shop answers at');
+    expect(out.join('\n')).toContain('does not end within 2 s');
+    expect(read('shopward.yaml')).toContain('/.well-known/jwks.json');
+  });
+
+  it.for<[string, RequestListener]>([
+    ['hangs', () => {}],
+    ['floods', (_, response) => void response.writeHead(200).end(Buffer.alloc(512 * 1024, 'x'))],
+    ['redirects', (_, response) => void response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end()],
+    ['speaks no HTTP', ({ socket }) => void socket.end('no HTTP\r\n\r\n')],
+    ['sends what a terminal obeys', (_, response) => void response.writeHead(200).end('\u001b[31m{')],
+  ])('is not held up by one that %s', async ([, answer], test) => {
+    const done = await withShop(answer, (upstream) =>
+      initIn({ blank: true, upstream }, makeFolder({}, test)),
+    );
+    expect(done.code).toBe(0);
+    expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
+  });
+});
+
 describe('init', () => {
   it('writes what a Spryker shop needs, and it passes the check without a word', async () => {
     const { code, out, cwd, read } = await initIn({ spryker: true, ...known });
@@ -247,30 +279,6 @@ describe('init', () => {
         expect(done.out.join('\n')).toContain(`if they are right: --keys ${jwks}/keys`);
       },
     );
-  });
-
-  it('says of a shop whose answer does not end that it is there', async () => {
-    const { out } = await withShop(
-      (_, response) => void response.writeHead(200).write('for ever'),
-      (upstream) => initIn({ blank: true, upstream }),
-    );
-    expect(out.join('\n')).toContain('the shop answers at');
-    expect(out.join('\n')).toContain('does not end within 2 s');
-  });
-
-  it('is not held up by a shop that hangs, floods, redirects or speaks no HTTP', async () => {
-    const flood = Buffer.alloc(512 * 1024, 'x');
-    for (const answer of [
-      () => {},
-      (_, response) => void response.writeHead(200).end(flood),
-      (_, response) => void response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end(),
-      ({ socket }) => void socket.end('no HTTP\r\n\r\n'),
-      (_, response) => void response.writeHead(200).end('\u001b[31m{'),
-    ] as RequestListener[]) {
-      const done = await withShop(answer, (upstream) => initIn({ blank: true, upstream }));
-      expect(done.code).toBe(0);
-      expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
-    }
   });
 
   it.each<InitOptions>([
