@@ -1,7 +1,8 @@
 import http from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import type { AdminEndpoint } from '../../src/admin/admin-endpoint.ts';
-import { type AdminOptions, type AdminServer, createAdminServer } from '../../src/admin/admin-server.ts';
+import { type AdminOptions, createAdminServer } from '../../src/admin/admin-server.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 
 const token = 'a-token-for-operators';
@@ -26,25 +27,29 @@ const endpoints: readonly AdminEndpoint[] = [
 ];
 
 describe('the admin port', () => {
-  let server: AdminServer | undefined;
   let faults: unknown[] = [];
 
-  const start = async (options: Partial<AdminOptions> = {}) => {
+  /** `test`: which one, where several run at a time. */
+  const start = async (
+    options: Partial<AdminOptions> = {},
+    test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+  ) => {
     faults = [];
-    server = createAdminServer({
-      host: '127.0.0.1',
-      port: 0,
-      hosts: ['admin.shop.example'],
-      readiness: () => ({ ready: true, reasons: ['a reason'] }),
-      metrics: async () => ({ contentType: 'text/x-metrics', body: 'metrics\n' }),
-      endpoints,
-      onFault: (fault) => faults.push(fault),
-      ...options,
-    });
+    const server = closingAtEnd(test)(
+      createAdminServer({
+        host: '127.0.0.1',
+        port: 0,
+        hosts: ['admin.shop.example'],
+        readiness: () => ({ ready: true, reasons: ['a reason'] }),
+        metrics: async () => ({ contentType: 'text/x-metrics', body: 'metrics\n' }),
+        endpoints,
+        onFault: (fault) => faults.push(fault),
+        ...options,
+      }),
+    );
     const { port } = await server.listen();
     return port;
   };
-  afterEach(() => server?.close());
 
   /** `fetch` would not let a Host or an Origin be set. */
   const ask = (port: number, target: string, fields: Record<string, string> = {}, body?: string) => {
@@ -305,17 +310,18 @@ describe('the admin port', () => {
     expect((await exchangeRaw(await start(), bytes)).status).toBe(421);
   });
 
-  it.each([
+  it.concurrent.for([
     ['head', 'GET /livez HTTP/1.1\r\nHost: loc'],
     ['body', 'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"'],
-  ])('lets nobody take for ever over a %s, and serves others meanwhile', async (_, bytes) => {
-    const port = await start({ requestTimeoutMs: 2000 });
+  ] as const)('lets nobody take for ever over a %s, and serves others meanwhile', async ([, bytes], test) => {
+    const reported: unknown[] = [];
+    const port = await start({ requestTimeoutMs: 1500, onFault: (fault) => reported.push(fault) }, test);
     const connection = await openRawConnection(port);
     await connection.write(bytes);
     expect((await ask(port, 'GET /livez')).status).toBe(200);
     expect((await connection.readResponse()).status).toBe(408);
     await connection.readAll();
-    expect(faults).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it('is not held up by clients that leave in the middle, and tells nobody of them', async () => {

@@ -4,7 +4,8 @@ import { Listener } from '../../src/server/listener.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
-it.each([
+// Side by side: two of them wait for the whole deadline.
+it.concurrent.each([
   ['says nothing', ''],
   ['stops in the middle of its hello', '\x16\x03\x01\x02\x00\x01'],
   ['speaks plain HTTP', 'GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n'],

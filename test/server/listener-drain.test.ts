@@ -1,26 +1,23 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Listener } from '../../src/server/listener.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopward } from '../harness/shopward.ts';
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
 const get = 'GET /open HTTP/1.1\r\nHost: shop.example\r\n\r\n';
 
-it('in the grace of a drain, requests are answered on idle and on new connections, each with Connection: close', async () => {
-  const upstream = await startRecordingUpstream(() => answer());
-  closing.push(upstream.close);
+// Side by side: what takes long is a grace, or the wait for the rest of a head.
+it.concurrent('in the grace of a drain, requests are answered on idle and on new connections, each with Connection: close', async (context) => {
+  const open = closingAtEnd(context);
+  const upstream = open(await startRecordingUpstream(() => answer()));
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    config: { listen: { drainDelay: '10s' } },
+    config: { listen: { drainDelay: '6s' } },
   });
-  closing.push(shopward.kill);
+  open({ close: shopward.kill });
   const idle = await openRawConnection(shopward.port);
   await idle.write(get);
   expect((await idle.readResponse()).field('connection')).not.toBe('close');
@@ -37,33 +34,36 @@ it('in the grace of a drain, requests are answered on idle and on new connection
   expect(await shopward.exited).toBe(0);
 });
 
-it.each([
+it.concurrent.for([
   ['nothing', ''],
   ['half a head', 'GET /open HTTP/1.1\r\nHo'],
-])('a connection that sent %s does not hold a drain up to its deadline', async (_, bytes) => {
-  const listener = new Listener({
-    host: '127.0.0.1',
-    port: 0,
-    keepAliveTimeoutMs: 60_000,
-    requestHeadersBytes: 16_384,
-    rejectMalformed: (_why, socket) => socket.destroy(),
-    handle: (_incoming, response) => {
-      response.end();
-      return undefined;
-    },
-  });
-  const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
-  const { port } = await listener.listen();
-  const silent = await openRawConnection(port);
-  if (bytes !== '') await silent.write(bytes);
-  const [socket] = await accepted;
-  await expect.poll(() => socket.bytesRead).toBe(bytes.length);
-  // An hour: what ends the drain is not its deadline.
-  await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
-  silent.close();
-});
+] as const)(
+  'a connection that sent %s does not hold a drain up to its deadline',
+  async ([, bytes], { expect }) => {
+    const listener = new Listener({
+      host: '127.0.0.1',
+      port: 0,
+      keepAliveTimeoutMs: 60_000,
+      requestHeadersBytes: 16_384,
+      rejectMalformed: (_why, socket) => socket.destroy(),
+      handle: (_incoming, response) => {
+        response.end();
+        return undefined;
+      },
+    });
+    const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
+    const { port } = await listener.listen();
+    const silent = await openRawConnection(port);
+    if (bytes !== '') await silent.write(bytes);
+    const [socket] = await accepted;
+    await expect.poll(() => socket.bytesRead).toBe(bytes.length);
+    // An hour: what ends the drain is not its deadline.
+    await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+    silent.close();
+  },
+);
 
-it('an answer that its client has not read to its end yet is not cut by a drain', async () => {
+it.concurrent('an answer that its client has not read to its end yet is not cut by a drain', async () => {
   // More than the kernel takes without a reader.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');
   const answered = Promise.withResolvers<void>();
