@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordedConnection } from '../harness/recording-upstream.ts';
@@ -13,7 +13,7 @@ const stall: Death = () => {};
 const patience = (death: Death) => (death === stall ? { responseTimeoutMs: 1000 } : {});
 /** What was sent before a reset may be lost on the way: the client has it before the upstream dies. */
 const untilHalf = (client: RawConnection) =>
-  expect.poll(() => client.pending().toString(), { interval: 5 }).toContain('half');
+  vi.waitFor(() => expect(client.pending().toString()).toContain('half'), { timeout: 30_000, interval: 5 });
 
 const bodies = {
   'Content-Length': 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf',

@@ -1,4 +1,4 @@
-import { afterEach, describe } from 'vitest';
+import { afterAll, describe } from 'vitest';
 import { engines, type ForwardingFront, type FrontOptions, startFront } from './forwarding-front.ts';
 import { type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 
@@ -10,12 +10,15 @@ export interface Stage {
 
 export type StartStage = (script: Script, options?: Partial<FrontOptions>) => Promise<Stage>;
 
-/** The same tests over every engine: upstream, forwarder and a front for each, ended after each test. */
+/**
+ * The same tests over every engine, side by side: each starts an upstream, a forwarder and a front of its own, which end
+ * when all tests have. So whatever else they use is their own, too; `expect.poll` is that of the test's context.
+ */
 export function eachEngine(title: string, define: (start: StartStage, engine: string) => void): void {
-  describe.each(engines)(`${title} ($name)`, ({ name, createEngine }) => {
+  describe.concurrent.each(engines)(`${title} ($name)`, ({ name, createEngine }) => {
     const stages: Stage[] = [];
-    afterEach(async () => {
-      for (const { front, upstream } of stages.splice(0)) {
+    afterAll(async () => {
+      for (const { front, upstream } of stages) {
         await front.close();
         await upstream.close();
       }

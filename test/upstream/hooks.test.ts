@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Deadlines } from '../../src/upstream/deadlines.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { eachEngine } from '../harness/each-engine.ts';
@@ -8,8 +8,6 @@ import { answer } from '../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
-
-afterEach(() => void vi.useRealTimers());
 
 /** Hooks that note their outcomes. */
 function noting(
@@ -24,7 +22,8 @@ function noting(
   return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
 }
 
-it('a body is held back for a second at most, where the hooks have no deadline', () => {
+it('a body is held back for a second at most, where the hooks have no deadline', ({ onTestFinished }) => {
+  onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers();
   const events: string[] = [];
   const note = (event: string) => () => void events.push(event);
@@ -45,6 +44,53 @@ it('a body is held back for a second at most, where the hooks have no deadline',
 });
 
 eachEngine('upstream hooks', (start) => {
+  it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
+    const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
+    const { port, upstream } = await start(
+      ({ connection }) => {
+        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
+        const talk = setInterval(() => connection.socket.write('a'), 10);
+        connection.socket.once('close', () => clearInterval(talk));
+        return undefined;
+      },
+      { hooks },
+    );
+    const response = await exchangeRaw(port, patch);
+    expect(response.status).toBe(200);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+    await upstream.connections[0]?.closed;
+  });
+
+  it('answerWithinMs holds for a body that was held back', async () => {
+    const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
+    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
+    expect((await exchangeRaw(port, patch)).status).toBe(504);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+  });
+
+  it.each([
+    ['streams', 1],
+    ['is whole', 100_000_000],
+  ])(
+    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
+    async (_how, wholeBodyBytes) => {
+      const { hooks, outcomes } = noting({ sendWithinMs: 100 });
+      const { port, front, upstream } = await start(() => undefined, {
+        hooks,
+        wholeBodyBytes,
+        bodyLimitBytes: 100_000_000,
+      });
+      upstream.onConnection = ({ socket }) => socket.pause();
+      const client = await openRawConnection(port);
+      await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
+      client.socket.write(Buffer.alloc(50_000_000));
+      expect((await client.readResponse()).status).toBe(504);
+      expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
+      await front.resultsOf(1);
+      client.close();
+    },
+  );
+
   it('edits the forwarded request and the answer, and hears of both', async () => {
     const { hooks, outcomes } = noting(
       { requestFields: { 'If-Match': '"shop"', 'if-none-match': null } },
@@ -216,30 +262,6 @@ eachEngine('upstream hooks', (start) => {
     expect(order).toHaveLength(1);
   });
 
-  it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
-    const { port, upstream } = await start(
-      ({ connection }) => {
-        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
-        const talk = setInterval(() => connection.socket.write('a'), 10);
-        connection.socket.once('close', () => clearInterval(talk));
-        return undefined;
-      },
-      { hooks },
-    );
-    const response = await exchangeRaw(port, patch);
-    expect(response.status).toBe(200);
-    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
-    await upstream.connections[0]?.closed;
-  });
-
-  it('answerWithinMs holds for a body that was held back', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
-    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
-    expect((await exchangeRaw(port, patch)).status).toBe(504);
-    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
-  });
-
   it('answerWithinMs counts the queue; what never left is unsent', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 150 });
     const { port, front } = await start(() => undefined, {
@@ -253,29 +275,6 @@ eachEngine('upstream hooks', (start) => {
     expect(outcomes).toEqual([{ kind: 'unsent', fault: 'aborted' }]);
     first.close();
   });
-
-  it.each([
-    ['streams', 1],
-    ['is whole', 100_000_000],
-  ])(
-    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
-    async (_how, wholeBodyBytes) => {
-      const { hooks, outcomes } = noting({ sendWithinMs: 100 });
-      const { port, front, upstream } = await start(() => undefined, {
-        hooks,
-        wholeBodyBytes,
-        bodyLimitBytes: 100_000_000,
-      });
-      upstream.onConnection = ({ socket }) => socket.pause();
-      const client = await openRawConnection(port);
-      await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
-      client.socket.write(Buffer.alloc(50_000_000));
-      expect((await client.readResponse()).status).toBe(504);
-      expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
-      await front.resultsOf(1);
-      client.close();
-    },
-  );
 
   it.each([
     ['answers', () => answer(), 'answered'],
@@ -303,7 +302,7 @@ eachEngine('upstream hooks', (start) => {
     expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
   });
 
-  it('the answer waits for onOutcome', async () => {
+  it('the answer waits for onOutcome', async ({ expect }) => {
     let release: ((edits: ResponseEdits) => void) | undefined;
     const { port, front } = await start(() => answer(), {
       hooks: () => ({

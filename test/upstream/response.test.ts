@@ -133,7 +133,7 @@ eachEngine('the response', (start) => {
     expect((await connection.readAll()).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('keeps obs-text in a head that leaves before its body, and in an interim one', async () => {
+  it('keeps obs-text in a head that leaves before its body, and in an interim one', async ({ expect }) => {
     const { port } = await start(({ connection }) => {
       connection.socket.write(
         'HTTP/1.1 103 Early\r\nX-caf: caf\xe9\r\n\r\nHTTP/1.1 200 OK\r\nX-caf: caf\xe9\r\n\r\n',
