@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { engines, type ForwardingFront, startFront } from '../harness/forwarding-front.ts';
+import { expect, it } from 'vitest';
+import { eachEngine } from '../harness/each-engine.ts';
 import { openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -162,63 +161,54 @@ const fine: readonly (readonly [string, Script, string])[] = [
   ],
 ];
 
-describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
-  let front: ForwardingFront;
-  let script: Script = [''];
-  /** What is late has been written, however busy the machine is. */
-  let played = Promise.resolve();
-  const sockets = new Set<Socket>();
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
-    socket.on('data', (chunk) => {
-      const head = chunk.toString('latin1');
-      if (head.startsWith('GET /next ')) socket.write(answer('next'));
-      // Its client waits for it while what is late arrives.
-      else if (head.startsWith('GET /slow ')) {
-        void played.then(() => sleep(lateMs)).then(() => socket.write(answer('next')));
-      } else played = play(socket, script);
-    });
-  });
-  beforeAll(async () => {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    // One connection: whoever comes next would get what stands in it.
-    front = await startFront({ createEngine, upstreamPort: port, connections: 1 });
-  });
-  afterEach(() => played);
-  afterAll(async () => {
-    await front.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
+eachEngine('what the shop answers', (start) => {
+  /** A shop that plays the script where it is asked for `/odd`, and answers everybody else. */
+  async function startShop(script: Script) {
+    /** What is late has been written, however busy the machine is. */
+    let played = Promise.resolve();
+    const { port } = await start(
+      async ({ head, connection }) => {
+        if (head.includes(' /odd ')) {
+          played = play(connection.socket, script);
+          return undefined;
+        }
+        // Its client waits for it while what is late arrives.
+        if (head.startsWith('GET /slow ')) await played.then(() => sleep(lateMs));
+        return answer('next');
+      },
+      // One connection: whoever comes next would get what stands in it.
+      { connections: 1 },
+    );
 
-  /** The final answer, after any interim ones. */
-  async function ask(method: string, path: string): Promise<RawResponse> {
-    const client = await openRawConnection(front.port);
-    await client.write(`${method} ${path} HTTP/1.1\r\nHost: s\r\n\r\n`);
-    for (;;) {
-      const seen = await client.readResponse(method);
-      if (seen.status < 200) continue;
-      client.close();
-      return seen;
+    /** The final answer, after any interim ones. */
+    async function ask(method: string, path: string): Promise<RawResponse> {
+      const client = await openRawConnection(port);
+      await client.write(`${method} ${path} HTTP/1.1\r\nHost: s\r\n\r\n`);
+      for (;;) {
+        const seen = await client.readResponse(method);
+        if (seen.status < 200) continue;
+        client.close();
+        return seen;
+      }
     }
-  }
-  const next = async (path = '/next') => {
-    const { status, body } = await ask('GET', path);
-    return [status, body.toString('latin1')];
-  };
-  /** The next clients: at once, while something may still be on its way, and after it. */
-  async function expectOwnAnswers(): Promise<void> {
+    const next = async (path = '/next') => {
+      const { status, body } = await ask('GET', path);
+      return [status, body.toString('latin1')];
+    };
+    /** The next clients: at once, while something may still be on its way, and after it. */
+    async function expectOwnAnswers(): Promise<void> {
+      expect(await next()).toEqual([200, 'next']);
+      await played;
+      await sleep(lateMs);
+      expect(await next()).toEqual([200, 'next']);
+    }
+    // As most requests, the odd one meets a connection that was in use.
     expect(await next()).toEqual([200, 'next']);
-    await played;
-    await sleep(lateMs);
-    expect(await next()).toEqual([200, 'next']);
+    return { ask, next, expectOwnAnswers };
   }
 
   it.each(bodiless)('%s: nobody gets what follows', async (_, method, steps, head) => {
-    script = steps;
+    const { ask, next } = await startShop(steps);
     const seen = await ask(method, '/odd');
     expect([seen.status, seen.body.length]).toEqual([Number(head.slice(9, 12)), 0]);
     expect(seen.field('set-cookie')).toBeUndefined();
@@ -227,7 +217,7 @@ describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
   });
 
   it.each(broken)('%s: 502', async (_, bytes) => {
-    script = [bytes];
+    const { ask, expectOwnAnswers } = await startShop([bytes]);
     const seen = await ask('GET', '/odd');
     // After a good head, a malformed body ends the client's connection.
     expect(seen.status === 502 || !seen.complete, JSON.stringify(seen)).toBe(true);
@@ -235,8 +225,8 @@ describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
     await expectOwnAnswers();
   });
 
-  it.each(fine)('%s: passed on', async (_, played, body) => {
-    script = played;
+  it.each(fine)('%s: passed on', async (_, script, body) => {
+    const { ask, expectOwnAnswers } = await startShop(script);
     expect((await ask('GET', '/odd')).body.toString('latin1')).toBe(body);
     await expectOwnAnswers();
   });
