@@ -21,12 +21,22 @@ interface Connecting {
 
 function opening(context: TestContext) {
   const open = closingAtEnd(context);
-  async function connect(url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Promise<Redis> {
-    const redis = open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }) }));
+  let skippedMs = 0;
+  const start = (url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Redis =>
+    open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }), now: () => Date.now() + skippedMs }));
+  async function connect(url: string, more?: Connecting): Promise<Redis> {
+    const redis = start(url, more);
     await until(async () => redis.ready(1000));
     return redis;
   }
-  return { open, connect };
+  /** It works again, and counts as away until that has been so for ten seconds, which are skipped. */
+  async function untilBack(redis: Redis): Promise<void> {
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    expect(redis.state().status).toBe('away');
+    skippedMs += 10_000;
+    await until(async () => redis.state().status === 'ready');
+  }
+  return { open, start, connect, untilBack };
 }
 
 /** The word of the fault: `timeout` where nothing but the deadline has ended the call. */
@@ -40,6 +50,49 @@ function fault(call: Promise<unknown>): Promise<string> {
 const setAndGet = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])";
 const echo = defineScript('echo', setAndGet);
 const claimEcho = defineClaim('claim-echo', setAndGet);
+
+// The longest first: a Sentinel takes its time, and the others run beside it.
+describe.concurrent('a Sentinel', () => {
+  test('writes go on with the new primary after a failover, a kill and a stop', async (context) => {
+    const { open, connect, untilBack } = opening(context);
+    const group = open(await startSentinel({ replicas: 2 }));
+    const redis = await connect(group.url, { timeoutMs: 1000 });
+    const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
+    await until(() => isSet('1'));
+    await until(async () => (await redis.runScriptAndWait(claimEcho, ['b'], ['1'], 2)).replicas === 2);
+    await group.failover();
+    await until(() => isSet('2'));
+    const primary = await group.primary();
+    primary.pause();
+    await group.awaitNewPrimary(primary);
+    await until(() => isSet('3'));
+    await untilBack(redis);
+  });
+
+  test('connections that are being made anew while the Sentinel announces the next primary come back', async (context) => {
+    const { open, connect } = opening(context);
+    const group = open(await startSentinel());
+    const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
+    const works = async (redis: Redis) =>
+      (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
+      (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 1)).replicas === 1;
+    const heard = new Set<Redis>();
+    for (const redis of all) {
+      await until(() => works(redis));
+      redis.subscribe('c', () => heard.add(redis));
+    }
+    const before = await group.primary();
+    await before.kill();
+    const asking = all.map((redis) => until(() => works(redis)));
+    await group.awaitNewPrimary(before);
+    await before.restart();
+    await Promise.all(asking);
+    await until(async () => {
+      await all[0]?.command('PUBLISH', 'c', 'hello');
+      return heard.size === all.length;
+    });
+  });
+});
 
 describe.concurrent('a single Redis', () => {
   test('commands and scripts, also after SCRIPT FLUSH', async (context) => {
@@ -55,18 +108,17 @@ describe.concurrent('a single Redis', () => {
   });
 
   test('down at the start: every call fails at once, and it recovers without a restart', async (context) => {
-    const { open } = opening(context);
+    const { open, start, untilBack } = opening(context);
     const port = await freePort();
-    const redis = open(connectRedis({ url: `redis://127.0.0.1:${port}`, timeoutMs: patientMs }));
+    const redis = start(`redis://127.0.0.1:${port}`);
     expect(await redis.ready(100)).toBe(false);
     expect(await fault(redis.command('PING'))).toBe('connection');
     open(await startRedis({ port }));
-    await until(async () => (await redis.command('PING')) === 'PONG');
-    await until(async () => redis.state().status === 'ready');
+    await untilBack(redis);
   });
 
   test('stopped, resumed, killed, restarted: bounded failures, one change of state each, and back when it has been well for a while', async (context) => {
-    const { open, connect } = opening(context);
+    const { open, connect, untilBack } = opening(context);
     const server = open(await startRedis({}));
     const states: string[] = [];
     const redis = await connect(server.url, {
@@ -77,14 +129,12 @@ describe.concurrent('a single Redis', () => {
     const calls = [redis.command('INCR', 'n'), ...Array.from({ length: 20 }, () => redis.command('PING'))];
     expect(new Set(await Promise.all(calls.map(fault)))).toEqual(new Set(['timeout']));
     server.process?.resume();
-    await until(async () => (await redis.command('PING')) === 'PONG');
-    expect(redis.state().status).toBe('away');
-    await until(async () => redis.state().status === 'ready');
+    await untilBack(redis);
     await server.process?.kill();
     expect(await fault(redis.command('PING'))).toBe('connection');
     await until(async () => redis.state().status === 'away');
     await server.process?.restart();
-    await until(async () => redis.state().status === 'ready');
+    await untilBack(redis);
     expect(states).toEqual(['ready', 'away timeout', 'ready', 'away connection', 'ready']);
   });
 
@@ -254,48 +304,6 @@ describe.concurrent('a Cluster', () => {
     await until(
       async () => (await redis.runScript(echo, [keys[words.indexOf('timeout')] ?? ''], ['y'])) === 'y',
     );
-  });
-});
-
-describe.concurrent('a Sentinel', () => {
-  test('writes go on with the new primary after a failover, a kill and a stop', async (context) => {
-    const { open, connect } = opening(context);
-    const group = open(await startSentinel({ replicas: 2 }));
-    const redis = await connect(group.url, { timeoutMs: 1000 });
-    const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
-    await until(() => isSet('1'));
-    await until(async () => (await redis.runScriptAndWait(claimEcho, ['b'], ['1'], 2)).replicas === 2);
-    await group.failover();
-    await until(() => isSet('2'));
-    const primary = await group.primary();
-    primary.pause();
-    await group.awaitNewPrimary(primary);
-    await until(() => isSet('3'));
-    await until(async () => redis.state().status === 'ready');
-  });
-
-  test('connections that are being made anew while the Sentinel announces the next primary come back', async (context) => {
-    const { open, connect } = opening(context);
-    const group = open(await startSentinel());
-    const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
-    const works = async (redis: Redis) =>
-      (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
-      (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 1)).replicas === 1;
-    const heard = new Set<Redis>();
-    for (const redis of all) {
-      await until(() => works(redis));
-      redis.subscribe('c', () => heard.add(redis));
-    }
-    const before = await group.primary();
-    await before.kill();
-    const asking = all.map((redis) => until(() => works(redis)));
-    await group.awaitNewPrimary(before);
-    await before.restart();
-    await Promise.all(asking);
-    await until(async () => {
-      await all[0]?.command('PUBLISH', 'c', 'hello');
-      return heard.size === all.length;
-    });
   });
 });
 

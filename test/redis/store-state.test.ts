@@ -3,35 +3,48 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis as RawClient } from 'ioredis';
-import { describe, expect, type TestContext, test, vi } from 'vitest';
-import { connectRedis } from '../../src/redis/connect-redis.ts';
+import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
+import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, type Redis } from '../../src/redis/redis.ts';
 import type { HealthLine } from '../../src/redis/store-health.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { freePort } from '../harness/free-port.ts';
 import { startRedis, until } from '../harness/redis-processes.ts';
 
+/** The beats of all connections come by hand: they learn the state of a server, which would be waited for. */
+beforeAll(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterAll(() => void vi.useRealTimers());
+
 function opening(context: TestContext) {
   const open = closingAtEnd(context);
-  function connect(url: string, more: { replicas?: number; prefix?: string } = {}) {
+  let passedMs = 0;
+  function connect(url: string, more: Partial<ConnectRedisOptions> = {}) {
     const lines: { about: string; line: HealthLine }[] = [];
     const redis = open(
       connectRedis({
         url,
         timeoutMs: 1000,
         onLine: (about, line) => void lines.push({ about, line }),
+        now: () => Date.now() + passedMs,
         ...more,
       }),
     );
     return { redis, lines };
   }
+  /** Asks until it is so; for the connections a second passes with each question. */
+  const beatUntil = (isSo: () => Promise<boolean>) =>
+    until(async () => {
+      passedMs += 1000;
+      vi.advanceTimersByTime(1000);
+      return isSo();
+    });
   function direct(url: string): RawClient {
     const client = new RawClient(url, { retryStrategy: () => 50 });
     client.on('error', () => {});
     open({ close: async () => client.disconnect() });
     return client;
   }
-  return { open, connect, direct };
+  return { open, connect, direct, beatUntil };
 }
 
 const word = (call: Promise<unknown>) =>
@@ -42,10 +55,10 @@ const word = (call: Promise<unknown>) =>
 
 const causeOf = (redis: Redis) => redis.state().cause?.text;
 
-// The longest first: it waits for half a minute, and the others run beside it.
+// The longest first: Redis itself takes some seconds to notice that a replica is silent.
 describe.concurrent('what is behind the store', () => {
   test('a replica that is lost is named, with claims and without', async (context) => {
-    const { open, connect } = opening(context);
+    const { open, connect, beatUntil } = opening(context);
     const settings = { 'repl-diskless-sync-delay': 0 };
     const primary = open(await startRedis({ settings }));
     const replica = open(
@@ -53,13 +66,13 @@ describe.concurrent('what is behind the store', () => {
     );
     const { redis, lines } = connect(primary.url, { replicas: 1 });
     const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
-    await until(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
-    await until(async () => redis.status().replication?.status === 'ready');
+    await beatUntil(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
+    await beatUntil(async () => redis.status().replication?.status === 'ready');
     replica.process?.pause();
-    await until(async () => redis.status().replication?.status === 'away');
+    await beatUntil(async () => redis.status().replication?.status === 'away');
     expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
     replica.process?.resume();
-    await until(async () => redis.status().replication?.status === 'ready');
+    await beatUntil(async () => redis.status().replication?.status === 'ready');
     expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(1);
     replica.process?.pause();
     expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(0);
@@ -74,25 +87,19 @@ describe.concurrent('what is behind the store', () => {
   });
 
   test('its memory, and that its history is another one', async (context) => {
-    const { open, direct } = opening(context);
+    const { open, connect, direct, beatUntil } = opening(context);
     const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
     const seen: (boolean | undefined)[] = [];
-    const redis = open(
-      connectRedis({
-        url: server.url,
-        timeoutMs: 1000,
-        onFacts: (facts, before) =>
-          seen.push(
-            before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds,
-          ),
-      }),
-    );
+    const { redis } = connect(server.url, {
+      onFacts: (facts, before) =>
+        seen.push(before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds),
+    });
     await redis.ready(20_000);
     expect(redis.status().facts?.memory.maxBytes).toBe(64 * 1024 * 1024);
     expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
     // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
     await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
-    await until(async () => seen.includes(true));
+    await beatUntil(async () => seen.includes(true));
   });
 });
 
@@ -110,17 +117,17 @@ describe.concurrent('an eviction policy that evicts records', () => {
   test.for(policies)(
     '%s is refused at the start, and seen when it is set while it runs',
     async (policy, context) => {
-      const { open, connect, direct } = opening(context);
+      const { open, connect, direct, beatUntil } = opening(context);
       const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
       const admin = direct(server.url);
       const { redis } = connect(server.url);
       await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
       expect(await word(redis.command('PING'))).toBe('evicting');
       await admin.config('SET', 'maxmemory-policy', 'noeviction');
-      await until(async () => (await redis.command('PING')) === 'PONG');
+      await beatUntil(async () => (await redis.command('PING')) === 'PONG');
       await admin.config('SET', 'maxmemory-policy', policy);
-      await until(async () => (await word(redis.command('PING'))) === 'evicting', 60_000);
-      await until(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
+      await beatUntil(async () => (await word(redis.command('PING'))) === 'evicting');
+      await beatUntil(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
     },
   );
 });
@@ -136,7 +143,7 @@ describe.concurrent('what the user of Redis may not use is named', () => {
     ['-hset', undefined, ['HSET']],
     ['resetchannels', undefined, ['PUBLISH', 'SUBSCRIBE']],
   ] as const)('%s', async ([rule, cause, missing], context) => {
-    const { open, connect, direct } = opening(context);
+    const { open, connect, direct, beatUntil } = opening(context);
     const server = open(await startRedis({}));
     await direct(server.url).call(
       'ACL',
@@ -150,7 +157,7 @@ describe.concurrent('what the user of Redis may not use is named', () => {
       rule,
     );
     const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
-    await until(async () =>
+    await beatUntil(async () =>
       cause === undefined ? redis.status().missingRights.length > 0 : cause.test(causeOf(redis) ?? ''),
     );
     expect(redis.status().missingRights).toEqual(missing);
@@ -159,11 +166,11 @@ describe.concurrent('what the user of Redis may not use is named', () => {
   });
 
   test('keys of another prefix', async (context) => {
-    const { open, connect, direct } = opening(context);
+    const { open, connect, direct, beatUntil } = opening(context);
     const server = open(await startRedis({}));
     await direct(server.url).call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '~other:*', '&*', '+@all');
     const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
-    await until(async () => redis.status().missingRights.includes('HSET'));
+    await beatUntil(async () => redis.status().missingRights.includes('HSET'));
   });
 
   test('nothing, of what docs/operations.md gives the user', async (context) => {
@@ -197,7 +204,7 @@ describe.concurrent('what the user of Redis may not use is named', () => {
 
 describe.concurrent('why Redis is away is said in its own word', () => {
   test('nobody listens, no such host, no password, a wrong one', async (context) => {
-    const { open, connect } = opening(context);
+    const { open, connect, beatUntil } = opening(context);
     const port = await freePort();
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
     for (const [url, cause] of [
@@ -209,7 +216,7 @@ describe.concurrent('why Redis is away is said in its own word', () => {
       [server.url.replace('//', '//:wrong@'), 'WRONGPASS'],
     ] as const) {
       const { redis } = connect(url);
-      await until(async () =>
+      await beatUntil(async () =>
         typeof cause === 'string' ? causeOf(redis) === cause : cause.test(causeOf(redis) ?? ''),
       );
       expect(redis.state().status).toBe('away');
@@ -217,7 +224,7 @@ describe.concurrent('why Redis is away is said in its own word', () => {
   });
 
   test('a certificate that nobody signed', async (context) => {
-    const { open, connect } = opening(context);
+    const { open, connect, beatUntil } = opening(context);
     const folder = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
     const making = [
@@ -242,53 +249,53 @@ describe.concurrent('why Redis is away is said in its own word', () => {
     };
     const server = open(await startRedis({ tls: true, settings }));
     const { redis } = connect(server.url);
-    await until(async () => /^certificate: [A-Z_]+$/.test(causeOf(redis) ?? ''));
+    await beatUntil(async () => /^certificate: [A-Z_]+$/.test(causeOf(redis) ?? ''));
     rmSync(folder, { recursive: true });
-  });
-
-  test('the newest cause counts: the password is changed while it runs, then the server goes', async (context) => {
-    const { open, connect, direct } = opening(context);
-    const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
-    const admin = direct(server.url.replace('//', '//:sesame@'));
-    const { redis, lines } = connect(server.url.replace('//', '//:sesame@'));
-    await until(async () => redis.state().status === 'ready');
-    await admin.config('SET', 'requirepass', 'other');
-    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await until(async () => causeOf(redis) === 'WRONGPASS');
-    await server.process?.kill();
-    await until(async () => causeOf(redis)?.startsWith('ECONNREFUSED') === true);
-    expect(lines.map(({ line }) => `${line.status} ${line.cause?.text?.split(' ')[0] ?? ''}`.trim())).toEqual(
-      ['ready', 'away WRONGPASS', 'away ECONNREFUSED'],
-    );
-  });
-
-  test('10,000 calls of which one in five is refused: one line', async (context) => {
-    const { open, connect, direct } = opening(context);
-    const server = open(await startRedis({}));
-    const { redis, lines } = connect(server.url);
-    await until(async () => redis.state().status === 'ready');
-    await direct(server.url).config('SET', 'maxmemory', '1');
-    let refused = 0;
-    for (let round = 0; round < 100; round += 1) {
-      const calls = Array.from({ length: 100 }, (_, i) =>
-        word(i % 5 === 0 ? redis.command('SET', 'k', 'v') : redis.command('PING')),
-      );
-      refused += (await Promise.all(calls)).filter((each) => each === 'oom').length;
-    }
-    expect(refused).toBe(2000);
-    await until(async () => redis.state().status === 'away');
-    expect(lines.map(({ line: { status, cause } }) => [status, cause?.text])).toEqual([
-      ['ready', undefined],
-      ['away', 'OOM'],
-    ]);
   });
 });
 
-// By itself, since its clock is everybody's.
+// By themselves, since the beats are everybody's.
+test('the newest cause counts: the password is changed while it runs, then the server goes', async (context) => {
+  const { open, connect, direct } = opening(context);
+  const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
+  const admin = direct(server.url.replace('//', '//:sesame@'));
+  const { redis, lines } = connect(server.url.replace('//', '//:sesame@'));
+  await until(async () => redis.state().status === 'ready');
+  await admin.config('SET', 'requirepass', 'other');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await until(async () => causeOf(redis) === 'WRONGPASS');
+  await server.process?.kill();
+  await until(async () => causeOf(redis)?.startsWith('ECONNREFUSED') === true);
+  expect(lines.map(({ line }) => `${line.status} ${line.cause?.text?.split(' ')[0] ?? ''}`.trim())).toEqual([
+    'ready',
+    'away WRONGPASS',
+    'away ECONNREFUSED',
+  ]);
+});
+
+test('10,000 calls of which one in five is refused: one line', async (context) => {
+  const { open, connect, direct } = opening(context);
+  const server = open(await startRedis({}));
+  const { redis, lines } = connect(server.url);
+  await until(async () => redis.state().status === 'ready');
+  await direct(server.url).config('SET', 'maxmemory', '1');
+  let refused = 0;
+  for (let round = 0; round < 100; round += 1) {
+    const calls = Array.from({ length: 100 }, (_, i) =>
+      word(i % 5 === 0 ? redis.command('SET', 'k', 'v') : redis.command('PING')),
+    );
+    refused += (await Promise.all(calls)).filter((each) => each === 'oom').length;
+  }
+  expect(refused).toBe(2000);
+  await until(async () => redis.state().status === 'away');
+  expect(lines.map(({ line: { status, cause } }) => [status, cause?.text])).toEqual([
+    ['ready', undefined],
+    ['away', 'OOM'],
+  ]);
+});
+
 test('an eviction policy that is set while it runs is seen within four seconds', async (context) => {
   const { open, connect, direct } = opening(context);
-  context.onTestFinished(() => void vi.useRealTimers());
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const server = open(await startRedis({ settings: {} }));
   const admin = direct(server.url);
   const { redis } = connect(server.url);
