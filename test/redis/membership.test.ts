@@ -1,27 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { type Member, memberTtlMs } from '../../src/redis/members.ts';
 import { guardRedis, Membership } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
-
-const closing: Array<() => Promise<void> | void> = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-async function connect(url: string): Promise<Redis> {
-  const redis = connectRedis({ url, timeoutMs: 2000 });
-  closing.push(() => redis.close());
-  await until(async () => redis.ready(1000));
-  return redis;
-}
-
-async function single(): Promise<Redis> {
-  const server = await startRedis({});
-  closing.push(() => server.close());
-  return connect(server.url);
-}
 
 const shop: Member = {
   owner: 'shop',
@@ -31,25 +14,52 @@ const shop: Member = {
   digestKey: 'a',
 };
 
-async function join(redis: Redis, more: Partial<Member> = {}, prefix = 'p') {
-  const heard = { problems: [] as string[][], newStores: 0, skippedMs: 0 };
-  const membership = new Membership({
-    redis,
-    prefix,
-    member: { ...shop, ...more },
-    onProblems: (problems) => void heard.problems.push([...problems]),
-    onNewStore: () => {
-      heard.newStores += 1;
-    },
-    now: () => performance.now() + heard.skippedMs,
-  });
-  closing.push(() => membership.close());
-  await membership.announce();
-  return Object.assign(heard, { membership });
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
+  async function connect(url: string, timeoutMs = 2000): Promise<Redis> {
+    const redis = open(connectRedis({ url, timeoutMs }));
+    await until(async () => redis.ready(1000));
+    return redis;
+  }
+  const single = async () => connect(open(await startRedis({})).url);
+  async function join(redis: Redis, more: Partial<Member> = {}, prefix = 'p') {
+    const heard = { problems: [] as string[][], newStores: 0, skippedMs: 0 };
+    const membership = open(
+      new Membership({
+        redis,
+        prefix,
+        member: { ...shop, ...more },
+        onProblems: (problems) => void heard.problems.push([...problems]),
+        onNewStore: () => {
+          heard.newStores += 1;
+        },
+        now: () => performance.now() + heard.skippedMs,
+      }),
+    );
+    await membership.announce();
+    return Object.assign(heard, { membership });
+  }
+  return { open, connect, single, join };
 }
 
-describe('processes that share a store', () => {
-  test('the first one finds a new store, the next ones agree; FLUSHALL is a new store again', async () => {
+/** As if all who are there had announced themselves earlier by so much. */
+const age = (redis: Redis, ms: number) =>
+  redis.command(
+    'EVAL',
+    `
+local flat = redis.call('HGETALL', KEYS[1])
+for i = 1, #flat, 2 do
+  local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
+  redis.call('HSET', KEYS[1], flat[i], string.format('%.0f', seen - ARGV[1]) .. '|' .. said)
+end`,
+    '1',
+    'p:{members}',
+    String(ms),
+  );
+
+describe.concurrent('processes that share a store', () => {
+  test('the first one finds a new store, the next ones agree; FLUSHALL is a new store again', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const first = await join(redis);
     const second = await join(redis);
@@ -59,12 +69,9 @@ describe('processes that share a store', () => {
     await until(async () => first.newStores + second.newStores === 2);
   });
 
-  test('twenty thousand that all say something else are heard', async () => {
-    const server = await startRedis({});
-    closing.push(() => server.close());
-    const redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
-    closing.push(() => redis.close());
-    await until(async () => redis.ready(1000));
+  test('twenty thousand that all say something else are heard', async (context) => {
+    const { open, connect, join } = opening(context);
+    const redis = await connect(open(await startRedis({})).url, 20_000);
     // Each announces itself a few seconds from now, so that none is gone when it is heard.
     const announceAll = `
 local now = redis.call('TIME')[1] * 1000 + ARGV[2]
@@ -77,7 +84,8 @@ end`;
     expect(membership.agreement()).toMatchObject({ refusesTags: true, coldStartMs: 60_000 });
   });
 
-  test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async () => {
+  test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const long = await join(redis, { leaseMs: 60_000 });
     const short = await join(redis);
@@ -90,22 +98,29 @@ end`;
     expect(short.membership.coldStartMs()).toBe(60_000);
   });
 
-  test('a short lease holds for long enough that the others have announced theirs', async () => {
+  test('a short lease holds for long enough that the others have announced theirs', async (context) => {
+    const { single, join } = opening(context);
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 
-  test('who tracks what another one does not gives out no tags, until that one is gone', async () => {
+  test('who tracks what another one does not gives out no tags, until that one is gone', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const old = await join(redis, { tracked: [] });
     const next = await join(redis);
     expect(next.membership.refusesTags()).toBe('settings');
     expect([old.membership.refusesTags(), next.membership.refusesTokens()]).toEqual([undefined, undefined]);
     old.membership.close();
+    await age(redis, memberTtlMs / 2);
+    await next.membership.announce();
+    expect(next.membership.refusesTags()).toBe('settings');
+    await age(redis, memberTtlMs / 2);
     await until(async () => next.membership.refusesTags() === undefined);
     expect(next.problems.at(-1)).toEqual([]);
   });
 
-  test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async () => {
+  test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const old = await join(redis);
     const next = await join(redis, { digestKey: 'b' });
@@ -118,6 +133,7 @@ end`;
       ]);
     }
     old.membership.close();
+    await age(redis, memberTtlMs);
     await until(async () => next.membership.refusesTokens() === undefined);
     // It comes back: a process that was stopped for longer than the others remember it.
     old.skippedMs = memberTtlMs;
@@ -129,7 +145,8 @@ end`;
     ]);
   });
 
-  test('what was heard counts for less time than the others remember it, and then is asked anew', async () => {
+  test('what was heard counts for less time than the others remember it, and then is asked anew', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const one = await join(redis);
     const guarded = guardRedis(redis, () => one.membership.refusesTags());
@@ -139,7 +156,8 @@ end`;
     await until(async () => (await guarded.command('PING')) === 'PONG');
   });
 
-  test('another owner is refused when both have a name, a name replaces an address, another prefix is another store', async () => {
+  test('another owner is refused when both have a name, a name replaces an address, another prefix is another store', async (context) => {
+    const { single, join } = opening(context);
     const redis = await single();
     const address = await join(redis, { owner: 'http://10.0.0.1', isNamed: false });
     expect(address.membership.refusesAll()).toBe(undefined);
@@ -151,10 +169,9 @@ end`;
     expect((await join(redis, { owner: 'stage' }, 'q')).membership.refusesAll()).toBe(undefined);
   });
 
-  test('a Cluster', async () => {
-    const cluster = await startCluster();
-    closing.push(() => cluster.close());
-    const redis = await connect(cluster.url);
+  test('a Cluster', async (context) => {
+    const { open, connect, join } = opening(context);
+    const redis = await connect(open(await startCluster()).url);
     const one = await join(redis);
     const other = await join(redis, { leaseMs: 7000 });
     expect([one.newStores, other.membership.coldStartMs()]).toEqual([1, 7000]);
