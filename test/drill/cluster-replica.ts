@@ -18,7 +18,6 @@ export async function addClusterReplica(of: RedisProcess): Promise<ClusterReplic
       'cluster-port': busPort,
       'cluster-node-timeout': 30_000,
       'cluster-config-file': 'nodes.conf',
-      'repl-diskless-sync-delay': 0,
     },
   });
   const replica = new Redis(server.port, '127.0.0.1');

@@ -1,19 +1,19 @@
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { closingAtEnd } from './closing-at-end.ts';
 import { startCluster, startRedis, startSentinel } from './redis-processes.ts';
 
-const closing: Array<{ close(): Promise<void> }> = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((each) => each.close()));
-});
+describe.concurrent('the Redis processes of the tests', () => {
+  test('sentinel: a failover makes another server the primary', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await startSentinel());
+    const before = await redis.primary();
+    await redis.failover();
+    expect((await redis.primary()).port).not.toBe(before.port);
+  });
 
-function open<T extends { close(): Promise<void> }>(each: T): T {
-  closing.push(each);
-  return each;
-}
-
-describe('the Redis processes of the tests', () => {
-  test('single: a restart on the same port is empty', async () => {
+  test('single: a restart on the same port is empty', async (context) => {
+    const open = closingAtEnd(context);
     const redis = open(await startRedis({}));
     const client = new Redis(redis.url);
     client.on('error', () => {});
@@ -23,17 +23,11 @@ describe('the Redis processes of the tests', () => {
     client.disconnect();
   });
 
-  test('cluster: every slot is served', async () => {
+  test('cluster: every slot is served', async (context) => {
+    const open = closingAtEnd(context);
     const { nodes } = open(await startCluster());
     const client = new Redis({ port: nodes[0]?.port ?? 0 });
     expect(String(await client.call('CLUSTER', 'INFO'))).toContain('cluster_slots_ok:16384');
     client.disconnect();
-  });
-
-  test('sentinel: a failover makes another server the primary', async () => {
-    const redis = open(await startSentinel());
-    const before = await redis.primary();
-    await redis.failover();
-    expect((await redis.primary()).port).not.toBe(before.port);
   });
 });

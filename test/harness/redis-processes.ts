@@ -90,7 +90,7 @@ export async function startSentinel({
 } = {}): Promise<RedisSentinel> {
   const name = 'shop';
   // A promoted replica must not keep an old primary's data by a partial copy that tests would wait for.
-  const settings = { 'repl-diskless-sync-delay': 0, 'repl-ping-replica-period': 1 };
+  const settings = { 'repl-ping-replica-period': 1 };
   const primary = await startRedisProcess({ settings });
   const others = await Promise.all(
     Array.from({ length: replicas }, () =>

@@ -134,6 +134,8 @@ class StartedRedis implements RedisProcess {
       dir: this.directory,
       save: '',
       appendonly: 'no',
+      // A replica gets its data at once, instead of after five seconds in which others might ask for it, too.
+      'repl-diskless-sync-delay': 0,
       ...settings,
     };
     return Object.entries(all).flatMap(([name, value]) => [`--${name}`, `${value}`]);

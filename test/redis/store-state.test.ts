@@ -59,11 +59,8 @@ const causeOf = (redis: Redis) => redis.state().cause?.text;
 describe.concurrent('what is behind the store', () => {
   test('a replica that is lost is named, with claims and without', async (context) => {
     const { open, connect, beatUntil } = opening(context);
-    const settings = { 'repl-diskless-sync-delay': 0 };
-    const primary = open(await startRedis({ settings }));
-    const replica = open(
-      await startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.process?.port}` } }),
-    );
+    const primary = open(await startRedis({}));
+    const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
     const { redis, lines } = connect(primary.url, { replicas: 1 });
     const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
     await beatUntil(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
