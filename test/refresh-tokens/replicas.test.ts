@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { DemoShop } from '../../demo/shop.ts';
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { packDigest, RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type { TokenDigest } from '../../src/refresh-tokens/token-store.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisCluster, startCluster, startRedis } from '../harness/redis-processes.ts';
-import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
 import { all } from './store-contract.ts';
 import { connect } from './stores.ts';
 import {
@@ -23,86 +23,101 @@ import {
 } from './token-front.ts';
 
 const storeTimes = { lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' } as const;
-const open: Array<{ close(): Promise<unknown> }> = [];
-let shop: DemoShop;
-
-beforeEach(async () => {
-  shop = await startDemoShop({ controlPort: false });
-});
-afterEach(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await shop.close();
-});
-
 const digestKey = 'a key of this deployment';
 
-/** A replica of its own: connection, filter, proxy. */
-async function startReplica(url: string, timeoutMs?: number) {
-  const redis: Redis = await connect(url, timeoutMs);
-  open.push(redis);
-  const store = new RedisTokenStore({ ...storeTimes, redis });
-  const front: TokenFront = await startTokenFront(shop, store, { digestKey });
-  open.push(front);
-  return { redis, store, front, ...tokenClient(front.port) };
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop({ controlPort: false }));
+  /** A replica of its own: connection, filter, proxy. */
+  async function startReplica(url: string, timeoutMs?: number) {
+    const redis: Redis = open(await connect(url, timeoutMs));
+    const store = new RedisTokenStore({ ...storeTimes, redis });
+    const front: TokenFront = open(await startTokenFront(shop, store, { digestKey }));
+    return { redis, store, front, ...tokenClient(front.port) };
+  }
+  return { open, shop, startReplica };
 }
 
-describe.each([
-  { kind: 'single', start: () => startRedis() },
-  { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
-])('two replicas over one Redis, $kind', ({ start }) => {
-  let server: { url: string; close(): Promise<void> };
-  beforeAll(async () => {
-    server = await start();
-  });
-  afterAll(() => server.close());
+describe.concurrent('Redis away', () => {
+  /** The deadline is waited for where Redis is stopped, and must be enough where it is not. */
+  const awayMs = 2000;
+  async function stageAway(context: Pick<TestContext, 'onTestFinished'>) {
+    const { open, shop, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
+    return { shop, server, ...(await startReplica(`redis://127.0.0.1:${server.port}`, awayMs)) };
+  }
 
-  test('of fifty refreshes of one token at a time exactly one reaches the shop', async () => {
-    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
-    for (const isKnown of [true, false]) {
-      shop.settings.latencyMs = 0;
-      const { refreshToken } = isKnown ? await replicas[0].signIn() : await tokenClient(shop.port).signIn();
+  test('away when the shop has said yes: the client gets its pair, the mark is written later', async (context) => {
+    const { shop, server, signIn, refresh, front } = await stageAway(context);
+    const { refreshToken } = await signIn();
+    shop.settings.latencyMs = 1000;
+    const refreshing = refresh(refreshToken);
+    await context.expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    server.pause();
+    expect((await refreshing).status).toBe(201);
+    // The mark on the old token, the record of the new one.
+    expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
+    server.resume();
+    await context.expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
+    shop.settings.latencyMs = 0;
+    shop.received.clear();
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
+  });
+
+  test.for(['stopped', 'killed'])(
+    '%s: 503 for refresh and revocation, nothing else is touched',
+    async (how, context) => {
+      const { shop, server, signIn, refresh, exchangeForm, revoke, send, front } = await stageAway(context);
+      const { refreshToken, accessToken } = await signIn();
+      if (how === 'stopped') server.pause();
+      else await server.kill();
       shop.received.clear();
-      shop.settings.latencyMs = 200;
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).refresh(refreshToken)),
-      );
-      const statuses = answers.map(({ status }) => status).sort();
-      expect(statuses[0]).toBe(201);
-      // Who comes while it is under way comes again; who comes after its end hears that it is used.
-      expect(statuses.slice(1).filter((status) => status !== 401 && status !== 503)).toEqual([]);
-      expect(statuses).toContain(503);
-      expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);
-    }
-  });
 
-  test('what one replica saw, the other holds to', async () => {
-    const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
-    const first = await one.signIn();
-    const second = (await other.refresh(first.refreshToken)).json.data.attributes;
-    expect((await one.refresh(first.refreshToken)).status).toBe(401);
-    await one.revoke(second.accessToken, second.refreshToken);
-    expect((await other.refresh(second.refreshToken)).status).toBe(401);
-    const third = await other.signIn();
-    await one.revoke(third.accessToken, 'mine');
-    expect((await other.refresh(third.refreshToken)).status).toBe(401);
-  });
+      for (const refused of [
+        await refresh(refreshToken),
+        await revoke(accessToken, refreshToken),
+        await revoke(accessToken, 'mine'),
+      ]) {
+        expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'token-store-unavailable']);
+        expect(refused.headers.get('retry-after')).toBe('1');
+      }
+      const form = await exchangeForm(refreshToken);
+      expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+        503,
+        'temporarily_unavailable',
+        '1',
+      ]);
+      expect(shop.received.total).toBe(0);
 
-  test('a chain of refreshes with revocations in between: no token is refreshed twice', async () => {
-    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
-    let { refreshToken } = await replicas[0].signIn();
-    for (let round = 0; round < 10; round += 1) {
-      const answers = await Promise.all(replicas.map((replica) => replica.refresh(refreshToken)));
-      const [won, ...more] = answers.filter(({ status }) => status === 201);
-      expect(more).toEqual([]);
-      refreshToken = won?.json.data.attributes.refreshToken;
-    }
+      expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
+      const unrecorded = await signIn();
+      expect(typeof unrecorded.refreshToken).toBe('string');
+      expect(front.filter.stats().events['record-delayed']).toBe(1);
+
+      if (how === 'stopped') server.resume();
+      else await server.restart();
+      await context.expect.poll(async () => (await refresh(unrecorded.refreshToken)).status).toBe(201);
+      expect((await refresh(unrecorded.refreshToken)).status).toBe(401);
+    },
+  );
+
+  test('a claim whose answer was lost is released when Redis comes back in time', async (context) => {
+    const { server, signIn, refresh, redis } = await stageAway(context);
+    const { refreshToken } = await signIn();
+    server.pause();
+    expect((await refresh(refreshToken)).status).toBe(503);
+    server.resume();
+    // The claim and its release were both in the pipe; then the token is free.
+    await context.expect.poll(async () => redis.ready(500)).toBe(true);
+    await context.expect.poll(async () => (await refresh(refreshToken)).status).toBe(201);
   });
 });
 
-describe('what Redis holds', () => {
-  test('no token, no user and no plain digest of either, in any key or value, nor on disk', async () => {
-    const server = await startRedis({ settings: {} });
-    open.push(server);
+describe.concurrent('what Redis holds', () => {
+  test('no token, no user and no plain digest of either, in any key or value, nor on disk', async (context) => {
+    const { open, shop, startReplica } = await stage(context);
+    const server = open(await startRedis({ settings: {} }));
     const { signIn, refresh, revoke, redis } = await startReplica(server.url);
     const one = await signIn();
     const two = (await refresh(one.refreshToken)).json.data.attributes;
@@ -133,22 +148,21 @@ describe('what Redis holds', () => {
     expect(dump).toContain(packDigest(createDigests(digestKey).ofToken(one.refreshToken)));
   });
 
-  test('retention: records and indexes go; without it they stay', async () => {
-    const server = await startRedis({ settings: {} });
-    open.push(server);
-    const redis = await connect(server.url);
-    open.push(redis);
+  test('retention: records and indexes go; without it they stay', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const { ofToken, ofSubject } = createDigests();
     const [token, subject] = [ofToken('a token'), ofSubject('a user')];
     const family = newFamily();
     const use = { family, isProven: true, answer: null };
-    const brief = new RedisTokenStore({ redis, lifetimeMs: 3000, retentionMs: 3000 });
-    const { generation } = await brief.addToSubject(subject, token, 3000);
-    await brief.record(token, { subject, generation, family, lifetimeMs: 3000 });
+    const lifetimeMs = 1500;
+    const brief = new RedisTokenStore({ redis, lifetimeMs, retentionMs: 1500 });
+    const { generation } = await brief.addToSubject(subject, token, lifetimeMs);
+    await brief.record(token, { subject, generation, family, lifetimeMs });
     await brief.noteRevocation(ofToken('unknown'), subject, 'r');
     await brief.claim(ofToken('claimed'), 'c', 100);
     expect(await all(brief.list(subject))).toHaveLength(1);
-    await expect.poll(async () => (await all(brief.list())).length).toBe(0);
+    await context.expect.poll(async () => (await all(brief.list())).length).toBe(0);
     await brief.markUsed(token, { ...use, owner: null });
     const kept = await dumpOf(redis);
     expect(kept).not.toContain(packDigest(ofToken('unknown')));
@@ -160,11 +174,9 @@ describe('what Redis holds', () => {
     expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
   });
 
-  test('retention: a subject, its index and an ended family go too, and not before their tokens', async () => {
-    const server = await startRedis({ settings: {} });
-    open.push(server);
-    const redis = await connect(server.url);
-    open.push(redis);
+  test('retention: a subject, its index and an ended family go too, and not before their tokens', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const hourMs = 3_600_000;
     const use = async (retentionMs: number | 'keep') => {
       const store = new RedisTokenStore({ redis, lifetimeMs: hourMs, retentionMs });
@@ -187,11 +199,9 @@ describe('what Redis holds', () => {
       expect(await leftOf(key), key).toBe(-1);
   });
 
-  test('retention: what is over leaves the indexes by the next record, since they have no end of their own', async () => {
-    const server = await startRedis({ settings: {} });
-    open.push(server);
-    const redis = await connect(server.url);
-    open.push(redis);
+  test('retention: what is over leaves the indexes by the next record, since they have no end of their own', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const store = new RedisTokenStore({ redis, lifetimeMs: 60_000, retentionMs: 1 });
     const subject = createDigests().ofSubject('a user');
     const family = newFamily();
@@ -207,7 +217,7 @@ describe('what Redis holds', () => {
     };
     await record(lasting, 60_000);
     await record(brief, 1);
-    await expect.poll(() => keyOf(redis, brief)).toBe('');
+    await context.expect.poll(() => keyOf(redis, brief)).toBe('');
     await new Promise((resolve) => setTimeout(resolve, 20));
     await record(next, 60_000);
     for (const pattern of ['*:expiry', '*:of:*']) {
@@ -218,101 +228,79 @@ describe('what Redis holds', () => {
   });
 });
 
-describe('Redis away', () => {
-  /** The deadline is waited for where Redis is stopped, and must be enough where it is not. */
-  const awayMs = 2000;
-  let server: RedisProcess;
-  beforeEach(async () => {
-    server = await startRedisProcess();
-    open.push(server);
-  });
-
-  const url = () => `redis://127.0.0.1:${server.port}`;
-
-  test.each(['stopped', 'killed'])(
-    '%s: 503 for refresh and revocation, nothing else is touched',
-    async (how) => {
-      const { signIn, refresh, exchangeForm, revoke, send, front } = await startReplica(url(), awayMs);
-      const { refreshToken, accessToken } = await signIn();
-      if (how === 'stopped') server.pause();
-      else await server.kill();
-      shop.received.clear();
-
-      for (const refused of [
-        await refresh(refreshToken),
-        await revoke(accessToken, refreshToken),
-        await revoke(accessToken, 'mine'),
-      ]) {
-        expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'token-store-unavailable']);
-        expect(refused.headers.get('retry-after')).toBe('1');
-      }
-      const form = await exchangeForm(refreshToken);
-      expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
-        503,
-        'temporarily_unavailable',
-        '1',
-      ]);
-      expect(shop.received.total).toBe(0);
-
-      expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
-      const unrecorded = await signIn();
-      expect(typeof unrecorded.refreshToken).toBe('string');
-      expect(front.filter.stats().events['record-delayed']).toBe(1);
-
-      if (how === 'stopped') server.resume();
-      else await server.restart();
-      await expect.poll(async () => (await refresh(unrecorded.refreshToken)).status).toBe(201);
-      expect((await refresh(unrecorded.refreshToken)).status).toBe(401);
-    },
-  );
-
-  test('away when the shop has said yes: the client gets its pair, the mark is written later', async () => {
-    const { signIn, refresh, front } = await startReplica(url(), awayMs);
-    const { refreshToken } = await signIn();
-    shop.settings.latencyMs = 3000;
-    const refreshing = refresh(refreshToken);
-    await expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
-    server.pause();
-    expect((await refreshing).status).toBe(201);
-    // The mark on the old token, the record of the new one.
-    expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
-    server.resume();
-    await expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
-    shop.settings.latencyMs = 0;
-    shop.received.clear();
-    expect((await refresh(refreshToken)).status).toBe(401);
-    expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
-  });
-
-  test('a claim whose answer was lost is released when Redis comes back in time', async () => {
-    const { signIn, refresh, redis } = await startReplica(url(), awayMs);
-    const { refreshToken } = await signIn();
-    server.pause();
-    expect((await refresh(refreshToken)).status).toBe(503);
-    server.resume();
-    // The claim and its release were both in the pipe; then the token is free.
-    await expect.poll(async () => redis.ready(500)).toBe(true);
-    await expect.poll(async () => (await refresh(refreshToken)).status).toBe(201);
-  });
-});
-
-test('bodies reach the shop byte for byte', async () => {
-  const server = await startRedis({ settings: {} });
-  open.push(server);
+test.concurrent('bodies reach the shop byte for byte', async (context) => {
+  const { open, shop, startReplica } = await stage(context);
+  const server = open(await startRedis({ settings: {} }));
   const { refreshToken } = await (await startReplica(server.url)).signIn();
-  const upstream = await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n');
-  open.push(upstream);
-  const redis = await connect(server.url);
-  open.push(redis);
-  const front = await startTokenFront(
-    { port: upstream.port, jwksUrl: shop.jwksUrl },
-    new RedisTokenStore({ ...storeTimes, redis }),
+  const upstream = open(await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n'));
+  const redis = open(await connect(server.url));
+  const front = open(
+    await startTokenFront(
+      { port: upstream.port, jwksUrl: shop.jwksUrl },
+      new RedisTokenStore({ ...storeTimes, redis }),
+    ),
   );
-  open.push(front);
   const client = tokenClient(front.port);
   const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
   await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
   expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
+});
+
+// Over one Redis, so one after the other: what one test revokes of its user is another's.
+describe.for([
+  { kind: 'single', start: () => startRedis() },
+  { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
+])('two replicas over one Redis, $kind', ({ start }) => {
+  let server: { url: string; close(): Promise<void> };
+  beforeAll(async () => {
+    server = await start();
+  });
+  afterAll(() => server.close());
+
+  test('of fifty refreshes of one token at a time exactly one reaches the shop', async (context) => {
+    const { shop, startReplica } = await stage(context);
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    for (const isKnown of [true, false]) {
+      shop.settings.latencyMs = 0;
+      const { refreshToken } = isKnown ? await replicas[0].signIn() : await tokenClient(shop.port).signIn();
+      shop.received.clear();
+      shop.settings.latencyMs = 200;
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).refresh(refreshToken)),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses[0]).toBe(201);
+      // Who comes while it is under way comes again; who comes after its end hears that it is used.
+      expect(statuses.slice(1).filter((status) => status !== 401 && status !== 503)).toEqual([]);
+      expect(statuses).toContain(503);
+      expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    }
+  });
+
+  test('what one replica saw, the other holds to', async (context) => {
+    const { startReplica } = await stage(context);
+    const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
+    const first = await one.signIn();
+    const second = (await other.refresh(first.refreshToken)).json.data.attributes;
+    expect((await one.refresh(first.refreshToken)).status).toBe(401);
+    await one.revoke(second.accessToken, second.refreshToken);
+    expect((await other.refresh(second.refreshToken)).status).toBe(401);
+    const third = await other.signIn();
+    await one.revoke(third.accessToken, 'mine');
+    expect((await other.refresh(third.refreshToken)).status).toBe(401);
+  });
+
+  test('a chain of refreshes with revocations in between: no token is refreshed twice', async (context) => {
+    const { startReplica } = await stage(context);
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    let { refreshToken } = await replicas[0].signIn();
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(replicas.map((replica) => replica.refresh(refreshToken)));
+      const [won, ...more] = answers.filter(({ status }) => status === 201);
+      expect(more).toEqual([]);
+      refreshToken = won?.json.data.attributes.refreshToken;
+    }
+  });
 });
 
 async function dumpOf(redis: Redis): Promise<string> {

@@ -1,62 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DemoShop } from '../../demo/shop.ts';
+import { describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import type { TokenDigest } from '../../src/refresh-tokens/token-store.ts';
-import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
-import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
 import { newSubject } from './store-contract.ts';
 import { connect } from './stores.ts';
 import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
 
 /** Redis stands still, loses a replica, or is away from one of us while another goes on. */
-const open: Array<{ close(): Promise<unknown> }> = [];
-let shop: DemoShop;
-
-beforeEach(async () => {
-  shop = await startDemoShop({ controlPort: false });
-});
-afterEach(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await shop.close();
-});
-
-const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
-const opened = <T extends { close(): Promise<unknown> }>(each: T): T => {
-  open.push(each);
-  return each;
-};
-
-async function startReplica(url: string, timeoutMs: number, replicas = 0) {
-  const redis: Redis = opened(await connect(url, timeoutMs));
-  const store = new RedisTokenStore({
-    redis,
-    replicas,
-    lifetimeMs: defaultLifetimeMs,
-    retentionMs: 'keep',
-  });
-  const front = opened(await startTokenFront(shop, store, {}));
-  return { redis, store, front, ...tokenClient(front.port) };
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop({ controlPort: false }));
+  const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
+  async function startReplica(url: string, timeoutMs: number, replicas = 0) {
+    const redis: Redis = open(await connect(url, timeoutMs));
+    const store = new RedisTokenStore({
+      redis,
+      replicas,
+      lifetimeMs: defaultLifetimeMs,
+      retentionMs: 'keep',
+    });
+    const front = open(await startTokenFront(shop, store, {}));
+    return { redis, store, front, ...tokenClient(front.port) };
+  }
+  return { open, startReplica, refreshes };
 }
 
-describe('one replica of ours is cut off from Redis, another is not', () => {
-  let server: RedisProcess;
-  let path: FaultProxy;
-  beforeEach(async () => {
-    server = opened(await startRedisProcess());
-    path = opened(await startFaultProxy(server.port));
-  });
-
-  async function startBoth() {
+describe.concurrent('one replica of ours is cut off from Redis, another is not', () => {
+  async function stageBoth(context: Pick<TestContext, 'onTestFinished'>) {
+    const { open, startReplica, refreshes } = await stage(context);
+    const server = open(await startRedisProcess());
+    const path = open(await startFaultProxy(server.port));
     const cut = await startReplica(`redis://127.0.0.1:${path.port}`, 500);
     const near = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
-    return { cut, near };
+    return { cut, near, path, refreshes };
   }
 
-  test('a token that was issued meanwhile is recorded later, and a `mine` in between reaches it', async () => {
-    const { cut, near } = await startBoth();
+  test('a token that was issued meanwhile is recorded later, and a `mine` in between reaches it', async (context) => {
+    const { cut, near, path, refreshes } = await stageBoth(context);
     const first = await near.signIn();
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
@@ -64,14 +49,14 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     // Longer than the doubt about two clocks: this `mine` is certainly after the issue.
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await path.heal();
-    await expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
+    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
     expect((await near.refresh(unrecorded.refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(0);
     expect(near.front.filter.stats().events['exchange-refused-revoked']).toBe(1);
   });
 
-  test('a `mine` from before the issue does not reach it, and a revocation by id does', async () => {
-    const { cut, near } = await startBoth();
+  test('a `mine` from before the issue does not reach it, and a revocation by id does', async (context) => {
+    const { cut, near, path, refreshes } = await stageBoth(context);
     const first = await near.signIn();
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await sleep(1200);
@@ -79,26 +64,29 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     const [kept, revoked] = [await cut.signIn(), await cut.signIn()];
     expect((await near.revoke(revoked.accessToken, revoked.refreshToken)).status).toBe(204);
     await path.heal();
-    await expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
+    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
     expect((await near.refresh(kept.refreshToken)).status).toBe(201);
     expect((await near.refresh(revoked.refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(1);
   });
 
-  test('a `mine` through the very replica that holds the record writes it first', async () => {
-    const { cut } = await startBoth();
+  test('a `mine` through the very replica that holds the record writes it first', async (context) => {
+    const { cut, path, refreshes } = await stageBoth(context);
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
     await path.heal();
-    await expect.poll(async () => (await cut.revoke(unrecorded.accessToken, 'mine')).status).toBe(204);
+    await context.expect
+      .poll(async () => (await cut.revoke(unrecorded.accessToken, 'mine')).status)
+      .toBe(204);
     expect((await cut.refresh(unrecorded.refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(0);
   });
 });
 
-describe('Redis stands still', () => {
-  test('whoever was answered 503 holds nothing: the token is free when it goes on', async () => {
-    const server = opened(await startRedisProcess());
+describe.concurrent('Redis stands still', () => {
+  test('whoever was answered 503 holds nothing: the token is free when it goes on', async (context) => {
+    const { open, startReplica, refreshes } = await stage(context);
+    const server = open(await startRedisProcess());
     const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 300);
     const { refreshToken } = await signIn();
     server.pause();
@@ -112,7 +100,7 @@ describe('Redis stands still', () => {
     expect(refreshes()).toBe(0);
     server.resume();
     const said = new Set<string>();
-    await expect
+    await context.expect
       .poll(async () => {
         const { status, json } = await refresh(refreshToken);
         said.add(status === 503 ? json.errors[0].code : String(status));
@@ -123,8 +111,9 @@ describe('Redis stands still', () => {
     expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
   });
 
-  test('a replica of Redis that has to confirm stands still: 503, nobody hears that a token is used', async () => {
-    const sentinel = opened(await startSentinel({ replicas: 1 }));
+  test('a replica of Redis that has to confirm stands still: 503, nobody hears that a token is used', async (context) => {
+    const { open, startReplica, refreshes } = await stage(context);
+    const sentinel = open(await startSentinel({ replicas: 1 }));
     const primary = await sentinel.primary();
     const follower = sentinel.servers.find(({ port }) => port !== primary.port);
     const url = `redis://127.0.0.1:${primary.port}`;
@@ -140,7 +129,7 @@ describe('Redis stands still', () => {
     follower?.resume();
     const after = new Set<number>();
     for (const token of tokens) {
-      await expect
+      await context.expect
         .poll(async () => {
           const { status } = await refresh(token);
           after.add(status);
@@ -153,9 +142,10 @@ describe('Redis stands still', () => {
   });
 });
 
-describe('a customer who revokes what does not exist', () => {
-  test('fills no Redis: each note is short-lived, and there are few', async () => {
-    const server = opened(await startRedisProcess());
+describe.concurrent('a customer who revokes what does not exist', () => {
+  test('fills no Redis: each note is short-lived, and there are few', async (context) => {
+    const { open, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
     const { redis, signIn, refresh, revoke, front } = await startReplica(
       `redis://127.0.0.1:${server.port}`,
       5000,
@@ -180,9 +170,10 @@ describe('a customer who revokes what does not exist', () => {
     expect((await refresh(mine.refreshToken)).status).toBe(201);
   });
 
-  test('4 notes of one user, 256 in all, in each of 64 buckets, for a day', async () => {
-    const server = opened(await startRedisProcess());
-    const redis = opened(await connect(`redis://127.0.0.1:${server.port}`));
+  test('4 notes of one user, 256 in all, in each of 64 buckets, for a day', async (context) => {
+    const open = closingAtEnd(context);
+    const server = open(await startRedisProcess());
+    const redis = open(await connect(`redis://127.0.0.1:${server.port}`));
     const store = new RedisTokenStore({ redis, lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' });
     let made = 0;
     /** The first digits of a digest choose its bucket. */
@@ -208,8 +199,9 @@ describe('a customer who revokes what does not exist', () => {
     }
   });
 
-  test('a refresh of an invented token that the shop refuses leaves nothing in the store', async () => {
-    const server = opened(await startRedisProcess());
+  test('a refresh of an invented token that the shop refuses leaves nothing in the store', async (context) => {
+    const { open, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
     const { redis, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
     for (let i = 0; i < 20; i += 1) expect((await refresh(`def50200${i}`)).status).toBe(401);
     expect(await redis.command('KEYS', '*')).toEqual([]);

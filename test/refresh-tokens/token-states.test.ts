@@ -1,61 +1,61 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DemoShop } from '../../demo/shop.ts';
+import { describe, expect, type TestContext, test } from 'vitest';
 import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import { startCarelessTokenShop } from '../harness/careless-token-shop.ts';
-import {
-  asked,
-  defaultLifetimeMs,
-  startDemoShop,
-  startTokenFront,
-  type TokenFront,
-  tokenClient,
-} from './token-front.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
+import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
 
-let nowMs = 1_800_000_000_000;
-const now = () => nowMs;
-let shop: DemoShop;
-const fronts: { close(): Promise<void> }[] = [];
-
-beforeEach(async () => {
-  shop = await startDemoShop({ controlPort: false });
-});
-afterEach(async () => {
-  for (const front of fronts.splice(0)) await front.close();
-  await shop.close();
-});
-
-async function start(options: Partial<RefreshTokensOptions> & { isObserved?: boolean } = {}) {
-  const store = new MemoryTokenStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
-  const front = await startTokenFront(shop, store, { store, ...options });
-  fronts.push(front);
-  return { store, front, ...tokenClient(front.port) };
+/** What each test has of its own: a shop, and a clock of the store that moves by hand. */
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop({ controlPort: false }));
+  const clock = { nowMs: 1_800_000_000_000 };
+  const storeSettings = {
+    lifetimeMs: defaultLifetimeMs,
+    retentionMs: 'keep',
+    now: () => clock.nowMs,
+  } as const;
+  async function start(options: Partial<RefreshTokensOptions> & { isObserved?: boolean } = {}) {
+    const store = new MemoryTokenStore(storeSettings);
+    const front = open(await startTokenFront(shop, store, { store, ...options }));
+    return { store, front, ...tokenClient(front.port) };
+  }
+  /** How often the shop was asked for a refresh. */
+  const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
+  /** Two generations of a login, with the first token used. */
+  async function stageReplay(options: Parameters<typeof start>[0]) {
+    const staged = await start(options);
+    const login = await staged.signIn();
+    const next = (await staged.refresh(login.refreshToken)).json.data.attributes;
+    const elsewhere = await staged.signIn();
+    shop.received.clear();
+    return { ...staged, used: login.refreshToken, descendant: next.refreshToken, elsewhere, next };
+  }
+  return { open, shop, clock, storeSettings, start, refreshes, stageReplay };
 }
 
 const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
 const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
 
-/** How often the shop was asked for a refresh. */
-const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
-
-describe('what is settled before an answer goes out', () => {
-  test('the old token is used: the new pair waits for the store', async () => {
+describe.concurrent('what is settled before an answer goes out', () => {
+  test('the old token is used: the new pair waits for the store', async (context) => {
+    const { storeSettings, start, refreshes } = await stage(context);
     const released = Promise.withResolvers<void>();
     class SlowStore extends MemoryTokenStore {
       override markUsed(...args: Parameters<MemoryTokenStore['markUsed']>) {
         return released.promise.then(() => super.markUsed(...args)) as never;
       }
     }
-    const store = new SlowStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
+    const store = new SlowStore(storeSettings);
     const { signIn, refresh } = await start({ store });
     const { refreshToken } = await signIn();
     let isAnswered = false;
     const answer = refresh(refreshToken).finally(() => {
       isAnswered = true;
     });
-    await expect.poll(() => refreshes()).toBe(1);
+    await context.expect.poll(() => refreshes()).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(isAnswered).toBe(false);
     released.resolve();
@@ -65,7 +65,8 @@ describe('what is settled before an answer goes out', () => {
   /** A token, and the one that decoders read in it that skip dots. */
   const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
 
-  test('refused by one of its interpretations: the others are free at once', async () => {
+  test('refused by one of its interpretations: the others are free at once', async (context) => {
+    const { start } = await stage(context);
     const { store, refresh } = await start();
     const digests = createDigests();
     const [own, bare] = digests.ofInterpretations(dotted);
@@ -75,12 +76,12 @@ describe('what is settled before an answer goes out', () => {
     expect(store.claim(own, 'another', 1000).kind).toBe('granted');
   });
 
-  test('refreshed by the interpretation that is known: the others are free at once', async () => {
-    const careless = await startCarelessTokenShop();
-    const store = new MemoryTokenStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
+  test('refreshed by the interpretation that is known: the others are free at once', async (context) => {
+    const { open, shop, storeSettings } = await stage(context);
+    const careless = open(await startCarelessTokenShop());
+    const store = new MemoryTokenStore(storeSettings);
     const upstream = { port: Number(new URL(careless.url).port), jwksUrl: shop.jwksUrl };
-    const front = await startTokenFront(upstream, store, { store });
-    fronts.push(front, careless);
+    const front = open(await startTokenFront(upstream, store, { store }));
     const [own, bare] = createDigests().ofInterpretations(dotted);
     if (own === undefined || bare === undefined) throw new Error('one interpretation only');
     const issued = { subject: null, generation: 0, family: newFamily(), lifetimeMs: defaultLifetimeMs };
@@ -90,7 +91,8 @@ describe('what is settled before an answer goes out', () => {
     expect(store.claim(bare, 'another', 1000).kind).toBe('granted');
   });
 
-  test('the key of digests is the configured one', async () => {
+  test('the key of digests is the configured one', async (context) => {
+    const { start } = await stage(context);
     const { store, signIn } = await start({ digestKey: 'of this shop' });
     const { refreshToken } = await signIn();
     const known: string[] = [];
@@ -99,8 +101,9 @@ describe('what is settled before an answer goes out', () => {
   });
 });
 
-describe("the contract's token table", () => {
-  test('valid -> used for refresh: a new pair, each with its lifetime', async () => {
+describe.concurrent("the contract's token table", () => {
+  test('valid -> used for refresh: a new pair, each with its lifetime', async (context) => {
+    const { start } = await stage(context);
     const { signIn, refresh } = await start();
     const { refreshToken } = await signIn();
     const first = await refresh(refreshToken);
@@ -110,7 +113,8 @@ describe("the contract's token table", () => {
     expect((await refresh(next)).status).toBe(201);
   });
 
-  test('used -> refresh: refused, the shop is not asked', async () => {
+  test('used -> refresh: refused, the shop is not asked', async (context) => {
+    const { start, refreshes } = await stage(context);
     const { signIn, refresh } = await start();
     const { refreshToken } = await signIn();
     await refresh(refreshToken);
@@ -121,7 +125,8 @@ describe("the contract's token table", () => {
     expect(refreshes()).toBe(before);
   });
 
-  test('valid -> revoked by its own user: 204, then refused', async () => {
+  test('valid -> revoked by its own user: 204, then refused', async (context) => {
+    const { start, refreshes } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     expect((await revoke(accessToken, refreshToken)).status).toBe(204);
@@ -129,19 +134,21 @@ describe("the contract's token table", () => {
     expect(refreshes()).toBe(0);
   });
 
-  test('revoked as of the time of the request', async () => {
+  test('revoked as of the time of the request', async (context) => {
+    const { clock, start } = await stage(context);
     const { signIn, revoke, store } = await start();
     const { refreshToken, accessToken } = await signIn();
-    nowMs += 5000;
-    const at = nowMs;
+    clock.nowMs += 5000;
+    const at = clock.nowMs;
     await revoke(accessToken, refreshToken);
-    nowMs += 5000;
+    clock.nowMs += 5000;
     const states: unknown[] = [];
     for await (const { state, revokedAtMs } of store.list()) states.push({ state, revokedAtMs });
     expect(states).toEqual([{ state: 'revoked', revokedAtMs: at }]);
   });
 
-  test("another user's revocation does nothing here, and the shop is asked all the same", async () => {
+  test("another user's revocation does nothing here, and the shop is asked all the same", async (context) => {
+    const { shop, start } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken } = await signIn();
     const stranger = await signIn('karl@shop.example');
@@ -150,7 +157,8 @@ describe("the contract's token table", () => {
     expect((await refresh(refreshToken)).status).toBe(201);
   });
 
-  test('mine revokes all of the user, and nobody else', async () => {
+  test('mine revokes all of the user, and nobody else', async (context) => {
+    const { start } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const [one, two, other] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
     expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
@@ -160,17 +168,19 @@ describe("the contract's token table", () => {
     expect((await refresh((await signIn()).refreshToken)).status).toBe(201);
   });
 
-  test('valid -> expired after the default lifetime, not before', async () => {
+  test('valid -> expired after the default lifetime, not before', async (context) => {
+    const { clock, start, refreshes } = await stage(context);
     const { signIn, refresh } = await start();
     const [early, late] = [await signIn(), await signIn()];
-    nowMs += 2_628_000_000 - 1;
+    clock.nowMs += 2_628_000_000 - 1;
     expect((await refresh(early.refreshToken)).status).toBe(201);
-    nowMs += 1;
+    clock.nowMs += 1;
     expect(errorOf((await refresh(late.refreshToken)).json)).toEqual(refused);
     expect(refreshes()).toBe(1);
   });
 
-  test('an unknown token is the shop’s to decide', async () => {
+  test('an unknown token is the shop’s to decide', async (context) => {
+    const { shop, start } = await stage(context);
     const issuer = await start();
     const { refreshToken } = await issuer.signIn();
     const fresh = await start();
@@ -180,7 +190,8 @@ describe("the contract's token table", () => {
     expect(asked(shop, 'POST', '/refresh-tokens')).toBe(2);
   });
 
-  test('an access token in its place is the shop’s to decide, and a body without a token too', async () => {
+  test('an access token in its place is the shop’s to decide, and a body without a token too', async (context) => {
+    const { start, refreshes } = await stage(context);
     const { signIn, refresh, send } = await start();
     const { accessToken } = await signIn();
     expect((await refresh(accessToken)).status).toBe(401);
@@ -191,7 +202,8 @@ describe("the contract's token table", () => {
     expect(refreshes()).toBe(2);
   });
 
-  test('company users get pairs with the same states', async () => {
+  test('company users get pairs with the same states', async (context) => {
+    const { start } = await stage(context);
     const { signIn, refresh, send } = await start();
     const { accessToken } = await signIn('spencor@shop.example');
     const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
@@ -212,8 +224,9 @@ describe("the contract's token table", () => {
   });
 });
 
-describe('unknown tokens that were revoked', () => {
-  test('by their own user: the answer is withheld, and the token is used up', async () => {
+describe.concurrent('unknown tokens that were revoked', () => {
+  test('by their own user: the answer is withheld, and the token is used up', async (context) => {
+    const { start, refreshes } = await stage(context);
     const { refreshToken } = await (await start()).signIn();
     const { signIn, revoke, refresh, front } = await start();
     await revoke((await signIn()).accessToken, refreshToken);
@@ -224,7 +237,8 @@ describe('unknown tokens that were revoked', () => {
     expect(refreshes()).toBe(1);
   });
 
-  test('a revocation by somebody else has no effect', async () => {
+  test('a revocation by somebody else has no effect', async (context) => {
+    const { start } = await stage(context);
     const { refreshToken } = await (await start()).signIn();
     const { signIn, revoke, refresh } = await start();
     await revoke((await signIn('karl@shop.example')).accessToken, refreshToken);
@@ -232,8 +246,9 @@ describe('unknown tokens that were revoked', () => {
   });
 });
 
-describe('the RFC 6749 endpoint', () => {
-  test('password grant, refresh, and its own error', async () => {
+describe.concurrent('the RFC 6749 endpoint', () => {
+  test('password grant, refresh, and its own error', async (context) => {
+    const { shop, start } = await stage(context);
     const { send, exchangeForm } = await start();
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const issued = await send(
@@ -260,14 +275,16 @@ describe('the RFC 6749 endpoint', () => {
     expect((await exchangeForm(first.json.refresh_token)).status).toBe(200);
   });
 
-  test('a token that was used at one endpoint is used at the other', async () => {
+  test('a token that was used at one endpoint is used at the other', async (context) => {
+    const { start } = await stage(context);
     const { signIn, refresh, exchangeForm } = await start();
     const { refreshToken } = await signIn();
     await refresh(refreshToken);
     expect((await exchangeForm(refreshToken)).json.error).toBe('invalid_grant');
   });
 
-  test('a password grant that carries a used token is no exchange', async () => {
+  test('a password grant that carries a used token is no exchange', async (context) => {
+    const { start } = await stage(context);
     const { signIn, refresh, send } = await start();
     const { refreshToken } = await signIn();
     await refresh(refreshToken);
@@ -282,10 +299,10 @@ describe('the RFC 6749 endpoint', () => {
   });
 });
 
-describe('outcomes of an exchange', () => {
+describe.concurrent('outcomes of an exchange', () => {
   const [answerWithinMs, marginMs] = [60_000, 5000];
 
-  test.each([
+  test.for([
     { outcome: '400', change: { failNext: 1, failStatus: 400 }, status: 400 },
     { outcome: '401', change: { failNext: 1, failStatus: 401 }, status: 401 },
     { outcome: '429', change: { failNext: 1, failStatus: 429 }, status: 429 },
@@ -300,7 +317,8 @@ describe('outcomes of an exchange', () => {
     },
     { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
     { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
-  ])('a complete $outcome frees the token at once', async ({ change, status }) => {
+  ])('a complete $outcome frees the token at once', async ({ change, status }, context) => {
+    const { shop, start } = await stage(context);
     const { signIn, refresh } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     Object.assign(shop.settings, change);
@@ -309,11 +327,12 @@ describe('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(401);
   });
 
-  test.each([
+  test.for([
     { outcome: 'reset before the answer', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502 },
     { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502 },
     { outcome: 'time-out', change: { latencyMs: 30_000 }, status: 504, withinMs: 1000 },
-  ])('after $outcome it is unavailable for the rest of the deadline, then free', async (row) => {
+  ])('after $outcome it is unavailable for the rest of the deadline, then free', async (row, context) => {
+    const { shop, clock, start, refreshes } = await stage(context);
     const { change, status, withinMs } = row;
     const deadlineMs = withinMs ?? answerWithinMs;
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs: deadlineMs });
@@ -328,7 +347,7 @@ describe('outcomes of an exchange', () => {
     };
     const code = 'refresh-token-unavailable';
     expect(await said()).toEqual([503, code, String((deadlineMs + marginMs) / 1000)]);
-    nowMs += deadlineMs + marginMs - 1500;
+    clock.nowMs += deadlineMs + marginMs - 1500;
     expect(await said()).toEqual([503, code, '2']);
     const form = await exchangeForm(refreshToken);
     expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
@@ -337,17 +356,18 @@ describe('outcomes of an exchange', () => {
       '2',
     ]);
     expect(refreshes()).toBe(asks);
-    nowMs += 1500;
+    clock.nowMs += 1500;
     expect((await refresh(refreshToken)).status).toBe(201);
     expect((await refresh(refreshToken)).status).toBe(401);
   });
 
-  test('two tabs: one gets the pair, the other a Retry-After as long as the refresh has lasted', async () => {
+  test('two tabs: one gets the pair, the other a Retry-After as long as the refresh has lasted', async (context) => {
+    const { shop, clock, start, refreshes } = await stage(context);
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;
     const first = refresh(refreshToken);
-    await expect.poll(refreshes).toBe(1);
+    await context.expect.poll(refreshes).toBe(1);
     const said = async () => {
       const { status, json, headers } = await refresh(refreshToken);
       return [status, errorOf(json).code, headers.get('retry-after')];
@@ -359,16 +379,17 @@ describe('outcomes of an exchange', () => {
       'temporarily_unavailable',
       '1',
     ]);
-    nowMs += 20_000;
+    clock.nowMs += 20_000;
     expect(await said()).toEqual([503, 'refresh-token-busy', '20']);
-    nowMs += 40_000;
+    clock.nowMs += 40_000;
     expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
     expect((await first).status).toBe(201);
     expect(refreshes()).toBe(1);
     expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
   });
 
-  test('a shop that cannot be reached frees it', async () => {
+  test('a shop that cannot be reached frees it', async (context) => {
+    const { shop, start } = await stage(context);
     const { signIn, refresh } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     await shop.close();
@@ -376,7 +397,8 @@ describe('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(502);
   });
 
-  test('nothing is sent once the margin has passed since the claim', async () => {
+  test('nothing is sent once the margin has passed since the claim', async (context) => {
+    const { start, refreshes } = await stage(context);
     let monotonicMs = 0;
     const { signIn, refresh } = await start({
       monotonicNow: () => {
@@ -391,13 +413,14 @@ describe('outcomes of an exchange', () => {
   });
 });
 
-describe('outcomes of a revocation', () => {
-  test.each([
+describe.concurrent('outcomes of a revocation', () => {
+  test.for([
     { outcome: '403', change: { failNext: 1, failStatus: 403 }, status: 403, after: 201 },
     { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500, after: 401 },
     { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408, after: 401 },
     { outcome: 'reset', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502, after: 401 },
-  ])('$outcome: the next refresh is $after', async ({ change, status, after }) => {
+  ])('$outcome: the next refresh is $after', async ({ change, status, after }, context) => {
+    const { shop, start } = await stage(context);
     for (const which of ['by id', 'mine']) {
       const { signIn, refresh, revoke } = await start();
       const { refreshToken, accessToken } = await signIn();
@@ -407,23 +430,25 @@ describe('outcomes of a revocation', () => {
     }
   });
 
-  test('while it is under way, a refresh is refused', async () => {
+  test('while it is under way, a refresh is refused', async (context) => {
+    const { shop, start, refreshes } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
     const revoked = revoke(accessToken, refreshToken);
-    await expect.poll(() => shop.received.total).toBe(2);
+    await context.expect.poll(() => shop.received.total).toBe(2);
     expect((await refresh(refreshToken)).status).toBe(401);
     expect((await revoked).status).toBe(204);
     expect(refreshes()).toBe(0);
   });
 
-  test('mine in the middle of a refresh ends the new token too', async () => {
+  test('mine in the middle of a refresh ends the new token too', async (context) => {
+    const { shop, start, refreshes } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
     const refreshing = refresh(refreshToken);
-    await expect.poll(refreshes).toBe(1);
+    await context.expect.poll(refreshes).toBe(1);
     await revoke(accessToken, 'mine');
     const { status, json } = await refreshing;
     expect(status).toBe(201);
@@ -431,25 +456,17 @@ describe('outcomes of a revocation', () => {
   });
 });
 
-describe('a used token that comes again', () => {
-  /** Two generations of a login, with the first token used. */
-  async function stageReplay(options: Partial<RefreshTokensOptions>) {
-    const staged = await start(options);
-    const login = await staged.signIn();
-    const next = (await staged.refresh(login.refreshToken)).json.data.attributes;
-    const elsewhere = await staged.signIn();
-    shop.received.clear();
-    return { ...staged, used: login.refreshToken, descendant: next.refreshToken, elsewhere, next };
-  }
-
-  test('refuse, the default: nothing but the 401', async () => {
+describe.concurrent('a used token that comes again', () => {
+  test('refuse, the default: nothing but the 401', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({});
     expect((await refresh(used)).status).toBe(401);
     expect(refreshes()).toBe(0);
     expect((await refresh(descendant)).status).toBe(201);
   });
 
-  test('end-family: every descendant ends, whatever the shop does, and no other login', async () => {
+  test('end-family: every descendant ends, whatever the shop does, and no other login', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
     expect(errorOf((await refresh(used)).json)).toEqual(refused);
     expect(errorOf((await refresh(descendant)).json)).toEqual(refused);
@@ -459,7 +476,8 @@ describe('a used token that comes again', () => {
     expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
   });
 
-  test('end-family: of a login that shopward did not see, from its first refresh on', async () => {
+  test('end-family: of a login that shopward did not see, from its first refresh on', async (context) => {
+    const { start, refreshes } = await stage(context);
     const { refreshToken } = await (await start()).signIn();
     const { refresh } = await start({ replay: 'end-family' });
     const next = (await refresh(refreshToken)).json.data.attributes;
@@ -468,11 +486,12 @@ describe('a used token that comes again', () => {
     expect(refreshes()).toBe(1);
   });
 
-  test('end-family: a descendant under way gets its answer, and nothing more', async () => {
+  test('end-family: a descendant under way gets its answer, and nothing more', async (context) => {
+    const { shop, refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'end-family' });
     shop.settings.latencyMs = 3000;
     const underWay = refresh(descendant);
-    await expect.poll(refreshes).toBe(1);
+    await context.expect.poll(refreshes).toBe(1);
     await refresh(used);
     shop.settings.latencyMs = 0;
     const { status, json } = await underWay;
@@ -480,16 +499,17 @@ describe('a used token that comes again', () => {
     expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
   });
 
-  test('a revoked or expired token ends nothing', async () => {
-    const { refresh, signIn, revoke } = await start({ replay: 'end-family' });
+  test('a revoked or expired token ends nothing', async (context) => {
+    const { start } = await stage(context);
+    const { refresh, signIn, revoke, front } = await start({ replay: 'end-family' });
     const login = await signIn();
     await revoke(login.accessToken, login.refreshToken);
     expect((await refresh(login.refreshToken)).status).toBe(401);
-    const { front } = { front: fronts.at(-1) as TokenFront };
     expect(front.filter.stats().events['family-ended']).toBe(0);
   });
 
-  test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async () => {
+  test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
     const before = store.size;
     const again = await refresh(used);
@@ -505,7 +525,8 @@ describe('a used token that comes again', () => {
     ]);
   });
 
-  test('forward: a success that is too long to be held back is withheld all the same', async () => {
+  test('forward: a success that is too long to be held back is withheld all the same', async (context) => {
+    const { start, refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant, store } = await stageReplay({});
     const narrow = await start({ store, replay: 'forward', answerBytes: 16 });
     expect((await narrow.refresh(used)).status).toBe(401);
@@ -513,7 +534,8 @@ describe('a used token that comes again', () => {
     expect((await refresh(descendant)).status).toBe(401);
   });
 
-  test('forward: what the shop refuses is passed on, and ends nothing here', async () => {
+  test('forward: what the shop refuses is passed on, and ends nothing here', async (context) => {
+    const { shop, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
     Object.assign(shop.settings, { failNext: 1, failStatus: 403 });
     expect((await refresh(used)).status).toBe(403);
@@ -523,7 +545,8 @@ describe('a used token that comes again', () => {
   describe('within the leeway', () => {
     const leewayMs = 10_000;
 
-    test('the very same answer, and the shop is not asked', async () => {
+    test('the very same answer, and the shop is not asked', async (context) => {
+      const { clock, refreshes, stageReplay } = await stage(context);
       const { refresh, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
       const again = await refresh(used);
       expect([again.status, again.json.data.attributes]).toEqual([201, next]);
@@ -533,33 +556,36 @@ describe('a used token that comes again', () => {
       expect((await exchangeForm(used)).json.error).toBe('invalid_grant');
       expect(refreshes()).toBe(0);
       expect((await refresh(descendant)).status).toBe(201);
-      nowMs += leewayMs - 1;
+      clock.nowMs += leewayMs - 1;
       expect((await refresh(used)).status).toBe(201);
-      nowMs += 1;
+      clock.nowMs += 1;
       expect((await refresh(used)).status).toBe(401);
       expect(front.filter.stats().events['exchange-repeated']).toBe(2);
     });
 
-    test('a token of the same digest in another spelling gets no answer', async () => {
+    test('a token of the same digest in another spelling gets no answer', async (context) => {
+      const { refreshes, stageReplay } = await stage(context);
       const { refresh, used } = await stageReplay({ leewayMs });
       const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
       expect((await refresh(respelled)).status).toBe(401);
       expect(refreshes()).toBe(0);
     });
 
-    test('not for what was revoked meanwhile: the user, the family', async () => {
+    test('not for what was revoked meanwhile: the user, the family', async (context) => {
+      const { clock, stageReplay } = await stage(context);
       const { refresh, revoke, used, next } = await stageReplay({ leewayMs });
       await revoke(next.accessToken, 'mine');
       expect((await refresh(used)).status).toBe(401);
       const staged = await stageReplay({ leewayMs, replay: 'end-family' });
-      nowMs += leewayMs;
+      clock.nowMs += leewayMs;
       const { refreshToken } = (await staged.refresh(staged.descendant)).json.data.attributes;
       await staged.refresh(staged.used);
       expect((await staged.refresh(staged.descendant)).status).toBe(401);
       expect((await staged.refresh(refreshToken)).status).toBe(401);
     });
 
-    test('two tabs end no family, also where the answer could not be kept', async () => {
+    test('two tabs end no family, also where the answer could not be kept', async (context) => {
+      const { stageReplay } = await stage(context);
       const { refresh, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
       expect((await refresh(used)).status).toBe(201);
       const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
@@ -568,7 +594,8 @@ describe('a used token that comes again', () => {
     });
   });
 
-  test('observe mode ends no family, withholds nothing', async () => {
+  test('observe mode ends no family, withholds nothing', async (context) => {
+    const { stageReplay } = await stage(context);
     const { refresh, used, descendant, front } = await stageReplay({
       replay: 'end-family',
       isObserved: true,
@@ -579,7 +606,8 @@ describe('a used token that comes again', () => {
   });
 });
 
-test('observe mode: the refresh goes on, and what it yields is known', async () => {
+test.concurrent('observe mode: the refresh goes on, and what it yields is known', async (context) => {
+  const { start, refreshes } = await stage(context);
   const { signIn, refresh, front } = await start({ isObserved: true });
   const { refreshToken } = await signIn();
   await refresh(refreshToken);
