@@ -2,58 +2,52 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { complaintsOf, startChromium } from '../harness/chromium.ts';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { startShopward } from '../harness/shopward.ts';
+import { openPage } from './console-page.ts';
 import { filled } from './console-states.ts';
 
-/** A list that was written to mislead or to drown whoever looks at it, in the real browser. */
 let browser: Browser;
 let upstream: RecordingUpstream;
-let shopward: Shopward;
-let page: Page;
-let complaints: string[];
 
 beforeAll(async () => {
   [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-  shopward = await startShopward({
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await upstream?.close();
+});
+
+/** A list and a page of one test. */
+async function staged(context: TestContext) {
+  const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /carts'],
     config: { admin: { edit: true }, mode: 'observe', rollout: { clients: 'named' } },
   });
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  await shopward?.stop();
-  await upstream?.close();
-});
-beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  page.setDefaultTimeout(60_000);
-  complaints = complaintsOf(page);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
-});
+  context.onTestFinished(() => shopward.stop());
+  const { page } = await openPage(context, browser);
 
-/**
- * The list of these groups takes effect, and has been compared with the one before: its last row is logged as added, or,
- * where a list is longer than what is logged of an edit, how many rows were not.
- */
-async function edit(groups: Readonly<Record<string, readonly unknown[]>>, isLong = false): Promise<void> {
-  const before = shopward.log().length;
-  await writeFile(shopward.listFile, JSON.stringify({ groups, complete: true }));
-  const last = Object.values(groups).at(-1)?.at(-1);
-  await shopward.waitForLog(
-    ({ event, row }) => (isLong ? event === 'list-rows-not-logged' : event === 'list-row' && row === last),
-    before,
-  );
+  /**
+   * The list of these groups takes effect, and has been compared with the one before: its last row is logged as added, or,
+   * where a list is longer than what is logged of an edit, how many rows were not.
+   */
+  async function edit(groups: Readonly<Record<string, readonly unknown[]>>, isLong = false): Promise<void> {
+    const before = shopward.log().length;
+    await writeFile(shopward.listFile, JSON.stringify({ groups, complete: true }));
+    const last = Object.values(groups).at(-1)?.at(-1);
+    await shopward.waitForLog(
+      ({ event, row }) => (isLong ? event === 'list-rows-not-logged' : event === 'list-row' && row === last),
+      before,
+    );
+  }
+  return { shopward, page, edit };
 }
 
 /** Nothing turns the text, nothing is markup, and the page is no wider than its window. */
-async function looksRight(): Promise<{ readonly text: string; readonly height: number }> {
+async function looksRight(page: Page): Promise<{ readonly text: string; readonly height: number }> {
   const seen = await page.evaluate<{ text: string; height: number; width: number; window: number }>(
     '({ text: document.body.textContent, height: document.documentElement.scrollHeight, width: document.documentElement.scrollWidth, window: innerWidth })',
   );
@@ -76,134 +70,140 @@ const hostile = {
   rows: [`GET /${'x'.repeat(10_000)}`, `GET /${'y/'.repeat(50)}z`, "GET /''!--=&()"],
 };
 
-it('a history and a list of rows that were written to mislead', { timeout: 180_000 }, async () => {
-  await edit(hostile);
-  await edit({ Test: ['GET /carts'] });
-  await edit(hostile);
-  await page.goto(`${shopward.adminUrl}/#/list`);
-  await page.locator('#history-list > li').nth(2).waitFor();
-  await page.locator('#row-body tr', { hasText: '<script>alert(1)</script>' }).waitFor();
-  for (const width of [1280, 320]) {
-    await page.setViewportSize({ width, height: 900 });
-    for (const summary of await page.locator('#history-list summary').all()) await summary.click();
-    const { text, height } = await looksRight();
-    expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}\\u{200b}');
-    expect(text).toContain('half of a letter \\u{d800} and another \\u{dc00}');
-    for (const plane of planes.filter((one) => one !== '\u{e0041}')) expect(text).toContain(plane);
-    expect(height).toBeLessThan(12_000);
-  }
-  // What is wrong with such a row is shown as well.
-  await writeFile(
-    shopward.listFile,
-    JSON.stringify({
-      groups: {
-        A: ['GET /<script>alert(3)</script>', 'GET /\u202eevil', `GET /${'\u{20000}'.repeat(5_000)}`],
-      },
-      complete: true,
-    }),
-  );
-  await page.locator('#list-problems', { hasText: 'alert(3)' }).waitFor();
-  expect((await looksRight()).text).toContain('\\u{202e}evil');
-  await page.getByRole('link', { name: 'Now' }).click();
-  await page.locator('#sentence, #concerns').filter({ hasText: 'can never match' }).first().waitFor();
-  await looksRight();
-});
-
-it('requests that were made to mislead', { timeout: 180_000 }, async () => {
-  await edit({ Test: ['GET /carts', 'GET /carts/{cart_id}'] });
-  // Since when a row is in force is known from the first report of it on.
-  await (await fetch(`${shopward.adminUrl}/api/rollout`)).arrayBuffer();
-  const markup = '<img src=x onerror=alert(4)>';
-  const requests = [
-    ['%E2%80%AEtxt.exe', `</code>${markup}`],
-    ['1', 'W'.repeat(7_000)],
-    [encodeURIComponent(markup), '"; DROP TABLE clients; --'],
-    ['y'.repeat(7_000), 'shop\u00ad\u009b'],
-    // Refused before a row is looked for.
-    ['%ED%A0%80', markup],
-    ['z%00', markup],
-    ['a/../b', markup],
-  ];
-  for (const [i, [segment, agent]] of requests.entries()) {
-    const target = new URL(shopward.url);
-    const lines = [
-      `GET /carts/${segment} HTTP/1.1`,
-      'Host: shop',
-      `User-Agent: ${agent}`,
-      `X-Request-Id: ${markup}${i}`,
-    ];
-    const socket = connect(Number(target.port), target.hostname);
-    // Not ended by us: a client that leaves before the answer is another case.
-    socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'));
-    await once(socket.resume(), 'close');
-  }
-  for (const width of [1280, 320]) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.goto(`${shopward.adminUrl}/#/requests`);
-    await page
-      .locator('#decisions > li')
-      .nth(requests.length - 1)
-      .waitFor();
-    // By key: what opens above moves a line from under the pointer.
-    for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
-    await expect
-      .poll(() => page.locator('.detail .pill').count())
-      .toBe(await page.locator('#decisions > li').count());
-    expect((await looksRight()).height).toBeLessThan(30_000);
-    await page.goto(`${shopward.adminUrl}/#/roll-out`);
-    await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
-    const { text, height } = await looksRight();
-    expect(text).toMatch(/User-Agent W{100}…: 1 request/);
-    expect(height).toBeLessThan(10_000);
-    for (const view of ['now', 'list', 'system']) {
-      await page.goto(`${shopward.adminUrl}/#/${view}`);
-      await page
-        .locator(filled[view] ?? 'main')
-        .first()
-        .waitFor();
-      await looksRight();
-    }
-  }
-});
-
 /** More than the charts' library has, and the longest answer; less than a list of 10,000 rows, of which each has some 180. */
 const mostBytes = 160 * 1024;
 /** Of all that is asked for, each once: the same for a list that is fetched page by page. */
 const mostInAll = 4 * mostBytes;
 
-it('edits of 10,000 rows, and more after them than are kept', { timeout: 300_000 }, async () => {
-  const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
-  await edit(many('old'), true);
-  await edit(many('new'), true);
-  const asked = new Map<string, number>();
-  page.on('response', async (response) => {
-    const body = await response.body().catch(() => Buffer.alloc(0));
-    asked.set(response.url(), Math.max(body.length, asked.get(response.url()) ?? 0));
+/** A list that was written to mislead or to drown whoever looks at it, in the real browser. */
+describe.concurrent('in the console', () => {
+  it('edits of 10,000 rows, and more after them than are kept', { timeout: 300_000 }, async (context) => {
+    const { shopward, page, edit } = await staged(context);
+    const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
+    await edit(many('old'), true);
+    await edit(many('new'), true);
+    const asked = new Map<string, number>();
+    page.on('response', async (response) => {
+      const body = await response.body().catch(() => Buffer.alloc(0));
+      asked.set(response.url(), Math.max(body.length, asked.get(response.url()) ?? 0));
+    });
+    await page.goto(`${shopward.adminUrl}/#/list`);
+    await page.getByText('10,000 rows of 10,000, the first 20 are shown').waitFor();
+    const newest = page.locator('#history-list > li').first();
+    await newest.getByText('10,000 removed, 10,000 added, 0 changed').waitFor();
+    await newest.getByText('10,000 routes are protected less than before.').waitFor();
+    await newest.locator('summary').click();
+    await newest.getByText('and 9,970 more removed').waitFor();
+    await page.getByLabel('Search rows').fill('new-9999');
+    await page.getByText('1 row of 10,000').waitFor();
+    await page.getByLabel('Search rows').fill('');
+    await page.getByRole('button', { name: 'Show the first 500' }).click();
+    await context.expect.poll(() => page.locator('#row-body tr').count()).toBe(500);
+    await page.getByRole('link', { name: 'Roll-out' }).click();
+    await page.locator('#roll-out-sentence .say').waitFor();
+    expect([...asked].filter(([, bytes]) => bytes > mostBytes)).toEqual([]);
+    const inAll = asked.values().reduce((sum, bytes) => sum + bytes, 0);
+    expect(inAll, [...asked].join('\n')).toBeLessThan(mostInAll);
+    for (let i = 0; i < 50; i++) {
+      await edit({ A: Array.from({ length: 20 }, (_, row) => `GET /edit-${i}-${row}`) }, i === 0);
+    }
+    await page.getByRole('link', { name: 'List' }).click();
+    await page.getByText('40 older edits').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).waitFor({ state: 'hidden' });
+    await page.reload();
+    await page.getByText('40 older edits').waitFor();
+    expect((await looksRight(page)).height).toBeLessThan(4_000);
   });
-  await page.goto(`${shopward.adminUrl}/#/list`);
-  await page.getByText('10,000 rows of 10,000, the first 20 are shown').waitFor();
-  const newest = page.locator('#history-list > li').first();
-  await newest.getByText('10,000 removed, 10,000 added, 0 changed').waitFor();
-  await newest.getByText('10,000 routes are protected less than before.').waitFor();
-  await newest.locator('summary').click();
-  await newest.getByText('and 9,970 more removed').waitFor();
-  await page.getByLabel('Search rows').fill('new-9999');
-  await page.getByText('1 row of 10,000').waitFor();
-  await page.getByLabel('Search rows').fill('');
-  await page.getByRole('button', { name: 'Show the first 500' }).click();
-  await expect.poll(() => page.locator('#row-body tr').count()).toBe(500);
-  await page.getByRole('link', { name: 'Roll-out' }).click();
-  await page.locator('#roll-out-sentence .say').waitFor();
-  expect([...asked].filter(([, bytes]) => bytes > mostBytes)).toEqual([]);
-  const inAll = asked.values().reduce((sum, bytes) => sum + bytes, 0);
-  expect(inAll, [...asked].join('\n')).toBeLessThan(mostInAll);
-  for (let i = 0; i < 50; i++) {
-    await edit({ A: Array.from({ length: 20 }, (_, row) => `GET /edit-${i}-${row}`) }, i === 0);
-  }
-  await page.getByRole('link', { name: 'List' }).click();
-  await page.getByText('40 older edits').waitFor();
-  await page.getByRole('button', { name: 'Show all' }).waitFor({ state: 'hidden' });
-  await page.reload();
-  await page.getByText('40 older edits').waitFor();
-  expect((await looksRight()).height).toBeLessThan(4_000);
+
+  it('a history and a list of rows that were written to mislead', { timeout: 180_000 }, async (context) => {
+    const { shopward, page, edit } = await staged(context);
+    await edit(hostile);
+    await edit({ Test: ['GET /carts'] });
+    await edit(hostile);
+    await page.goto(`${shopward.adminUrl}/#/list`);
+    await page.locator('#history-list > li').nth(2).waitFor();
+    await page.locator('#row-body tr', { hasText: '<script>alert(1)</script>' }).waitFor();
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const summary of await page.locator('#history-list summary').all()) await summary.click();
+      const { text, height } = await looksRight(page);
+      expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}\\u{200b}');
+      expect(text).toContain('half of a letter \\u{d800} and another \\u{dc00}');
+      for (const plane of planes.filter((one) => one !== '\u{e0041}')) expect(text).toContain(plane);
+      expect(height).toBeLessThan(12_000);
+    }
+    // What is wrong with such a row is shown as well.
+    await writeFile(
+      shopward.listFile,
+      JSON.stringify({
+        groups: {
+          A: ['GET /<script>alert(3)</script>', 'GET /\u202eevil', `GET /${'\u{20000}'.repeat(5_000)}`],
+        },
+        complete: true,
+      }),
+    );
+    await page.locator('#list-problems', { hasText: 'alert(3)' }).waitFor();
+    expect((await looksRight(page)).text).toContain('\\u{202e}evil');
+    await page.getByRole('link', { name: 'Now' }).click();
+    await page.locator('#sentence, #concerns').filter({ hasText: 'can never match' }).first().waitFor();
+    await looksRight(page);
+  });
+
+  it('requests that were made to mislead', { timeout: 180_000 }, async (context) => {
+    const { shopward, page, edit } = await staged(context);
+    await edit({ Test: ['GET /carts', 'GET /carts/{cart_id}'] });
+    // Since when a row is in force is known from the first report of it on.
+    await (await fetch(`${shopward.adminUrl}/api/rollout`)).arrayBuffer();
+    const markup = '<img src=x onerror=alert(4)>';
+    const requests = [
+      ['%E2%80%AEtxt.exe', `</code>${markup}`],
+      ['1', 'W'.repeat(7_000)],
+      [encodeURIComponent(markup), '"; DROP TABLE clients; --'],
+      ['y'.repeat(7_000), 'shop\u00ad\u009b'],
+      // Refused before a row is looked for.
+      ['%ED%A0%80', markup],
+      ['z%00', markup],
+      ['a/../b', markup],
+    ];
+    for (const [i, [segment, agent]] of requests.entries()) {
+      const target = new URL(shopward.url);
+      const lines = [
+        `GET /carts/${segment} HTTP/1.1`,
+        'Host: shop',
+        `User-Agent: ${agent}`,
+        `X-Request-Id: ${markup}${i}`,
+      ];
+      const socket = connect(Number(target.port), target.hostname);
+      // Not ended by us: a client that leaves before the answer is another case.
+      socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'));
+      await once(socket.resume(), 'close');
+    }
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(`${shopward.adminUrl}/#/requests`);
+      await page
+        .locator('#decisions > li')
+        .nth(requests.length - 1)
+        .waitFor();
+      // By key: what opens above moves a line from under the pointer.
+      for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
+      await context.expect
+        .poll(() => page.locator('.detail .pill').count())
+        .toBe(await page.locator('#decisions > li').count());
+      expect((await looksRight(page)).height).toBeLessThan(30_000);
+      await page.goto(`${shopward.adminUrl}/#/roll-out`);
+      await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
+      const { text, height } = await looksRight(page);
+      expect(text).toMatch(/User-Agent W{100}…: 1 request/);
+      expect(height).toBeLessThan(10_000);
+      for (const view of ['now', 'list', 'system']) {
+        await page.goto(`${shopward.adminUrl}/#/${view}`);
+        await page
+          .locator(filled[view] ?? 'main')
+          .first()
+          .waitFor();
+        await looksRight(page);
+      }
+    }
+  });
 });

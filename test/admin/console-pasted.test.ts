@@ -1,13 +1,14 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { openPage } from './console-page.ts';
 
 interface Entry {
   readonly request: {
@@ -19,12 +20,10 @@ interface Entry {
   readonly response: { readonly status: number; readonly content: { readonly text?: string } };
 }
 
-/** What a developer has in hand: a request that a real Chromium sent, as its tools copy it, pasted into the console. */
 let browser: Browser;
 let upstream: RecordingUpstream;
 let shopward: RunningShopward;
 let folder: string;
-let page: Page;
 let har: { readonly log: { readonly entries: readonly Entry[] } };
 let entry: Entry;
 
@@ -74,13 +73,12 @@ async function recordRequests(): Promise<void> {
   entry = found;
 }
 
-beforeEach(async () => {
-  page = await browser.newPage();
-  page.setDefaultTimeout(90_000);
+async function openExplain(context: TestContext) {
+  const { page, forgive } = await openPage(context, browser);
   await page.goto(`${shopward.adminUrl}/#/requests`);
   await page.getByText('Explain a request').click();
-  return () => page.close();
-});
+  return { page, forgive };
+}
 
 const fieldsOf = ({ request }: Entry) => request.headers.filter(({ name }) => !name.startsWith(':'));
 
@@ -127,37 +125,46 @@ function asFetch({ request }: Entry): string {
   return `fetch("${request.url}", ${JSON.stringify(options, null, 2)});`;
 }
 
-it.each<[string, () => string, string?]>([
-  ['an entry of a HAR file', () => JSON.stringify(entry)],
-  ['an entry, as it stands in the file', () => JSON.stringify(entry, null, 2)],
-  ['a HAR file with answers of 60 KB', () => JSON.stringify(har, null, 2)],
-  ['curl for a shell', () => asCurl(entry)],
-  // Its copy doubles each backslash, and curl.exe takes two for one in front of a quote alone.
-  ['curl for cmd', () => asCurlForCmd(entry), body.replace(/\\(?!")/g, '\\\\')],
-  ['fetch', () => asFetch(entry)],
-  ['fetch, awaited', () => `await ${asFetch(entry)}`],
-])('is explained with its method, its fields and its body: %s', async (_what, textOf, sentBody = body) => {
-  expect(entry.request.postData?.text).toBe(body);
-  expect(readPastedRequest(textOf()).body).toBe(sentBody);
-  const before = upstream.requestLines.length;
-  const sent = page.waitForRequest('**/api/explain');
-  await page.locator('#explain-url').fill(textOf());
-  await page.getByRole('button', { name: 'Explain', exact: true }).click();
-  await page.locator('#explain-result .pill', { hasText: 'Protected' }).waitFor();
-  const result = (await page.locator('#explain-result').textContent()) ?? '';
-  expect(result).toContain('PATCH /carts/1?include=items');
-  expect(result).toContain('PATCH /carts/{cart_id}');
-  expect(result).toContain('401 code 001: Invalid access token. (malformed)');
-  expect(result).not.toContain(token);
-  // Nobody chose a method, so nothing is said against one.
-  expect(result).not.toContain('that is explained');
-  // Answers stay in the tab, and nothing goes to the shop.
-  expect((await sent).postData()).not.toContain('xxxxxxxxxx');
-  expect(upstream.requestLines.length).toBe(before);
-});
+/** What a developer has in hand: a request that a real Chromium sent, as its tools copy it, pasted into the console. */
+describe.concurrent('a request that is pasted', () => {
+  it.for<[string, () => string, string?]>([
+    ['an entry of a HAR file', () => JSON.stringify(entry)],
+    ['an entry, as it stands in the file', () => JSON.stringify(entry, null, 2)],
+    ['a HAR file with answers of 60 KB', () => JSON.stringify(har, null, 2)],
+    ['curl for a shell', () => asCurl(entry)],
+    // Its copy doubles each backslash, and curl.exe takes two for one in front of a quote alone.
+    ['curl for cmd', () => asCurlForCmd(entry), body.replace(/\\(?!")/g, '\\\\')],
+    ['fetch', () => asFetch(entry)],
+    ['fetch, awaited', () => `await ${asFetch(entry)}`],
+  ])(
+    'is explained with its method, its fields and its body: %s',
+    async ([_what, textOf, sentBody = body], context) => {
+      const { page } = await openExplain(context);
+      expect(entry.request.postData?.text).toBe(body);
+      expect(readPastedRequest(textOf()).body).toBe(sentBody);
+      const before = upstream.requestLines.length;
+      const sent = page.waitForRequest('**/api/explain');
+      await page.locator('#explain-url').fill(textOf());
+      await page.getByRole('button', { name: 'Explain', exact: true }).click();
+      await page.locator('#explain-result .pill', { hasText: 'Protected' }).waitFor();
+      const result = (await page.locator('#explain-result').textContent()) ?? '';
+      expect(result).toContain('PATCH /carts/1?include=items');
+      expect(result).toContain('PATCH /carts/{cart_id}');
+      expect(result).toContain('401 code 001: Invalid access token. (malformed)');
+      expect(result).not.toContain(token);
+      // Nobody chose a method, so nothing is said against one.
+      expect(result).not.toContain('that is explained');
+      // Answers stay in the tab, and nothing goes to the shop.
+      expect((await sent).postData()).not.toContain('xxxxxxxxxx');
+      expect(upstream.requestLines.length).toBe(before);
+    },
+  );
 
-it('says what is too long, and how much may be pasted', async () => {
-  await page.locator('#explain-url').fill(`/${'x'.repeat(40_000)}`);
-  await page.getByRole('button', { name: 'Explain', exact: true }).click();
-  await page.locator('#explain-result', { hasText: 'too long: 32,768 characters at most' }).waitFor();
+  it('says what is too long, and how much may be pasted', async (context) => {
+    const { page, forgive } = await openExplain(context);
+    await page.locator('#explain-url').fill(`/${'x'.repeat(40_000)}`);
+    await page.getByRole('button', { name: 'Explain', exact: true }).click();
+    await page.locator('#explain-result', { hasText: 'too long: 32,768 characters at most' }).waitFor();
+    forgive('400');
+  });
 });

@@ -1,32 +1,36 @@
 import type { Browser, CDPSession, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A tab that is left open: for hours in the background, or all day in front of somebody. */
 let browser: Browser;
 let upstream: RecordingUpstream;
-let shopward: RunningShopward;
 
 beforeAll(async () => {
   [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-  shopward = await startShopwardHere({
+}, 90_000);
+afterAll(async () => {
+  await browser?.close();
+  await upstream?.close();
+});
+
+/** A shopward that only this test asks anything. */
+async function startOwn(context: TestContext): Promise<RunningShopward> {
+  const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /orders'],
     config: { mode: 'observe' },
   });
-}, 90_000);
-afterAll(async () => {
-  await browser?.close();
-  await shopward?.stop();
-  await upstream?.close();
-});
+  context.onTestFinished(() => shopward.stop());
+  return shopward;
+}
 
 /** The page with a clock of its own, and what it asks of the admin port. */
-async function openPage(view: string) {
+async function openPage(context: TestContext, shopward: RunningShopward, view: string) {
   const page = await browser.newPage();
+  context.onTestFinished(() => page.close());
   page.setDefaultTimeout(90_000);
   await page.clock.install();
   const asked: string[] = [];
@@ -56,94 +60,98 @@ async function quiet(page: Page, asked: readonly string[]): Promise<void> {
   }
 }
 
-it.each(['frozen', 'throttled'])(
-  'a tab that was %s for an hour asks nothing, and once when somebody comes back; what happened meanwhile is drawn',
-  { timeout: 180_000 },
-  async (how) => {
-    const { page, asked, states } = await openPage('now');
-    await page.locator('#chart-outcomes canvas').waitFor();
-    await quiet(page, asked);
-    const cdp = await page.context().newCDPSession(page);
-    await show(page, false);
-    const before = asked.length;
-    if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
-    // Meanwhile requests come, and an hour goes by for the timers of the page.
-    for (let i = 0; i < 5; i++) await (await fetch(`${shopward.url}/while-${how}-${i}`)).arrayBuffer();
-    await expect
-      .poll(async () => {
-        const reply = await fetch(`${shopward.adminUrl}/api/decisions/search?path=while-${how}`);
-        return ((await reply.json()) as { found: number }).found;
-      })
-      .toBe(5);
-    if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'active' });
-    await page.clock.fastForward('01:00:00');
-    await quiet(page, asked);
-    expect(asked.slice(before)).toEqual([]);
-    const stateBefore = states();
-    await show(page, true);
-    const reply = await fetch(`${shopward.adminUrl}/api/state`);
-    const { total } = (await reply.json()) as { total: { requests: number } };
-    await page.locator('#totals div', { hasText: 'Requests' }).getByText(String(total.requests)).waitFor();
-    await quiet(page, asked);
-    expect(states() - stateBefore).toBe(1);
-    expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);
-    await page.close();
-  },
-);
+/** A tab that is left open: for hours in the background, or all day in front of somebody. */
+describe.concurrent('a tab that is left open', () => {
+  it.for(['now', 'requests', 'list', 'roll-out', 'system'])(
+    'a day in front of somebody leaves no more in memory than a minute: %s',
+    { timeout: 300_000 },
+    async (view, context) => {
+      const shopward = await startOwn(context);
+      // As many decisions as the page shows, so that none of them is new to it later.
+      for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
+      const { page, asked, states } = await openPage(context, shopward, view);
+      const cdp = await page.context().newCDPSession(page);
+      await cdp.send('Performance.enable');
+      const rounds = async (wanted: number) => {
+        for (const end = states() + wanted; states() < end; ) {
+          await fetch(`${shopward.url}/orders`);
+          await page.clock.runFor(2_000);
+          await quiet(page, asked);
+        }
+      };
+      await rounds(10);
+      const early = await kept(cdp);
+      await rounds(10);
+      const late = await kept(cdp);
+      // By now they are the same from round to round: one listener more in each, or ten nodes, would be a thousand in an hour.
+      expect(late.listeners).toBeLessThanOrEqual(early.listeners + 9);
+      expect(late.nodes).toBeLessThanOrEqual(early.nodes + 99);
+    },
+  );
 
-it('a port that is away is asked ever less often, and once more when it is back', {
-  timeout: 180_000,
-}, async () => {
-  const { page, asked, states } = await openPage('system');
-  await quiet(page, asked);
-  await page.route('**/api/**', (route) => route.abort('connectionrefused'));
-  await page.clock.runFor(2_000);
-  await page
-    .locator('#silence', { hasText: 'The page goes on asking, 30 s after each attempt at the latest.' })
-    .waitFor();
-  const before = states();
-  const pass = async (seconds: number) => {
-    // In steps shorter than the page waits for an answer: what is asked is answered before the clock goes on.
-    for (let second = 0; second < seconds; second += 5) {
-      await page.clock.runFor(5_000);
-      await quiet(page, asked);
-    }
-  };
-  await pass(600);
-  // 4, 8 and 16 seconds, and then every 30: some twenty in ten minutes, and not three hundred.
-  expect(states() - before).toBeLessThanOrEqual(24);
-  expect(states() - before).toBeGreaterThanOrEqual(15);
-  // Of what else is shown nothing is asked meanwhile.
-  expect(asked.slice(-10).every((place) => place === '/api/state')).toBe(true);
-  await page.unroute('**/api/**');
-  await pass(30);
-  await page.locator('#silence').waitFor({ state: 'hidden' });
-  await page.close();
-});
-
-it('a day in front of somebody leaves no more in memory than a minute', { timeout: 300_000 }, async () => {
-  // As many decisions as the page shows, so that none of them is new to it later.
-  for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
-  for (const view of ['now', 'requests', 'list', 'roll-out', 'system']) {
-    const { page, asked, states } = await openPage(view);
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('Performance.enable');
-    const rounds = async (wanted: number) => {
-      for (const end = states() + wanted; states() < end; ) {
-        await fetch(`${shopward.url}/orders`);
-        await page.clock.runFor(2_000);
+  it('a port that is away is asked ever less often, and once more when it is back', {
+    timeout: 180_000,
+  }, async (context) => {
+    const { page, asked, states } = await openPage(context, await startOwn(context), 'system');
+    await quiet(page, asked);
+    await page.route('**/api/**', (route) => route.abort('connectionrefused'));
+    await page.clock.runFor(2_000);
+    await page
+      .locator('#silence', { hasText: 'The page goes on asking, 30 s after each attempt at the latest.' })
+      .waitFor();
+    const before = states();
+    const pass = async (seconds: number) => {
+      // In steps shorter than the page waits for an answer: what is asked is answered before the clock goes on.
+      for (let second = 0; second < seconds; second += 5) {
+        await page.clock.runFor(5_000);
         await quiet(page, asked);
       }
     };
-    await rounds(10);
-    const early = await kept(cdp);
-    await rounds(10);
-    const late = await kept(cdp);
-    // By now they are the same from round to round: one listener more in each, or ten nodes, would be a thousand in an hour.
-    expect(late.listeners, view).toBeLessThanOrEqual(early.listeners + 9);
-    expect(late.nodes, view).toBeLessThanOrEqual(early.nodes + 99);
-    await page.close();
-  }
+    await pass(600);
+    // 4, 8 and 16 seconds, and then every 30: some twenty in ten minutes, and not three hundred.
+    expect(states() - before).toBeLessThanOrEqual(24);
+    expect(states() - before).toBeGreaterThanOrEqual(15);
+    // Of what else is shown nothing is asked meanwhile.
+    expect(asked.slice(-10).every((place) => place === '/api/state')).toBe(true);
+    await page.unroute('**/api/**');
+    await pass(30);
+    await page.locator('#silence').waitFor({ state: 'hidden' });
+  });
+
+  it.for(['frozen', 'throttled'] as const)(
+    'a tab that was %s for an hour asks nothing, and once when somebody comes back; what happened meanwhile is drawn',
+    { timeout: 180_000 },
+    async (how, context) => {
+      const shopward = await startOwn(context);
+      const { page, asked, states } = await openPage(context, shopward, 'now');
+      await page.locator('#chart-outcomes canvas').waitFor();
+      await quiet(page, asked);
+      const cdp = await page.context().newCDPSession(page);
+      await show(page, false);
+      const before = asked.length;
+      if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
+      // Meanwhile requests come, and an hour goes by for the timers of the page.
+      for (let i = 0; i < 5; i++) await (await fetch(`${shopward.url}/while-${how}-${i}`)).arrayBuffer();
+      await context.expect
+        .poll(async () => {
+          const reply = await fetch(`${shopward.adminUrl}/api/decisions/search?path=while-${how}`);
+          return ((await reply.json()) as { found: number }).found;
+        })
+        .toBe(5);
+      if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'active' });
+      await page.clock.fastForward('01:00:00');
+      await quiet(page, asked);
+      expect(asked.slice(before)).toEqual([]);
+      const stateBefore = states();
+      await show(page, true);
+      const reply = await fetch(`${shopward.adminUrl}/api/state`);
+      const { total } = (await reply.json()) as { total: { requests: number } };
+      await page.locator('#totals div', { hasText: 'Requests' }).getByText(String(total.requests)).waitFor();
+      await quiet(page, asked);
+      expect(states() - stateBefore).toBe(1);
+      expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);
+    },
+  );
 });
 
 /** Nodes and listeners that are still held after all that nobody holds was collected. */

@@ -1,87 +1,85 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { complaintsOf, startChromium } from '../harness/chromium.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { startChromium } from '../harness/chromium.ts';
 import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
+import { openPage } from './console-page.ts';
 import { stateNames } from './console-state-names.ts';
 import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
 
 /** The first screen in each state that it has to tell apart, in a real browser, as an operator would meet it. */
-describe('the first screen', () => {
+describe.concurrent('the first screen', () => {
   let browser: Browser;
-  let stage: ConsoleStage;
-  let page: Page;
+  let shop: DemoShop;
 
   beforeAll(async () => {
-    [browser, stage] = await Promise.all([startChromium(), ConsoleStage.open()]);
+    [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
   });
   afterAll(async () => {
     await browser?.close();
-    await stage?.close();
+    await shop?.close();
   });
 
-  beforeEach(async () => {
-    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  });
-  // Also of a state that failed: the next one begins alone.
-  afterEach(async () => {
-    await page.close();
-    await stage.stop();
-  });
-
-  it.each(consoleStates)('shows the state: $name', async ({ name, make, sentence, status }) => {
-    await make(stage);
-    page.setDefaultTimeout(60_000);
-    const complaints = complaintsOf(page);
-    await page.goto(`${stage.shopward.adminUrl}/`);
-    await page.locator(`#sentence[data-status="${status}"]`).waitFor();
-    await expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
-    const said = await page.locator('#sentence .say').textContent();
-    expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
-    // On every view: nobody must take what is only observed for protected.
-    expect(await page.locator('#mode').isVisible()).toBe(name === 'observe');
-    if (name === 'observe') expect(await page.locator('#mode').textContent()).toBe('nothing is enforced');
-    if (status === 'down' || status === 'degraded') {
-      const concern = page.locator('#sentence');
-      expect(await concern.textContent()).toMatch(/Since .* ago|Since .* just now/);
-      expect(await concern.textContent()).toMatch(/Next: .{30}/);
-      expect(await concern.locator('a').getAttribute('href')).toMatch(/^#\/(requests|list|system|roll-out)/);
-    }
-    if (name === 'observe') {
-      await show(page, 'roll-out');
-      expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
-        /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Counted without a gap since .* Clients of twelve digits are digests/,
-      );
-      const refused = page.locator('#roll-out-list li', { hasText: 'access-token-invalid' }).first();
-      await expect
-        .poll(() => refused.textContent())
-        .toMatch(/: access-token-invalid12 requests, of 1 client, since/);
-      expect(await refused.textContent()).toMatch(/the last seven days: 0, 0, 0, 0, 0, 0, 12 \(today\)/);
-      await show(page, 'now');
-    }
-    await page.waitForTimeout(300);
-    // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
-    const isWhole = name === 'healthy' || name === 'two things';
-    for (const view of isWhole ? views : ['now', 'roll-out']) {
-      for (const width of [1280, 360]) {
-        await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
-        await show(page, view);
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme });
-          expect(
-            await page.evaluate('document.documentElement.scrollWidth'),
-            `${view} ${width}`,
-          ).toBeLessThanOrEqual(width);
-          expect(await findAccessibilityFaults(page), `${view} ${width} ${colorScheme}`).toEqual([]);
-          // It takes a while: once for each view, and its colours once more, where most is to be seen.
-          const isFullest = name === (view === 'roll-out' ? 'observe' : 'two things');
-          if (!isFullest || width !== 1280) continue;
-          const rules = colorScheme === 'light' ? 'all' : 'colours';
-          expect(await findAxeFaults(page, rules), `${view} ${colorScheme}`).toEqual([]);
+  // The last one takes longest.
+  it.for(consoleStates.toReversed())(
+    'shows the state: $name',
+    async ({ name, make, sentence, status }, context) => {
+      const stage = new ConsoleStage(shop);
+      context.onTestFinished(() => stage.stop());
+      await make(stage);
+      const { page } = await openPage(context, browser);
+      await page.goto(`${stage.shopward.adminUrl}/`);
+      await page.locator(`#sentence[data-status="${status}"]`).waitFor();
+      await context.expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
+      const said = await page.locator('#sentence .say').textContent();
+      expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
+      // On every view: nobody must take what is only observed for protected.
+      expect(await page.locator('#mode').isVisible()).toBe(name === 'observe');
+      if (name === 'observe') expect(await page.locator('#mode').textContent()).toBe('nothing is enforced');
+      if (status === 'down' || status === 'degraded') {
+        const concern = page.locator('#sentence');
+        expect(await concern.textContent()).toMatch(/Since .* ago|Since .* just now/);
+        expect(await concern.textContent()).toMatch(/Next: .{30}/);
+        expect(await concern.locator('a').getAttribute('href')).toMatch(
+          /^#\/(requests|list|system|roll-out)/,
+        );
+      }
+      if (name === 'observe') {
+        await show(page, 'roll-out');
+        expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
+          /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Counted without a gap since .* Clients of twelve digits are digests/,
+        );
+        const refused = page.locator('#roll-out-list li', { hasText: 'access-token-invalid' }).first();
+        await context.expect
+          .poll(() => refused.textContent())
+          .toMatch(/: access-token-invalid12 requests, of 1 client, since/);
+        expect(await refused.textContent()).toMatch(/the last seven days: 0, 0, 0, 0, 0, 0, 12 \(today\)/);
+        await show(page, 'now');
+      }
+      await page.waitForTimeout(300);
+      // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
+      const isWhole = name === 'healthy' || name === 'two things';
+      for (const view of isWhole ? views : ['now', 'roll-out']) {
+        for (const width of [1280, 360]) {
+          await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
+          await show(page, view);
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.emulateMedia({ colorScheme });
+            expect(
+              await page.evaluate('document.documentElement.scrollWidth'),
+              `${view} ${width}`,
+            ).toBeLessThanOrEqual(width);
+            expect(await findAccessibilityFaults(page), `${view} ${width} ${colorScheme}`).toEqual([]);
+            // It takes a while: once for each view, and its colours once more, where most is to be seen.
+            const isFullest = name === (view === 'roll-out' ? 'observe' : 'two things');
+            if (!isFullest || width !== 1280) continue;
+            const rules = colorScheme === 'light' ? 'all' : 'colours';
+            expect(await findAxeFaults(page, rules), `${view} ${colorScheme}`).toEqual([]);
+          }
         }
       }
-    }
-    expect(complaints).toEqual([]);
-  });
+    },
+  );
 });
 
 async function show(page: Page, view: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import type { DemoShop } from '../../demo/shop.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
@@ -17,18 +17,14 @@ export const filled: Readonly<Record<string, string>> = {
   system: '#config-list dt',
 };
 
-/** The demo shop and a real shopward in front of it, in whichever state. */
+/** A real shopward in front of a demo shop, in whichever state. */
 export class ConsoleStage {
   readonly shop: DemoShop;
   #shopward: RunningShopward | undefined;
   #store: SingleRedis | undefined;
 
-  private constructor(shop: DemoShop) {
+  constructor(shop: DemoShop) {
     this.shop = shop;
-  }
-
-  static async open(): Promise<ConsoleStage> {
-    return new ConsoleStage(await startDemoShop());
   }
 
   get shopward(): RunningShopward {
@@ -82,11 +78,6 @@ export class ConsoleStage {
     this.#shopward = undefined;
     await shopward?.stop();
     await this.endStore();
-  }
-
-  async close(): Promise<void> {
-    await this.stop();
-    await this.shop.close();
   }
 }
 

@@ -1,38 +1,27 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../harness/free-port.ts';
-import { type RunningShopward, startShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
-import {
-  decisions,
-  forgive,
-  open,
-  page,
-  settings,
-  shop,
-  shopward,
-  start,
-  useConsole,
-} from './console-page.ts';
+import { startShopward } from '../harness/shopward.ts';
+import { openConsole, settings, shop, useConsole } from './console-page.ts';
 
 /** The page in a real Chromium, in front of the demo shop: what it shows of requests, and how it goes on. */
-describe('the console', () => {
-  const token = 'a-token-for-operators';
+describe.concurrent('the console', () => {
   useConsole();
 
   /** The page's clock (`page.clock.install`) goes on until it has asked once more, and what was answered is drawn. */
-  const nextRound = async () => {
+  const nextRound = async (page: Page) => {
     const asked = page.waitForResponse('**/api/state');
     await page.clock.runFor(2_000);
     await (await asked).finished();
     await page.waitForTimeout(500);
   };
 
-  it('shows what was made to mislead by its letters: nothing turns the text around it', async () => {
+  it('shows what was made to mislead by its letters: nothing turns the text around it', async (context) => {
     const reversed = 'shop\u202Egnp.exe\u2066</script><b>';
     const long = 'x'.repeat(10_000);
-    const hostile = await startShopwardHere({
+    const { open, page, shopward } = await openConsole(context, {
       upstream: shop.url,
       rows: [
         { match: 'GET /orders', scopes: ['read'] },
@@ -45,13 +34,13 @@ describe('the console', () => {
         auth: { keys: { files: ['public.pem'] } },
       },
     });
-    const token = hostile.issueToken({ azp: reversed });
+    const token = shopward.issueToken({ azp: reversed });
     const fields = { 'User-Agent': '="=1+1",</script>', 'X-Request-Id': long.slice(0, 2_000) };
-    await fetch(`${hostile.url}/orders`, { headers: { ...fields, Authorization: `Bearer ${token}` } });
-    await fetch(`${hostile.url}/${'%E2%80%AE'.repeat(500)}`, { headers: fields });
+    await fetch(`${shopward.url}/orders`, { headers: { ...fields, Authorization: `Bearer ${token}` } });
+    await fetch(`${shopward.url}/${'%E2%80%AE'.repeat(500)}`, { headers: fields });
     await page.setViewportSize({ width: 320, height: 800 });
     for (const view of ['roll-out', 'requests', 'list', 'now', 'system']) {
-      await open(view, hostile.adminUrl);
+      await open(view);
       const { text, width } = await page.evaluate<{ text: string; width: number }>(
         '({ text: document.body.textContent, width: document.documentElement.scrollWidth })',
       );
@@ -60,12 +49,11 @@ describe('the console', () => {
       expect(width, view).toBe(320);
       expect(await page.locator('#main b:text-is("x"), #main script').count(), view).toBe(0);
     }
-    await page.goto('about:blank');
-    await hostile.stop();
   });
 
   describe('requests', () => {
-    it('appear by themselves, and one click leads to why', async () => {
+    it('appear by themselves, and one click leads to why', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context);
       await page.clock.install();
       await open('requests');
       await fetch(`${shopward.url}/orders/DE--1001`, { headers: { Authorization: 'Bearer abc' } });
@@ -81,19 +69,20 @@ describe('the console', () => {
       await page.getByRole('button', { name: 'Follow again' }).waitFor();
       const before = await decisions().count();
       await fetch(`${shopward.url}/orders/DE--1002`);
-      await nextRound();
+      await nextRound(page);
       expect(await decisions().count()).toBe(before);
       await page.getByRole('button', { name: 'Follow again' }).click();
       await decisions().filter({ hasText: 'DE--1002' }).first().waitFor();
     });
 
-    it.each([
+    it.for([
       ['reason=access-token-invalid', 'search-token', '/wishlists'],
       ['path=search-token', 'search-token', '/wishlists'],
       ['row=%2Fcarts%2F%7Bcart_id%7D', '/carts/search-token', '/wishlists'],
       ['outcome=passed', 'abstract-products', '/wishlists'],
       ['q=search-token', 'search-token', 'abstract-products'],
-    ])('are found by their address: %s', async (query, there, absent) => {
+    ] as const)('are found by their address: %s', async ([query, there, absent], context) => {
+      const { decisions, open, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/carts/search-token`, { headers: { Authorization: 'Bearer abc' } });
       await fetch(`${shopward.url}/abstract-products/134`);
       await fetch(`${shopward.url}/wishlists`);
@@ -102,7 +91,8 @@ describe('the console', () => {
       expect(await decisions().filter({ hasText: absent }).count()).toBe(0);
     });
 
-    it('are searched by form, by id, and by what they have in common', async () => {
+    it('are searched by form, by id, and by what they have in common', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context);
       const response = await fetch(`${shopward.url}/returns`);
       const id = response.headers.get('x-request-id') ?? 'none';
       await open('requests');
@@ -123,7 +113,7 @@ describe('the console', () => {
         await page.getByLabel('Search decisions').fill(pasted);
         await page.getByLabel('Search decisions').press('Enter');
         await decisions().filter({ hasText: 'GET /returns' }).first().waitFor();
-        await expect.poll(() => decisions().filter({ hasText: 'abstract-products' }).count()).toBe(0);
+        await context.expect.poll(() => decisions().filter({ hasText: 'abstract-products' }).count()).toBe(0);
       }
 
       await open('requests?q=returns');
@@ -131,10 +121,11 @@ describe('the console', () => {
       await page.locator('.chip', { hasText: 'access-token-missing' }).click();
       await page.waitForURL(/q=returns&reason=access-token-missing/);
       const reason = page.getByLabel('Reason', { exact: true });
-      await expect.poll(() => reason.inputValue()).toBe('access-token-missing');
+      await context.expect.poll(() => reason.inputValue()).toBe('access-token-missing');
     });
 
-    it('that were malformed are explained by what was said of them', async () => {
+    it('that were malformed are explained by what was said of them', async (context) => {
+      const { decisions, open, shopward } = await openConsole(context);
       const target = new URL(shopward.url);
       const socket = connect(Number(target.port), target.hostname);
       socket.end('GET /a/../malformed HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n');
@@ -146,7 +137,8 @@ describe('the console', () => {
       await detail.getByText('it was not understood', { exact: false }).first().waitFor();
     });
 
-    it('are shown as text, whatever attackers send', async () => {
+    it('are shown as text, whatever attackers send', async (context) => {
+      const { decisions, forgive, open, page, shopward } = await openConsole(context);
       const attack = '<img src=x onerror=alert(1)>';
       await fetch(`${shopward.url}/${encodeURIComponent(attack)}`);
       await fetch(`${shopward.url}/carts/${encodeURIComponent('"><script>alert(2)')}`);
@@ -165,13 +157,14 @@ describe('the console', () => {
     });
   });
 
-  it.each([
+  it.for([
     ['GET', '/carts/1', 'Protected', 'GET /carts/{cart_id}'],
     ['GET', 'https://shop.example/Carts/1?x=1', 'Protected', 'GET /carts/{cart_id}'],
     ['GET', '/catalog-search?q=x', 'Open', 'no row'],
     ['GET', '/url-resolver?url=/en/x', 'Answered by shopward', 'URL resolver'],
     ['GET', '/a/%2e%2e/b', 'Refused', '400'],
-  ])('explains %s %s: %s', async (method, url, verdict, text) => {
+  ] as const)('explains %s %s: %s', async ([method, url, verdict, text], context) => {
+    const { open, page } = await openConsole(context);
     await open('requests');
     await page.getByText('Explain a request').click();
     await page.getByLabel('Method').selectOption(method);
@@ -181,7 +174,8 @@ describe('the console', () => {
     expect(await page.locator('#explain-result').textContent()).toContain(text);
   });
 
-  it('says wherever it is that no answer comes, and goes on with another process', async () => {
+  it('says wherever it is that no answer comes, and goes on with another process', async (context) => {
+    const { decisions, forgive, open, page } = await openConsole(context);
     // Ports that nobody takes while there is no process behind them.
     const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
     const other = await startShopward(settings(ports));
@@ -215,12 +209,15 @@ describe('the console', () => {
   });
 
   describe('charts', () => {
-    const chart = (name: string) => page.getByRole('slider', { name: `${name}: values over time` });
+    const slider = (page: Page, name: string) =>
+      page.getByRole('slider', { name: `${name}: values over time` });
 
-    it('tell the values of a moment, under the pointer and by keyboard', async () => {
+    it('tell the values of a moment, under the pointer and by keyboard', async (context) => {
+      const { open, page, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/abstract-products/134`);
       await open();
       const requests = page.locator('#chart-outcomes');
+      const requestsSlider = slider(page, 'Requests');
       await requests.locator('canvas').waitFor();
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
       // Nine seconds ago: further left nothing is told of what was before the start.
@@ -231,39 +228,41 @@ describe('the console', () => {
       await page.mouse.move(0, 0);
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
 
-      await chart('Requests').focus();
+      await requestsSlider.focus();
       await page.keyboard.press('End');
-      const last = await chart('Requests').getAttribute('aria-valuetext');
+      const last = await requestsSlider.getAttribute('aria-valuetext');
       expect(last).toMatch(
         /^[\d:]{8} to [\d:]{8}, not over yet: passed [\d,]+, refused [\d,]+, would be refused 0, failed [\d,]+$/,
       );
       await page.keyboard.press('Home');
-      expect(await chart('Requests').getAttribute('aria-valuenow')).toBe('0');
+      expect(await requestsSlider.getAttribute('aria-valuenow')).toBe('0');
       // Nobody counted then: it is a gap, and no zero.
       await page.getByLabel('24 h', { exact: true }).check();
       await page.keyboard.press('Tab');
-      await chart('Requests').focus();
+      await requestsSlider.focus();
       await page.keyboard.press('Home');
-      await expect
-        .poll(() => chart('Requests').getAttribute('aria-valuetext'))
+      await context.expect
+        .poll(() => requestsSlider.getAttribute('aria-valuetext'))
         .toMatch(/, before the start: passed none, refused none, would be refused none, failed none$/);
       await page.getByLabel('5 min', { exact: true }).check();
-      await chart('Requests').focus();
+      await requestsSlider.focus();
       await page.keyboard.press('Home');
       await page.keyboard.press('ArrowRight');
-      expect(await chart('Requests').getAttribute('aria-valuenow')).toBe('1');
+      expect(await requestsSlider.getAttribute('aria-valuenow')).toBe('1');
       await page.keyboard.press('Escape');
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
     });
 
-    it('tell latencies for the whole, the shop and shopward, and look further back', async () => {
+    it('tell latencies for the whole, the shop and shopward, and look further back', async (context) => {
+      const { open, page, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/abstract-products/134`);
       await open();
       const latency = page.locator('#chart-latency');
-      await chart('Latency').focus();
+      const latencySlider = slider(page, 'Latency');
+      await latencySlider.focus();
       await page.keyboard.press('End');
-      await expect
-        .poll(() => chart('Latency').getAttribute('aria-valuetext'))
+      await context.expect
+        .poll(() => latencySlider.getAttribute('aria-valuetext'))
         .toMatch(/whole request .*, the shop's share, where it was asked .*, shopward's own share /);
       await latency.getByLabel('Percentile').selectOption('p99');
       await page.getByLabel('1 h', { exact: true }).check();
@@ -273,7 +272,8 @@ describe('the console', () => {
     });
   });
 
-  it('moves nothing while it is refreshed', async () => {
+  it('moves nothing while it is refreshed', async (context) => {
+    const { open, page, shopward } = await openConsole(context, settings());
     await page.clock.install();
     await open();
     await page.waitForTimeout(1_000);
@@ -282,20 +282,20 @@ describe('the console', () => {
     }).observe({ type: 'layout-shift' })`);
     for (let i = 0; i < 3; i++) {
       await fetch(`${shopward.url}/abstract-products/${i}`);
-      await nextRound();
+      await nextRound(page);
     }
     expect(await page.evaluate('globalThis.shifts')).toBe(0);
   });
 
   describe('with a token, in observe mode, without the editor', () => {
-    let guarded: RunningShopward;
-    beforeAll(async () => {
-      guarded = await start({ mode: 'observe', admin: { token } });
-    });
-    afterAll(() => guarded?.stop());
+    const token = 'a-token-for-operators';
 
-    it('asks for the token once, keeps it in the tab, and warns loudly', async () => {
-      await page.goto(`${guarded.adminUrl}/`);
+    it('asks for the token once, keeps it in the tab, and warns loudly', async (context) => {
+      const { forgive, page, shopward } = await openConsole(
+        context,
+        settings({ mode: 'observe', admin: { token } }),
+      );
+      await page.goto(`${shopward.adminUrl}/`);
       const dialog = page.getByRole('dialog', { name: 'Admin token' });
       // No key closes it, and no text is taken that no field could carry.
       for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
@@ -309,11 +309,11 @@ describe('the console', () => {
       await dialog.getByRole('button').click();
       await page.locator('#totals dd').first().waitFor();
       await page.locator('#sentence', { hasText: 'Observe mode: nothing is enforced' }).waitFor();
-      await fetch(`${guarded.url}/orders`);
+      await fetch(`${shopward.url}/orders`);
       await page.locator('#sentence', { hasText: '1 request would have been refused' }).waitFor();
       // What is counted anew takes nobody's focus away.
       await page.getByRole('link', { name: 'Is it safe to enforce?' }).focus();
-      await fetch(`${guarded.url}/orders`);
+      await fetch(`${shopward.url}/orders`);
       await page.locator('#sentence', { hasText: '2 requests would have been refused' }).waitFor();
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Is it safe to enforce?');
       await page.keyboard.press('Enter');
@@ -338,7 +338,8 @@ describe('the console', () => {
     });
   });
 
-  it('is of use without a mouse', async () => {
+  it('is of use without a mouse', async (context) => {
+    const { decisions, open, page, shopward } = await openConsole(context, settings());
     await open();
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
@@ -367,7 +368,7 @@ describe('the console', () => {
     ]);
     await page.getByRole('link', { name: 'Requests' }).focus();
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
+    await context.expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
     await fetch(`${shopward.url}/orders`);
     await decisions().first().waitFor();
     const places = await walk(6);
@@ -377,13 +378,14 @@ describe('the console', () => {
     await decisions().first().locator('.detail .pill').waitFor();
   });
 
-  it('announces a change of state once, and nothing else', async () => {
+  it('announces a change of state once, and nothing else', async (context) => {
+    const { open, page } = await openConsole(context, settings());
     await page.clock.install();
     await open();
     await page.evaluate(`globalThis.said = []; new MutationObserver(() => {
       globalThis.said.push(document.getElementById('announcement').textContent);
     }).observe(document.getElementById('announcement'), { childList: true, characterData: true, subtree: true })`);
-    for (let round = 0; round < 3; round++) await nextRound();
+    for (let round = 0; round < 3; round++) await nextRound(page);
     expect(await page.evaluate('globalThis.said')).toEqual([]);
     const live = await page.locator('#view-now [aria-live], #view-now [role=status]').count();
     expect(live).toBe(0);

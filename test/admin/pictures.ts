@@ -25,6 +25,7 @@ const { all, state: only } = readArguments<{ readonly all?: string; readonly sta
   ],
 });
 
+const { startDemoShop } = await import('../../demo/shop.ts');
 const { startChromium } = await import('../harness/chromium.ts');
 const states = await import('./console-states.ts');
 const { consoleStates, filled, views } = states;
@@ -84,10 +85,12 @@ async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
 }
 
 if (all !== undefined) await mkdir(all, { recursive: true });
-const [browser, stage] = await Promise.all([startChromium(), states.ConsoleStage.open()]);
+const [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
+const stage = new states.ConsoleStage(shop);
 try {
   await takeAll(browser, stage);
 } finally {
   await browser.close();
-  await stage.close();
+  await stage.stop();
+  await shop.close();
 }
