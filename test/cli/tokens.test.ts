@@ -30,8 +30,9 @@ afterAll(async () => {
 });
 
 async function run(action: string, options: object = {}, more = `store: { url: "${server.url}" }`) {
-  writeFileSync(join(directory, 'protected-resources.yaml'), 'groups: { A: [GET /a] }\ncomplete: true\n');
-  const config = join(directory, 'shopward.yaml');
+  const folder = mkdtempSync(join(directory, 'run-'));
+  writeFileSync(join(folder, 'protected-resources.yaml'), 'groups: { A: [GET /a] }\ncomplete: true\n');
+  const config = join(folder, 'shopward.yaml');
   const keys = `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }`;
   const tokens = more.includes('refreshTokens') ? '' : `refreshTokens: { digestKey: "${digestKey}" }`;
   writeFileSync(config, [keys, tokens, more, ''].join('\n'));
@@ -39,7 +40,7 @@ async function run(action: string, options: object = {}, more = `store: { url: "
   const code = await runTokens(
     action,
     { config, ...options },
-    { out: (text) => lines.out.push(text), err: (text) => lines.err.push(text), env: {}, cwd: directory },
+    { out: (text) => lines.out.push(text), err: (text) => lines.err.push(text), env: {}, cwd: folder },
   );
   return { code, ...lines };
 }
@@ -51,8 +52,14 @@ async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
   return token;
 }
 
-describe('over a real Redis', () => {
-  test('list, revoke, purge-expired', async () => {
+// Side by side with the others: it is asked for five seconds whether it comes.
+test.concurrent('a Redis that is away', async () => {
+  const result = await run('list', {}, `store: { url: "redis://127.0.0.1:${await freePort()}" }`);
+  expect(result).toEqual({ code: 1, out: [], err: ['the store cannot be used: connection'] });
+});
+
+describe.concurrent('over a real Redis', () => {
+  test('list, revoke, purge-expired', async ({ expect }) => {
     const mine = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
     await issue('def50203', 'DE--2');
     const listed = await run('list', { subject: 'DE--1' });
@@ -77,19 +84,14 @@ describe('over a real Redis', () => {
   });
 });
 
-test.each([
+test.concurrent.for([
   ['an unknown action', 'drop', {}, undefined, 2, /no such action/],
   ['revoke without a subject', 'revoke', {}, undefined, 2, /--subject/],
   ['the memory store', 'list', {}, 'store: { url: memory }', 1, /running process only/],
   ['the feature off', 'list', {}, 'refreshTokens: false', 1, /refreshTokens is false/],
   ['a broken configuration', 'list', {}, 'nonsense: 1', 78, /nonsense/],
-] as const)('%s', async (_, action, options, more, code, text) => {
+] as const)('%s', async ([, action, options, more, code, text]) => {
   const result = await run(action, options, more);
   expect([result.code, result.out]).toEqual([code, []]);
   expect(result.err.join('\n')).toMatch(text);
-});
-
-test('a Redis that is away', async () => {
-  const result = await run('list', {}, `store: { url: "redis://127.0.0.1:${await freePort()}" }`);
-  expect(result).toEqual({ code: 1, out: [], err: ['the store cannot be used: connection'] });
 });

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { findMain } from '../harness/built-shopward.ts';
 import { eventually } from '../harness/eventually.ts';
+import { freePort } from '../harness/free-port.ts';
+import { bareEnvironment } from '../harness/shopward.ts';
 
 /** The page, word by word: its files are written, its commands run in one shell, and what they print is what it shows. */
 const root = path.join(import.meta.dirname, '../..');
@@ -18,14 +20,6 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
-
 const isOpen = (port: number) =>
   new Promise<true | undefined>((settle) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -35,7 +29,7 @@ const isOpen = (port: number) =>
     socket.on('error', () => settle(undefined));
   });
 
-/** What `npm install` would bring is linked: the packages of this checkout, and its sources as the command. */
+/** What `npm install` would bring is linked: the packages of this checkout, and as the command what is built of it. */
 function install(names: readonly string[]): void {
   mkdirSync(path.join(modules, '@fastify'), { recursive: true });
   mkdirSync(path.join(modules, '.bin'));
@@ -46,7 +40,7 @@ function install(names: readonly string[]): void {
   for (const name of names.filter((one) => !one.startsWith('.')))
     symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
   const command = path.join(modules, '.bin/shopward');
-  writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${root}/src/main.ts" "$@"\n`);
+  writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${findMain()}" "$@"\n`);
   chmodSync(command, 0o755);
 }
 
@@ -67,7 +61,11 @@ it('every command of the quick start prints what the page shows', async () => {
     (text, [named, port]) => text.replaceAll(named, String(port)),
     readFileSync(path.join(root, 'docs/quick-start.md'), 'utf8'),
   );
-  const env = { PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`, HOME: folder };
+  const env = {
+    ...bareEnvironment,
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: folder,
+  };
   shell = spawn('bash', {
     cwd: folder,
     env: { ...env, PORT: String(ports[8080]), ADMIN_PORT: String(ports[8081]) },
