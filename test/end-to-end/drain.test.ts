@@ -2,66 +2,104 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { request } from '../harness/attack-stage.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
+import { eventually } from '../harness/eventually.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { startShopward } from '../harness/shopward.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
-let upstream: RecordingUpstream;
-let shopward: Shopward;
-let release: () => void;
-
-async function start(listen: object = {}): Promise<void> {
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  upstream = await startRecordingUpstream(async ({ head }) => {
-    if (head.startsWith('PATCH /slow')) await released;
-    return answer('done');
-  });
-  shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config: { listen } });
+async function start(
+  context: TestContext,
+  { listen = {}, upstream: ofUpstream = {} }: { listen?: object; upstream?: object } = {},
+) {
+  const open = closingAtEnd(context);
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const upstream = open(
+    await startRecordingUpstream(async ({ head }) => {
+      if (head.startsWith('PATCH /slow')) await released;
+      return answer('done');
+    }),
+  );
+  const config = { listen, upstream: ofUpstream };
+  const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+  open({ close: () => shopward.kill() });
+  const untilBusy = () =>
+    eventually('the slow request', () => upstream.bytes().includes('PATCH /slow') || undefined);
+  return { shopward, untilBusy, release };
 }
 
-afterEach(async () => {
-  await shopward.kill();
-  await upstream.close();
-});
+// Side by side: the longest waits for the deadline of a handshake.
+describe.concurrent('SIGTERM', () => {
+  it('over TLS too: what is in flight is finished, and nobody waits for ever for a handshake', async (context) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
+    const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+    await writeFile(cert, testCertificate);
+    await writeFile(key, testKey);
+    const { shopward, untilBusy, release } = await start(context, { listen: { tls: { cert, key } } });
+    const agent = new https.Agent({ keepAlive: true, ca: testCertificate });
+    const ask = (method: string, target: string) =>
+      new Promise<{ status: number; connection: string; text: string }>((resolve, reject) => {
+        const body = method === 'PATCH' ? '{}' : '';
+        const options = { port: shopward.port, host: '127.0.0.1', method, path: target, agent };
+        const asked = https.request(options, (response) => {
+          const { statusCode: status = 0, headers } = response;
+          let text = '';
+          response.on('data', (chunk) => {
+            text += chunk;
+          });
+          response.on('end', () => resolve({ status, connection: headers.connection ?? '', text }));
+        });
+        asked.on('error', reject).end(body);
+      });
+    const busy = ask('PATCH', '/slow');
+    await untilBusy();
+    // Two connections: this one falls idle.
+    expect((await ask('GET', '/stores')).status).toBe(200);
+    const silent = await openRawConnection(shopward.port);
 
-describe('SIGTERM', () => {
-  it('ends when nothing is in flight, however long a connection to the shop may take', async () => {
-    upstream = await startRecordingUpstream(() => answer('done'));
-    const config = { upstream: { connectTimeout: '1h' } };
-    shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+    shopward.signal('SIGTERM');
+    await shopward.waitForLog(({ event }) => event === 'draining');
+    await eventually('its end', () => Object.keys(agent.freeSockets).length === 0 || undefined);
+    expect(shopward.exitCode).toBe(null);
+    release();
+    expect(await busy).toEqual({ status: 200, connection: 'close', text: 'done' });
+    expect(await shopward.exited).toBe(0);
+    silent.close();
+    agent.destroy();
+    await rm(folder, { recursive: true });
+  });
+
+  it('ends when nothing is in flight, however long a connection to the shop may take', async (context) => {
+    const { shopward } = await start(context, { upstream: { connectTimeout: '1h' } });
     await fetch(`${shopward.url}/stores`).then((response) => response.text());
     // Within the patience of the harness, which ends it otherwise.
     await shopward.stop();
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
+  it.for(['SIGTERM', 'SIGINT'] as const)(
     '%s: what is in flight is finished, then the process ends with 0',
-    async (signal) => {
-      await start();
+    async (signal, context) => {
+      const { shopward, untilBusy, release } = await start(context);
       const busy = await openRawConnection(shopward.port);
       await busy.write(request('PATCH /slow', ['Content-Length: 2'], '{}'));
       const idle = await openRawConnection(shopward.port);
       await idle.write(request('GET /stores'));
       expect((await idle.readResponse()).status).toBe(200);
-      await expect.poll(() => upstream.bytes()).toContain('PATCH /slow');
+      await untilBusy();
 
       shopward.signal(signal);
       await shopward.waitForLog(({ event }) => event === 'draining');
       // The idle connection is let go, nobody new is let in, and whoever asks is told.
       expect((await idle.readAll()).toString()).toBe('');
-      await expect
-        .poll(() =>
-          openRawConnection(shopward.port).then(
-            () => 'taken',
-            () => 'refused',
-          ),
-        )
-        .toBe('refused');
+      await eventually('a refusal', () =>
+        openRawConnection(shopward.port).then(
+          () => undefined,
+          () => true,
+        ),
+      );
       const readiness = await fetch(`${shopward.adminUrl}/readyz`);
       expect([readiness.status, await readiness.json()]).toEqual([
         503,
@@ -84,50 +122,11 @@ describe('SIGTERM', () => {
     },
   );
 
-  it('over TLS too: what is in flight is finished, and nobody waits for ever for a handshake', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
-    const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
-    await writeFile(cert, testCertificate);
-    await writeFile(key, testKey);
-    await start({ tls: { cert, key } });
-    const agent = new https.Agent({ keepAlive: true, ca: testCertificate });
-    const ask = (method: string, target: string) =>
-      new Promise<{ status: number; connection: string; text: string }>((resolve, reject) => {
-        const body = method === 'PATCH' ? '{}' : '';
-        const options = { port: shopward.port, host: '127.0.0.1', method, path: target, agent };
-        const asked = https.request(options, (response) => {
-          const { statusCode: status = 0, headers } = response;
-          let text = '';
-          response.on('data', (chunk) => {
-            text += chunk;
-          });
-          response.on('end', () => resolve({ status, connection: headers.connection ?? '', text }));
-        });
-        asked.on('error', reject).end(body);
-      });
-    const busy = ask('PATCH', '/slow');
-    await expect.poll(() => upstream.bytes()).toContain('PATCH /slow');
-    // Two connections: this one falls idle.
-    expect((await ask('GET', '/stores')).status).toBe(200);
-    const silent = await openRawConnection(shopward.port);
-
-    shopward.signal('SIGTERM');
-    await shopward.waitForLog(({ event }) => event === 'draining');
-    await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
-    expect(shopward.exitCode).toBe(null);
-    release();
-    expect(await busy).toEqual({ status: 200, connection: 'close', text: 'done' });
-    expect(await shopward.exited).toBe(0);
-    silent.close();
-    agent.destroy();
-    await rm(folder, { recursive: true });
-  });
-
-  it('a second one does not wait', async () => {
-    await start();
+  it('a second one does not wait', async (context) => {
+    const { shopward, untilBusy } = await start(context);
     const busy = await openRawConnection(shopward.port);
     await busy.write(request('PATCH /slow', ['Content-Length: 2'], '{}'));
-    await expect.poll(() => upstream.bytes()).toContain('PATCH /slow');
+    await untilBusy();
     shopward.signal('SIGTERM');
     await shopward.waitForLog(({ event }) => event === 'draining');
     shopward.signal('SIGTERM');

@@ -3,23 +3,20 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { type HereOptions, refuseHere } from '../harness/shopward-here.ts';
 
 /** In all of them, so that half a secret is found too. */
 const secret = 'c4nary';
 const secretFile = path.join(tmpdir(), `shopward-secret-${process.pid}`);
-const closings: (() => unknown)[] = [];
 
 beforeAll(() => writeFile(secretFile, `${secret}-file\n`));
 afterAll(() => rm(secretFile));
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
 
 const withTrace = (options: Partial<HereOptions>): HereOptions => ({
   upstream: 'http://127.0.0.1:9',
@@ -27,16 +24,10 @@ const withTrace = (options: Partial<HereOptions>): HereOptions => ({
   config: { log: { level: 'trace' }, ...options.config },
 });
 
-async function start(options: Partial<HereOptions>): Promise<Shopward> {
+async function start(context: TestContext, options: Partial<HereOptions>): Promise<Shopward> {
   const shopward = await startShopward(withTrace(options));
-  closings.push(() => shopward.kill());
+  closingAtEnd(context)({ close: () => shopward.kill() });
   return shopward;
-}
-
-async function startRedis(): Promise<RedisProcess> {
-  const redis = await startRedisProcess({ settings: { requirepass: `other-${secret}` } });
-  closings.push(() => redis.close());
-  return redis;
 }
 
 async function everythingSaid(shopward: Shopward): Promise<string> {
@@ -48,30 +39,32 @@ async function everythingSaid(shopward: Shopward): Promise<string> {
   return shopward.output() + told.join('\n');
 }
 
-describe('no secret of the configuration is printed', () => {
-  it.each([
+// Side by side: a start waits two seconds for a Redis that does not let it in.
+describe.concurrent('no secret of the configuration is printed', () => {
+  it.for<[string, (port: number) => string]>([
     ['wrong password', (port: number) => `redis://:${secret}@127.0.0.1:${port}`],
     [
       'user and password with escapes',
       (port: number) => `redis://u${secret}:p%40%2F${secret}@127.0.0.1:${port}`,
     ],
     ['nobody there', () => `redis://:${secret}@127.0.0.1:9`],
-  ])('address of Redis: %s', async (_, url) => {
-    const redis = await startRedis();
-    const shopward = await start({ config: { store: { url: url(redis.port) } } });
+  ])('address of Redis: %s', async ([, url], context) => {
+    const settings = { requirepass: `other-${secret}` };
+    const redis = closingAtEnd(context)(await startRedisProcess({ settings }));
+    const shopward = await start(context, { config: { store: { url: url(redis.port) } } });
     await exchangeRaw(shopward.port, 'PATCH /carts/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
     await eventually('word of the store', () => shopward.output().includes('"event":"store"') || undefined);
     expect(await everythingSaid(shopward)).not.toContain(secret);
   });
 
-  it('address of the keys, answers of their server, and the secret of HS256', async () => {
+  it('address of the keys, and answers of their server', async (context) => {
     const server = createServer((_incoming, response) =>
       response.writeHead(500, { 'X-Debug': secret }).end(`{"error":"${secret}"}`),
     );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closings.push(() => server.close());
+    closingAtEnd(context)(server);
     const { port } = server.address() as AddressInfo;
-    const shopward = await start({
+    const shopward = await start(context, {
       config: { auth: { keys: { jwks: `http://127.0.0.1:${port}/jwks.json?token=${secret}` } } },
     });
     await exchangeRaw(
@@ -79,14 +72,17 @@ describe('no secret of the configuration is printed', () => {
       `GET /carts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shopward.issueToken({ email: secret })}\r\n\r\n`,
     );
     expect(await everythingSaid(shopward)).not.toContain(secret);
-    const hs256 = await start({
+  });
+
+  it('the secret of HS256', async (context) => {
+    const hs256 = await start(context, {
       config: { auth: { algorithms: ['HS256'], keys: { secret: `${secret}-${'x'.repeat(40)}` } } },
     });
     await exchangeRaw(hs256.port, 'GET /carts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a.b.c\r\n\r\n');
     expect(await everythingSaid(hs256)).not.toContain(secret);
   });
 
-  it.each<[string, object]>([
+  it.for<[string, object]>([
     ['user in the upstream', { upstream: { url: `http://user:${secret}@127.0.0.1:9` } }],
     ['path in the upstream', { upstream: { url: `http://127.0.0.1:9/?key=${secret}` } }],
     ['a store of no kind', { store: { url: `rediss//:${secret}@h` } }],
@@ -95,7 +91,7 @@ describe('no secret of the configuration is printed', () => {
     ['an admin token with spaces', { admin: { token: `${secret} x` } }],
     ['a secret where a number belongs', { workers: `\${file:${secretFile}}` }],
     ['a secret from a variable where a duration belongs', { store: { timeout: '${CANARY}' } }],
-  ])('configuration that is refused: %s', async (_, config) => {
+  ])('configuration that is refused: %s', async ([, config]) => {
     const { code, output } = await refuseHere(withTrace({ config, env: { CANARY: `${secret}-variable` } }));
     expect(code).toBe(78);
     expect(output).toMatch(/error: /);
