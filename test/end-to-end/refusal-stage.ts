@@ -30,6 +30,8 @@ export interface RefusalStage {
   /** The shop of all others. It answers as it should once it is mended. */
   readonly upstream: RecordingUpstream;
   mendShop(): void;
+  /** Lets the shop answer what it holds: `GET /held`. */
+  release(): void;
   /** Where the one that is cut off looks for what is not there. */
   readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
   /** Of both, so that another one can differ in what a cure changes. */
@@ -86,8 +88,9 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
   let isMended = false;
   let held = Promise.withResolvers<void>();
   const script: Script = async ({ head, connection }) => {
-    // The first of two, until the second has been refused.
-    if (!isMended && /^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head)) await held.promise;
+    // The first of two, until the second has been answered.
+    const isFirst = /^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head);
+    if (head.startsWith('GET /held') || (isFirst && !isMended)) await held.promise;
     if (!isMended) {
       if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
       if (head.startsWith('GET /silent')) return undefined;
@@ -100,8 +103,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     }
     if (/^POST \/(?:refresh|access)-tokens/.test(head)) return issued(shopward);
     if (head.startsWith('GET /url-resolver')) return mappingFor(head);
-    // Longer than `responseTimeout`.
-    if (head.startsWith('GET /slow')) await sleep(6000);
+    // Longer than the time-out of its route.
+    if (head.startsWith('GET /slow')) await sleep(2000);
     return answer('{}', 'Content-Type: application/json\r\n');
   };
   const upstream: RecordingUpstream = await startRecordingUpstream(script);
@@ -115,7 +118,13 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
   };
   const config = {
     ...options.config,
-    limits: { requestBody: '1KiB', requestHeaders: '16KiB' },
+    limits: {
+      requestBody: '1KiB',
+      requestHeaders: '16KiB',
+      // Of these alone: a busy machine is in time for all others.
+      routes: ['/silent', '/slow'].map((path) => ({ path, responseTimeout: '1s' })),
+    },
+    // A refresh that nobody knows the outcome of is settled after so long.
     upstream: { responseTimeout: '5s' },
     // Longer than any test looks at it.
     urlResolver: { notFoundTtl: '1h' },
@@ -140,7 +149,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       auth: { keys: { jwks: `http://127.0.0.1:${missing.keys}/jwks.json` } },
       store: { url: `redis://127.0.0.1:${missing.redis}`, timeout: '200ms' },
       // A store that comes back is trusted after a lease.
-      entityTags: { ...config.entityTags, lease: '10s', sendBy: '1s' },
+      entityTags: { ...config.entityTags, lease: '5s', sendBy: '1s' },
     },
   });
   const release = () => {
@@ -157,6 +166,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     mendShop() {
       isMended = true;
     },
+    release,
     missing,
     settings: { ...common, config },
     shopwardOf: (name) =>

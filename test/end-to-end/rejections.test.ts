@@ -19,9 +19,13 @@ const overrides = Object.fromEntries(
   ]),
 );
 
+/** Its time-out passes while others are refused. */
+const beginSlow = (of: RefusalStage) => void of.provoke('upstream-timeout').catch(() => {});
+
 let stage: RefusalStage;
 beforeAll(async () => {
   stage = await startRefusalStage({ config: { rejections: overrides } });
+  beginSlow(stage);
 });
 afterAll(() => stage?.close());
 const adminUrl = (of: RefusalStage) => of.shopwardOf('').adminUrl;
@@ -127,6 +131,7 @@ describe('in the form that the client prefers, where it may choose', () => {
     const errors = { format: 'negotiate', typeBase: 'https://docs.shop.example/reasons#' };
     const fields = ['Accept: application/problem+json, text/html;q=0.5'];
     negotiated = await startRefusalStage({ config: { errors }, fields });
+    beginSlow(negotiated);
   });
   afterAll(() => negotiated?.close());
 
