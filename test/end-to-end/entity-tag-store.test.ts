@@ -1,74 +1,49 @@
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { cartIds } from '../../demo/data/ids.ts';
-import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { startDemoShop } from '../../demo/shop.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
-import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { startShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const cart = `/carts/${cartIds.everyday}`;
 const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
 const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantity: 1 } } };
 
-let redis: RedisProcess;
-let shop: DemoShop;
-let replicas: RunningShopward[] = [];
-let token: string;
-
-beforeEach(async () => {
-  redis = await startRedisProcess();
+/** Two replicas over a Redis, in front of a shop, all of a test's own: most of each is waiting for a lease. */
+async function stage(context: TestContext) {
+  const open = closingAtEnd(context);
+  const redis = open(await startRedisProcess());
   await ageRedis(redis.port);
-  shop = await startDemoShop();
-  replicas = await Promise.all([1, 2].map(() => startShopwardHere(settings())));
-  token = await shop.issueToken();
-  await aTag();
-  shop.received.clear();
-});
-afterEach(async () => {
-  for (const replica of replicas) await replica.stop();
-  await shop.close();
-  await redis.close();
-});
-
-function settings() {
-  const config = {
-    auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
-    store: { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' },
-    entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
+  const shop = open(await startDemoShop());
+  const settings = {
+    upstream: shop.url,
+    config: {
+      auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+      store: { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' },
+      entityTags: { lease: '8s', sendBy: '4s', wait: '8s' },
+    },
   };
-  return { upstream: shop.url, config };
+  const replicas = await Promise.all([1, 2].map(() => startShopwardHere(settings)));
+  for (const replica of replicas) open({ close: () => replica.stop() });
+  const token = await shop.issueToken();
+  const call = (replica: number, line: string, options: ShopCall = {}) =>
+    callShop(replicas[replica]?.port ?? 0, line, { token, ...options });
+  const aTag = () => eventually('a tag', async () => (await call(0, `GET ${cart}`)).field('etag'));
+  const patch = (replica: number, ifMatch: string) => call(replica, `PATCH ${cart}`, { ifMatch, body });
+  const tag = await aTag();
+  shop.received.clear();
+  return { open, redis, shop, settings, token, call, aTag, patch, tag };
 }
 
-const call = (replica: number, line: string, options: ShopCall = {}) =>
-  callShop(replicas[replica]?.port ?? 0, line, { token, ...options });
-const aTag = () => eventually('a tag', async () => (await call(0, `GET ${cart}`)).field('etag'));
-const patch = (replica: number, ifMatch: string) => call(replica, `PATCH ${cart}`, { ifMatch, body });
-
-describe('two replicas over one Redis', () => {
-  it('know one tag, and what one did the other holds to', async () => {
-    const tag = await aTag();
-    expect((await call(1, `GET ${cart}`)).field('etag')).toBe(tag);
-    const changed = await patch(0, tag);
-    expect(changed.status).toBe(200);
-    expect(outcomeOf(await patch(1, tag))).toBe('412 006');
-    expect((await patch(1, changed.field('etag') ?? '')).status).toBe(200);
-  });
-
-  it('of twenty writers with one tag exactly one reaches the shop', async () => {
-    const tag = await aTag();
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, async (_, i) => outcomeOf(await patch(i % 2, tag))),
-    );
-    expect(outcomes.sort()).toEqual(['200', ...Array.from({ length: 19 }, () => '412 006')]);
-    expect(shop.received.byRoute.get('PATCH /carts/{id}')).toBe(1);
-  });
-
-  it('a writer that is killed leaves nothing locked for longer than its lease', async () => {
-    const killed = await startShopward(settings());
-    onTestFinished(() => killed.kill());
-    const tag = await aTag();
+describe.concurrent('two replicas over one Redis', () => {
+  it('a writer that is killed leaves nothing locked for longer than its lease', async (context) => {
+    const { open, shop, settings, token, call, patch, tag } = await stage(context);
+    const killed = await startShopward(settings);
+    open({ close: () => killed.kill() });
     // Longer than the process lives: the shop is still at it when it is killed.
     shop.settings.latencyMs = 30_000;
     const cut = callShop(killed.port, `PATCH ${cart}`, { token, ifMatch: tag, body }).catch(() => 'cut');
@@ -89,15 +64,33 @@ describe('two replicas over one Redis', () => {
     expect(outcomeOf(await patch(1, tag))).toBe('412 006');
     expect((await patch(1, after)).status).toBe(200);
   });
+
+  it('know one tag, and what one did the other holds to', async (context) => {
+    const { call, patch, tag } = await stage(context);
+    expect((await call(1, `GET ${cart}`)).field('etag')).toBe(tag);
+    const changed = await patch(0, tag);
+    expect(changed.status).toBe(200);
+    expect(outcomeOf(await patch(1, tag))).toBe('412 006');
+    expect((await patch(1, changed.field('etag') ?? '')).status).toBe(200);
+  });
+
+  it('of twenty writers with one tag exactly one reaches the shop', async (context) => {
+    const { shop, patch, tag } = await stage(context);
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => outcomeOf(await patch(i % 2, tag))),
+    );
+    expect(outcomes.sort()).toEqual(['200', ...Array.from({ length: 19 }, () => '412 006')]);
+    expect(shop.received.byRoute.get('PATCH /carts/{id}')).toBe(1);
+  });
 });
 
-describe.each([
-  ['has gone', () => redis.kill(), () => redis.restart()],
-  ['does not answer', async () => redis.pause(), async () => redis.resume()],
-])('Redis %s', (_, leave, comeBack) => {
-  it('reads go on without a tag, writes are 503 and reach nobody, all else does not notice; then tags again', async () => {
-    const tag = await aTag();
-    await leave();
+describe.concurrent('reads go on without a tag, writes are 503 and reach nobody, all else does not notice; then tags again', () => {
+  it.for<[string, (redis: RedisProcess) => unknown, (redis: RedisProcess) => unknown]>([
+    ['has gone', (redis) => redis.kill(), (redis) => redis.restart()],
+    ['does not answer', (redis) => redis.pause(), (redis) => redis.resume()],
+  ])('Redis %s', async ([, leave, comeBack], context) => {
+    const { redis, shop, call, aTag, patch, tag } = await stage(context);
+    await leave(redis);
     shop.received.clear();
     const read = await call(0, `GET ${cart}`);
     expect([read.status, read.field('etag')]).toEqual([200, undefined]);
@@ -117,7 +110,7 @@ describe.each([
     }
     expect(shop.received.total).toBe(before);
 
-    await comeBack();
+    await comeBack(redis);
     const next = await aTag();
     await eventually('a change', async () => ((await patch(0, next)).status === 200 ? true : undefined));
   });
