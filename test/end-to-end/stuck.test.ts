@@ -115,7 +115,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
   });
 
   it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
-    const shopward = await start(2, 'loop', 0, '10s');
+    const shopward = await start(2, 'loop', 0, '5s');
     const [victim = 0] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     // A probe that a busy machine made late is made again: one that waits for the worker is late each time.
