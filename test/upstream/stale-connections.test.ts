@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { EngineOptions, UpstreamEngine, UpstreamFault } from '../../src/upstream/engine.ts';
 import { IdleTimeout, idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { engines } from '../harness/forwarding-front.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -81,100 +82,109 @@ class WakingClock {
   }
 }
 
-describe.each(engines)('connections that age ($name)', ({ createEngine }) => {
-  const clock = new WakingClock();
-  beforeAll(() => clock.start());
-  afterAll(() => clock.stop());
-  const ends: (() => Promise<void> | void)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  });
+const clock = new WakingClock();
+beforeAll(() => clock.start());
+afterAll(() => clock.stop());
 
-  /** A shop that ends a connection that was idle for `idleMs`, and does not say so. */
-  async function start(idleMs: number, options: Partial<EngineOptions> = {}) {
-    const sockets = new Set<Socket>();
-    const agesMs: number[] = [];
-    let connections = 0;
-    const server = createServer({ noDelay: true }, (socket) => {
-      connections += 1;
-      sockets.add(socket);
-      let requests = 0;
-      const openedMs = performance.now();
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => {
-        sockets.delete(socket);
-        agesMs.push(performance.now() - openedMs);
+/** A shop that ends a connection that was idle for `idleMs`, and does not say so. */
+async function start(
+  context: TestContext,
+  createEngine: (options: EngineOptions) => UpstreamEngine,
+  idleMs: number,
+  options: Partial<EngineOptions> = {},
+) {
+  const open = closingAtEnd(context);
+  const sockets = new Set<Socket>();
+  const agesMs: number[] = [];
+  let connections = 0;
+  const server = createServer({ noDelay: true }, (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    let requests = 0;
+    const openedMs = performance.now();
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      sockets.delete(socket);
+      agesMs.push(performance.now() - openedMs);
+    });
+    socket.on('data', () => {
+      requests += 1;
+      const mine = requests;
+      socket.write(answer());
+      clock.after(idleMs, () => {
+        if (mine === requests) socket.destroy();
       });
-      socket.on('data', () => {
-        requests += 1;
-        const mine = requests;
-        socket.write(answer());
-        clock.after(idleMs, () => {
-          if (mine === requests) socket.destroy();
-        });
-      });
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const engine = createEngine({
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  open(server);
+  open({
+    close() {
+      for (const socket of sockets) socket.destroy();
+    },
+  });
+  const engine = open(
+    createEngine({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
       connectTimeoutMs: 30_000,
       queueLimit: 1_000,
       queueTimeoutMs: 60_000,
       connections: 200,
       ...options,
-    });
-    ends.push(
-      () => void server.close(),
-      () => {
-        for (const socket of sockets) socket.destroy();
-      },
-      () => engine.close(),
-    );
-    return { engine, sockets, agesMs, connections: () => connections };
-  }
+    }),
+  );
+  return { engine, sockets, agesMs, connections: () => connections };
+}
 
+describe.concurrent.each(engines)('connections that age ($name)', ({ createEngine }) => {
   /** A hundred clients that post in step with the shop's idle time-out, and beside it: the worst there is. */
-  it.each([
+  it.for([
     ['the time-out', 400],
     ['half of it', 200],
     ['a quarter of it', 100],
-  ])('a POST never meets the end of an idle connection: rhythm of %s', async (_, rhythmMs) => {
-    const { engine, connections } = await start(400);
-    const failed: (number | string)[] = [];
-    const client = async (i: number) => {
-      for (let k = 0; k < 8; k += 1) {
-        await clock.sleep(rhythmMs + ((i + k) % 6));
-        const seen = await ask(engine, 'POST');
-        if (seen !== 200) failed.push(seen);
-      }
-    };
-    // The shop has shown what it does, as it has to any process that is up for longer than its time-out.
-    await Promise.all(Array.from({ length: 20 }, () => ask(engine, 'GET')));
-    await clock.sleep(800);
-    await Promise.all(Array.from({ length: 100 }, (_none, i) => client(i)));
-    expect(failed).toEqual([]);
-    expect(connections()).toBeGreaterThan(20);
-  });
+  ] as const)(
+    'a POST never meets the end of an idle connection: rhythm of %s',
+    async ([, rhythmMs], context) => {
+      const { engine, connections } = await start(context, createEngine, 400);
+      const failed: (number | string)[] = [];
+      const client = async (i: number) => {
+        for (let k = 0; k < 8; k += 1) {
+          await clock.sleep(rhythmMs + ((i + k) % 6));
+          const seen = await ask(engine, 'POST');
+          if (seen !== 200) failed.push(seen);
+        }
+      };
+      // The shop has shown what it does, as it has to any process that is up for longer than its time-out.
+      await Promise.all(Array.from({ length: 20 }, () => ask(engine, 'GET')));
+      await clock.sleep(800);
+      await Promise.all(Array.from({ length: 100 }, (_none, i) => client(i)));
+      expect(failed).toEqual([]);
+      expect(connections()).toBeGreaterThan(20);
+    },
+  );
 
-  it('a POST takes a connection that was in use a moment ago', async () => {
-    const { engine, connections } = await start(60_000);
-    for (let i = 0; i < 20; i += 1) expect(await ask(engine, 'POST')).toBe(200);
-    expect(connections()).toBe(1);
-  });
-
-  it('a POST takes no connection that was idle for long, and a GET does', async () => {
-    const { engine, connections } = await start(60_000, { idleTimeoutMs: 600_000 });
+  it('a POST takes no connection that was idle for long, and a GET does', async (context) => {
+    const { engine, connections } = await start(context, createEngine, 60_000, { idleTimeoutMs: 600_000 });
     expect(await ask(engine, 'GET')).toBe(200);
     await sleep(700);
     expect([await ask(engine, 'GET'), connections()]).toEqual([200, 1]);
     await sleep(700);
     expect([await ask(engine, 'POST'), connections()]).toEqual([200, 2]);
   });
+});
 
-  it('every connection, busy or idle, is left within its lifetime', async () => {
+// One after another: they ask as fast as they can.
+describe.each(engines)('connections in use ($name)', ({ createEngine }) => {
+  it('a POST takes a connection that was in use a moment ago', async (context) => {
+    const { engine, connections } = await start(context, createEngine, 60_000);
+    for (let i = 0; i < 20; i += 1) expect(await ask(engine, 'POST')).toBe(200);
+    expect(connections()).toBe(1);
+  });
+
+  it('every connection, busy or idle, is left within its lifetime', async (context) => {
     const lifetimeMs = 400;
     const options = { connectionLifetimeMs: lifetimeMs, idleTimeoutMs: 600_000 };
-    const { engine, sockets, agesMs } = await start(600_000, options);
+    const { engine, sockets, agesMs } = await start(context, createEngine, 600_000, options);
     const clients = 8;
     const client = async () => {
       while (agesMs.length < 3 * clients) expect(await ask(engine, 'GET')).toBe(200);
