@@ -166,15 +166,19 @@ export class RedisWatch {
     for (;;) {
       try {
         await this.#learnFacts();
-        break;
+        const { evictingPolicy } = this.#facts ?? {};
+        if (evictingPolicy !== undefined) throw new RedisUnavailable('evicting', policyFault(evictingPolicy));
+        await this.#learnRights();
+        return;
       } catch (error) {
         // It must not be used before its policy is known: a server that was too slow is asked again.
         const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
         if (!isSlow || this.#health.state.status === 'closed') throw error;
       }
     }
-    const { evictingPolicy } = this.#facts ?? {};
-    if (evictingPolicy !== undefined) throw new RedisUnavailable('evicting', policyFault(evictingPolicy));
+  }
+
+  async #learnRights(): Promise<void> {
     const server = this.#client instanceof Cluster ? this.#client.nodes('master')[0] : this.#client;
     if (server === undefined) return;
     const { prefix = 'shopward' } = this.#options;

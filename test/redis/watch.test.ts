@@ -7,17 +7,21 @@ interface Said {
   /** The answer to `INFO default`; by default that of a healthy server. ioredis itself asks by `INFO`. */
   facts?: () => string | undefined;
   missing?: readonly string[];
+  /** The answer to which rights are missing; by default `missing`. */
+  rights?: () => string | undefined;
+  timeoutMs?: number;
   kind?: 'redis' | 'redis+cluster';
 }
 
-async function connect({ facts, missing = [], kind = 'redis' }: Said = {}): Promise<Redis> {
+async function connect(said: Said = {}): Promise<Redis> {
+  const { facts, missing = [], rights = () => list(missing), timeoutMs = 5_000, kind = 'redis' } = said;
   const { port }: { port: number } = await startScriptedRedis(([name = '', first, ...more]) => {
     if (/^info$/i.test(name)) return first === 'default' && facts ? facts() : infoReply(healthy);
     if (/^cluster$/i.test(name)) return slotsReply([port]);
-    if (/^eval$/i.test(name)) return list(first?.includes('acl_check_cmd') ? missing : more);
+    if (/^eval$/i.test(name)) return first?.includes('acl_check_cmd') ? rights() : list(more);
     return '+OK\r\n';
   });
-  const redis = connectRedis({ url: `${kind}://127.0.0.1:${port}`, timeoutMs: 5_000 });
+  const redis = connectRedis({ url: `${kind}://127.0.0.1:${port}`, timeoutMs });
   onTestFinished(() => redis.close());
   return redis;
 }
@@ -47,6 +51,29 @@ it('is not ready before its policy is known', async () => {
   const redis = await connect({ facts: () => void asked.resolve() });
   await asked.promise;
   expect(await redis.ready(20)).toBe(false);
+});
+
+it('is asked again for the rights of its user, where it was too slow to tell', async () => {
+  const answer = list(['WAIT']);
+  let asked = 0;
+  let late = '';
+  const redis = await connect({
+    timeoutMs: 200,
+    // Comes with the answer to the next question, which is asked when the time for this one has passed.
+    rights: () => {
+      asked += 1;
+      if (asked > 1) return answer;
+      late = answer;
+    },
+    facts: () => {
+      const owed = late;
+      late = '';
+      return owed + infoReply(healthy);
+    },
+  });
+  expect(await redis.ready(5_000)).toBe(true);
+  expect(redis.status().missingRights).toEqual(['WAIT']);
+  expect(asked).toBeGreaterThan(1);
 });
 
 it('that evicts records is not used, however it answers', async () => {
