@@ -11,15 +11,19 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../src/lib/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
 /** Far beyond any test: what comes in spite of it comes by the directory's events. */
 const never = 10 * 60_000;
 
-/** Watches a file and lets a test wait until it got some content. */
-function watchInTest(file: string, options: WatchOptions = {}) {
+/** Watches a file and lets a test wait until it got some content. `test`: which one, where several run at a time. */
+function watchInTest(
+  file: string,
+  options: WatchOptions = {},
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+) {
   const told: string[] = [];
   const waiting = new Set<() => void>();
   const change = (content: FileBytes) => {
@@ -32,7 +36,7 @@ function watchInTest(file: string, options: WatchOptions = {}) {
     known: readFileSync(file),
     ...options,
   });
-  onTestFinished(() => fileWatch.close());
+  test.onTestFinished(() => fileWatch.close());
   /** Resolves once the last thing reported is `text`; the test's own time-out bounds it. */
   const until = async (text: string) => {
     while (told.at(-1) !== text) {
@@ -77,10 +81,11 @@ const writers: Readonly<Record<string, (file: string, text: string) => void>> = 
   },
 };
 
-describe('by events of the directory', () => {
-  it.each(Object.entries(writers))('%s, three times', async (_name, write) => {
-    const file = path.join(makeFolder({ 'list.yaml': 'zero' }), 'list.yaml');
-    const { until } = watchInTest(file);
+// Side by side: they wait for the events of one edit to pass.
+describe.concurrent('by events of the directory', () => {
+  it.for(Object.entries(writers))('%s, three times', async ([, write], test) => {
+    const file = path.join(makeFolder({ 'list.yaml': 'zero' }, test), 'list.yaml');
+    const { until } = watchInTest(file, {}, test);
     for (const text of ['first', 'second', 'third']) {
       write(file, text);
       await until(text);
@@ -88,11 +93,11 @@ describe('by events of the directory', () => {
     }
   });
 
-  it('swaps of the ..data link of a ConfigMap', async () => {
-    const folder = makeFolder({ '..2024_0/list.yaml': 'zero' });
+  it('swaps of the ..data link of a ConfigMap', async (test) => {
+    const folder = makeFolder({ '..2024_0/list.yaml': 'zero' }, test);
     symlinkSync('..2024_0', path.join(folder, '..data'));
     symlinkSync(path.join('..data', 'list.yaml'), path.join(folder, 'list.yaml'));
-    const { until } = watchInTest(path.join(folder, 'list.yaml'));
+    const { until } = watchInTest(path.join(folder, 'list.yaml'), {}, test);
     for (const [index, text] of ['first', 'second', 'third'].entries()) {
       const next = `..2024_${index + 1}`;
       mkdirSync(path.join(folder, next));
@@ -105,9 +110,9 @@ describe('by events of the directory', () => {
     }
   });
 
-  it('a file that goes away, and comes back', async () => {
-    const file = path.join(makeFolder({ list: 'zero' }), 'list');
-    const { until } = watchInTest(file);
+  it('a file that goes away, and comes back', async (test) => {
+    const file = path.join(makeFolder({ list: 'zero' }, test), 'list');
+    const { until } = watchInTest(file, {}, test);
     rmSync(file);
     await until('fault: there is no such file');
     writeFileSync(file, 'again');

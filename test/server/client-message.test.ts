@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClientMessage } from '../../src/server/client-message.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';
@@ -82,7 +82,7 @@ describe('a body in chunks of one octet', () => {
     await sleep(300);
     for (let i = 0; i < 500 && client.writableLength === 0; i++) {
       client.write('1\r\na\r\n');
-      await sleep(0);
+      await turn();
     }
     const { length, buffer } = (
       incoming as unknown as { _readableState: { length: number; buffer: Buffer[] } }
