@@ -8,6 +8,7 @@ import {
   type Front,
   healthy,
   prepare,
+  readTagged,
   type RouteName,
   routeNames,
 } from './routes.ts';
@@ -26,6 +27,11 @@ export interface FaultRow {
   readonly oldTagLater?: string;
   /** So many clients ask each question, each about ids of its own. Default 1. */
   readonly times?: number;
+  /**
+   * So many carts are read once the fault is over: each slot of a Cluster that is a new store lets nobody in for a lease
+   * of its own, from when it is first asked. Default 0.
+   */
+  readonly meets?: number;
 }
 
 export interface RowResult {
@@ -74,6 +80,7 @@ async function runOnce(shopward: RunningShopward, row: FaultRow): Promise<RowRes
     return joinWords(asked.map(({ words }) => words));
   };
   const oldTag = await askOldTags();
+  await Promise.all(Array.from({ length: row.meets ?? 0 }, () => readTagged(front)));
   const sick = await findSick(front, endedMs + recoveryMs);
   const wellAfterMs = Math.round(performance.now() - endedMs);
   const wrongs = [
@@ -86,6 +93,35 @@ async function runOnce(shopward: RunningShopward, row: FaultRow): Promise<RowRes
     ...bugsOf(shopward),
   ];
   return { name: row.name, cells, oldTag, wellAfterMs, wrongs };
+}
+
+/** A proxy, and the faults of what it depends on. */
+export interface Stage {
+  readonly shopward: RunningShopward;
+  readonly rows: readonly FaultRow[];
+  close(): Promise<unknown>;
+}
+
+/**
+ * The results of all rows, in their order. Most of a row is waiting, so there are several stages of the same rows, and
+ * each row runs on the one that is free first.
+ */
+export async function runRows(stages: number, open: () => Promise<Stage>): Promise<RowResult[]> {
+  const results: RowResult[] = [];
+  let taken = 0;
+  async function runOnOne() {
+    const { shopward, rows, close } = await open();
+    await awaitHealth(shopward);
+    for (let row = rows[taken]; row !== undefined; row = rows[taken]) {
+      const place = taken;
+      taken += 1;
+      results[place] = await runRow(shopward, row);
+    }
+    await shopward.stop();
+    await close();
+  }
+  await Promise.all(Array.from({ length: stages }, runOnOne));
+  return results;
 }
 
 /** A new store hands out no tags at first. */

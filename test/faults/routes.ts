@@ -58,7 +58,7 @@ export async function prepare(front: Front, name = nextName()): Promise<Prepared
 }
 
 /** The read whose answer has the tag that a PATCH needs. */
-export function readTagged(front: Front, name: string): Promise<Seen> {
+export function readTagged(front: Front, name = nextName()): Promise<Seen> {
   return askAs(front, { method: 'GET', path: `/carts/${name}-patch` });
 }
 

@@ -1,8 +1,9 @@
 import { gzipSync } from 'node:zlib';
+import { ageRedis } from '../harness/aged-redis.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
-import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.ts';
+import { type FaultRow, type RowResult, runRows, type Stage } from './fault-row.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
 import { startFaultShop } from './shop.ts';
@@ -20,15 +21,19 @@ const json = { 'Content-Type': 'application/json' };
 const html = '<html>Bad gateway</html>';
 
 /** The upstream breaks in every way, in front of every kind of route. */
-export async function runUpstreamFaults(): Promise<RowResult[]> {
+export function runUpstreamFaults(): Promise<RowResult[]> {
+  return runRows(4, openStage);
+}
+
+async function openStage(): Promise<Stage> {
   const shop = await startFaultShop();
   const proxy = await startFaultProxy(shop.port);
   const redis = await startRedis({});
+  await ageRedis(redis.process?.port ?? 0);
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${proxy.port}`,
     config: shopwardSettings(redis.url),
   });
-  await awaitHealth(shopward);
   const end = async () => {
     shop.instead = undefined;
     await proxy.heal();
@@ -259,11 +264,10 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: '412 006',
     },
   ];
-  const results: RowResult[] = [];
-  for (const row of rows) results.push(await runRow(shopward, { ...row, end }));
-  await shopward.stop();
-  await proxy.close();
-  await redis.close();
-  shop.close();
-  return results;
+  const close = async () => {
+    await proxy.close();
+    await redis.close();
+    shop.close();
+  };
+  return { shopward, rows: rows.map((row) => ({ ...row, end })), close };
 }
