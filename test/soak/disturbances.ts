@@ -11,10 +11,11 @@ export interface Disturbed {
   readonly redis: SingleRedis;
   readonly shopward: Shopward;
   readonly random: Random;
+  /** Between two of them, on average. */
+  readonly restMs: number;
 }
 
 const faultMs = 700;
-const restMs = 1500;
 const head = '\r\n\r\n';
 
 const upstreamFaults: readonly Faults[] = [
@@ -37,7 +38,7 @@ const storeFaults: readonly Faults[] = [
 
 /** One thing after another goes wrong, with rests between; when this resolves, all works again for new connections. */
 export async function disturb(
-  { upstream, store, redis, shopward, random }: Disturbed,
+  { upstream, store, redis, shopward, random, restMs }: Disturbed,
   isOver: () => boolean,
   onDisturbance: () => void,
 ): Promise<void> {

@@ -8,7 +8,8 @@ test('mixed traffic with faults leaves no socket, no request and no crash behind
   const report = await runSoak({
     visitors: 12,
     // The requests are about done when the faults are.
-    pauseMs: 60,
+    pauseMs: 25,
+    restMs: 600,
     seed: 3,
     requests: 4_000,
     disturbances: 17,

@@ -13,6 +13,8 @@ export interface SoakOptions {
   readonly visitors: number;
   /** Between two requests of a visitor. Default 0: they take all of the machine. */
   readonly pauseMs?: number;
+  /** Between two faults, on average. Default 1500. */
+  readonly restMs?: number;
   readonly seed: number;
   /** The run is over after so many requests and faults … */
   readonly requests?: number;
@@ -44,7 +46,7 @@ const warmUp = 1 / 3;
 
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  const { visitors, pauseMs = 0, seed, durationMs } = options;
+  const { visitors, pauseMs = 0, restMs = 1_500, seed, durationMs } = options;
   const shop = await startFaultShop();
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
@@ -69,7 +71,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
 
   const [{ figures, silent }] = await Promise.all([
     sample(shopward, startedMs, isOver),
-    disturb({ upstream, store, redis, shopward, random }, isOver, count),
+    disturb({ upstream, store, redis, shopward, random, restMs }, isOver, count),
     ...Array.from({ length: visitors }, (_, i) =>
       visit({ shopward, random: createRandom(seed + i), met, pauseMs }, isOver),
     ),
