@@ -52,9 +52,9 @@ async function end(replica: Shopward): Promise<void> {
 const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // Sixteen times as long as the balancer waits between two looks.
+    // Ten times as long as the balancer waits between two looks.
     config: {
-      listen: { drainDelay: '4s' },
+      listen: { drainDelay: '2500ms' },
       workers,
       store: { url: `redis://127.0.0.1:${redis.port}` },
     },
@@ -69,7 +69,7 @@ it.concurrent.each([
   'a rolling restart of two replicas of %s under load loses no request',
   async (name, workers, rounds) => {
     const balancer: Balancer = await startBalancer();
-    let replicas: Shopward[] = [await startReplica(workers), await startReplica(workers)];
+    let replicas: Shopward[] = await Promise.all([startReplica(workers), startReplica(workers)]);
     for (const replica of replicas) await balancer.add(replica);
     const load = startSteadyLoad(balancer.port, 8, (n) =>
       n % 4 === 0
@@ -89,7 +89,7 @@ it.concurrent.each([
       }
     }
     await load.stop();
-    for (const replica of replicas) await replica.stop();
+    await Promise.all(replicas.map((replica) => replica.stop()));
     await balancer.close();
     expect(balancer.failures).toEqual([]);
     expect([...load.statuses]).toEqual([[200, load.total]]);
