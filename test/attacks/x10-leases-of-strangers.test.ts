@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { request } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -25,7 +25,13 @@ interface Cart {
 }
 
 /** A cart of which each applied write makes another version. `changes`: the strangers' writes do, too. */
-async function openCart(line: string, status: string, changes: boolean, takesMs = shopMs): Promise<Cart> {
+async function openCart(
+  { onTestFinished }: TestContext,
+  line: string,
+  status: string,
+  changes: boolean,
+  takesMs = shopMs,
+): Promise<Cart> {
   let version = 1;
   const begun = { strangers: 0, patches: 0 };
   const upstream = await startRecordingUpstream(async ({ head }) => {
@@ -38,12 +44,11 @@ async function openCart(line: string, status: string, changes: boolean, takesMs 
     return isStranger ? answer('{}', type, status) : show();
   });
   const shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
+  onTestFinished(async () => {
+    await shopward.stop();
+    await upstream.close();
+  });
   return { upstream, shopward, begun };
-}
-
-async function close({ shopward, upstream }: Cart): Promise<void> {
-  await shopward.stop();
-  await upstream.close();
 }
 
 /** `count` connections that send one write after the other until told to end; resolves to how many were sent. */
@@ -82,58 +87,10 @@ async function readAndWrite(
   return (await owner.exchange(request('PATCH /carts/1', fields, '{}'))).status;
 }
 
-describe.each([
-  ['a shop that knows no such route', 'POST /carts/1/x', '404 Not Found', false],
-  ['another method on the cart itself', 'PUT /carts/1', '404 Not Found', false],
-  ['a shop that breaks', 'POST /carts/1/x', '500 Internal Server Error', false],
-  ['a shop that breaks when it has acted', 'POST /carts/1/x', '500 Internal Server Error', true],
-  ['a shop that acts', 'POST /carts/1/x', '201 Created', true],
-  ['a shop that acts on another method', 'PUT /carts/1', '200 OK', true],
-])('X10: 32 connections without a token, %s', (_, line, status, changes) => {
-  let cart: Cart;
-  beforeAll(async () => {
-    cart = await openCart(line, status, changes);
-  });
-  afterAll(() => close(cart));
-
-  it(`the owner's ${writes} writes succeed`, async () => {
-    const { shopward } = cart;
-    const bearer = [`Authorization: Bearer ${shopward.issueToken()}`];
-    const strangers = flood(shopward.port, request(line, json, '{}'), writers);
-    const owner = createKeptClient(shopward.port);
-    const tries: number[] = [];
-    const statuses = new Map<number | undefined, number>();
-    while (tries.length < writes) {
-      let status: number | undefined;
-      let tried = 0;
-      while (status !== 200 && tried < mostTries) {
-        status = await readAndWrite(owner, bearer);
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        tried += 1;
-      }
-      expect(status, `after ${tries.length} writes, ${[...statuses]}`).toBe(200);
-      tries.push(tried);
-    }
-    owner.close();
-    const sent = await strangers.end();
-    console.log(`${line} (${status}): ${sent} of strangers; the owner's tries ${tries.join(' ')}`);
-    // Nobody's write makes the owner wait in vain.
-    expect([...statuses.keys()].filter((each) => ![200, 412, undefined].includes(each))).toEqual([]);
-    // What the shop refuses leaves the tag alone.
-    if (status.startsWith('404')) expect(tries).toEqual(tries.map(() => 1));
-    expect(sent).toBeGreaterThan(writers);
-  });
-});
-
-describe('X10: 64 connections of another customer, whose writes below the cart the shop refuses slowly', () => {
-  let cart: Cart;
-  beforeAll(async () => {
-    cart = await openCart('POST /carts/1/items', '404 Not Found', false, 500);
-  });
-  afterAll(() => close(cart));
-
-  it('a write with a tag waits for those under way, and for none that comes later', async () => {
-    const { shopward, begun } = cart;
+// The longest first.
+describe.concurrent('X10: 64 connections of another customer, whose writes below the cart the shop refuses slowly', () => {
+  it('a write with a tag waits for those under way, and for none that comes later', async (context) => {
+    const { shopward, begun } = await openCart(context, 'POST /carts/1/items', '404 Not Found', false, 500);
     const other = `Authorization: Bearer ${shopward.issueToken({ sub: 'another' })}`;
     const bearer = [`Authorization: Bearer ${shopward.issueToken()}`];
     const owner = createKeptClient(shopward.port);
@@ -164,5 +121,42 @@ describe('X10: 64 connections of another customer, whose writes below the cart t
     console.log(
       `64 writes of 500 ms under way: the owner's GET and PATCH of 500 ms took ${waits.join(', ')} ms`,
     );
+  });
+});
+
+describe.concurrent('X10: 32 connections without a token', () => {
+  it.for([
+    ['a shop that knows no such route', 'POST /carts/1/x', '404 Not Found', false],
+    ['another method on the cart itself', 'PUT /carts/1', '404 Not Found', false],
+    ['a shop that breaks', 'POST /carts/1/x', '500 Internal Server Error', false],
+    ['a shop that breaks when it has acted', 'POST /carts/1/x', '500 Internal Server Error', true],
+    ['a shop that acts', 'POST /carts/1/x', '201 Created', true],
+    ['a shop that acts on another method', 'PUT /carts/1', '200 OK', true],
+  ] as const)(`%s: the owner's ${writes} writes succeed`, async ([, line, status, changes], context) => {
+    const { shopward } = await openCart(context, line, status, changes);
+    const bearer = [`Authorization: Bearer ${shopward.issueToken()}`];
+    const strangers = flood(shopward.port, request(line, json, '{}'), writers);
+    const owner = createKeptClient(shopward.port);
+    const tries: number[] = [];
+    const statuses = new Map<number | undefined, number>();
+    while (tries.length < writes) {
+      let status: number | undefined;
+      let tried = 0;
+      while (status !== 200 && tried < mostTries) {
+        status = await readAndWrite(owner, bearer);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        tried += 1;
+      }
+      expect(status, `after ${tries.length} writes, ${[...statuses]}`).toBe(200);
+      tries.push(tried);
+    }
+    owner.close();
+    const sent = await strangers.end();
+    console.log(`${line} (${status}): ${sent} of strangers; the owner's tries ${tries.join(' ')}`);
+    // Nobody's write makes the owner wait in vain.
+    expect([...statuses.keys()].filter((each) => ![200, 412, undefined].includes(each))).toEqual([]);
+    // What the shop refuses leaves the tag alone.
+    if (status.startsWith('404')) expect(tries).toEqual(tries.map(() => 1));
+    expect(sent).toBeGreaterThan(writers);
   });
 });
