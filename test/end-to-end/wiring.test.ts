@@ -3,12 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { RolloutReport } from '../../src/rollout/report.ts';
 import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type RunningShopward, startShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
@@ -18,56 +19,54 @@ import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts
  * nobody, shows here.
  */
 
-let upstream: RecordingUpstream;
 let redis: RedisProcess;
 let folder: string;
-/** Nothing is set: what all other processes are held against. */
-let plain: RunningShopward;
-const running: RunningShopward[] = [];
-
-/** What the shop answers next, by the beginning of the request line. */
-const shop = new Map<string, string | (() => string | undefined)>();
-let lastHead = '';
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-wiring-'));
   redis = await startRedisProcess();
-  upstream = await startRecordingUpstream(
-    ({ head }) => {
-      lastHead = head;
-      for (const [start, what] of shop) {
-        if (head.startsWith(start)) return typeof what === 'string' ? what : what();
-      }
-      return answer('{"data":{"type":"carts","id":"1"}}', 'Content-Type: application/json\r\n');
-    },
-    { answersWhole: true },
-  );
-  plain = await startOne({});
-});
-afterEach(async () => {
-  shop.clear();
-  for (const one of running.splice(0)) await one.stop();
 });
 afterAll(async () => {
-  await plain?.stop();
-  await upstream?.close();
   await redis?.close();
   await rm(folder, { recursive: true });
 });
 
-function startOne(config: object, more: Partial<HereOptions> = {}): Promise<RunningShopward> {
-  return startShopwardHere({ ...common(), config, ...more });
-}
-
-function common() {
-  return { upstream: `http://127.0.0.1:${upstream.port}`, rows: ['GET /secret', 'PATCH /carts/{id}'] };
-}
-
-/** For one test. */
-async function start(config: object, more: Partial<HereOptions> = {}): Promise<RunningShopward> {
-  const one = await startOne(config, more);
-  running.push(one);
-  return one;
+/** A shop of a test's own, and proxies in front of it: tests stand side by side. */
+async function stage(context: TestContext) {
+  const open = closingAtEnd(context);
+  /** What the shop answers next, by the beginning of the request line. */
+  const shop = new Map<string, string | (() => string | undefined)>();
+  let head = '';
+  const upstream = open(
+    await startRecordingUpstream(
+      (received) => {
+        head = received.head;
+        for (const [start, what] of shop) {
+          if (head.startsWith(start)) return typeof what === 'string' ? what : what();
+        }
+        return answer('{"data":{"type":"carts","id":"1"}}', 'Content-Type: application/json\r\n');
+      },
+      { answersWhole: true },
+    ),
+  );
+  const common = {
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /secret', 'PATCH /carts/{id}'],
+  };
+  const start = async (config: object, more: Partial<HereOptions> = {}): Promise<RunningShopward> => {
+    const one = await startShopwardHere({ ...common, config, ...more });
+    open({ close: () => one.stop() });
+    return one;
+  };
+  return {
+    open,
+    common,
+    shop,
+    start,
+    /** Of the last request that the shop got. */
+    lastHead: () => head,
+    timesAsked: (line: string) => upstream.requestLines.filter((one) => one.startsWith(line)).length,
+  };
 }
 
 /** A request over a connection of its own; `fields` are whole lines. */
@@ -86,179 +85,10 @@ function send(
 const json = 'Content-Type: application/json';
 const codeOf = ({ body }: RawResponse) =>
   (JSON.parse(body.toString()) as { errors: { code: string }[] }).errors[0]?.code;
-const timesAsked = (start: string) => upstream.requestLines.filter((line) => line.startsWith(start)).length;
 
-describe('auth', () => {
-  it('audience, issuer, clockTolerance, maxTokenAge, subject and algorithms are asked of the token', async () => {
-    const one = await start({
-      auth: {
-        issuer: 'https://odd.example',
-        audience: 'odd',
-        clockTolerance: '90s',
-        maxTokenAge: '10m',
-        algorithms: ['RS256', 'PS256'],
-      },
-    });
-    const now = Math.floor(Date.now() / 1000);
-    const good = { iss: 'https://odd.example', aud: 'odd' };
-    const ask = async (claims: object, header = {}) =>
-      (
-        await send(one, 'GET /secret', [
-          `Authorization: Bearer ${one.issueToken({ ...good, ...claims }, header)}`,
-        ])
-      ).status;
-    expect(await ask({})).toBe(200);
-    expect(await ask({ iss: 'https://other.example' })).toBe(401);
-    expect(await ask({ aud: 'other' })).toBe(401);
-    expect(await ask({ exp: now - 60 })).toBe(200);
-    expect(await ask({ exp: now - 120 })).toBe(401);
-    expect(await ask({ iat: now - 650 })).toBe(200);
-    expect(await ask({ iat: now - 900 })).toBe(401);
-    expect(await ask({}, { alg: 'RS512' })).toBe(401);
-  });
-});
-
-describe('auth.subject and auth.scopes', () => {
-  it('lists of claims, with exact names, are asked of the token; Ed25519 is a name of its own', async () => {
-    const signer = makeSigner('EdDSA', 'odd');
-    const keyFile = path.join(folder, 'odd-key.json');
-    await writeFile(keyFile, JSON.stringify(publicJwk(signer)));
-    const one = await start(
-      {
-        auth: {
-          algorithms: ['Ed25519'],
-          keys: { files: [keyFile] },
-          subject: [['https://odd.example/id'], 'who'],
-          scopes: ['realm_access.roles', 'cognito:groups', ['https://odd.example/roles']],
-        },
-      },
-      { rows: [{ match: 'GET /secret', scopes: ['odd:scope'] }] },
-    );
-    const seconds = Math.floor(Date.now() / 1000);
-    const ask = async (claims: object, alg = 'Ed25519') => {
-      const token = makeToken(signer, { iat: seconds, exp: seconds + 60, ...claims }, { alg });
-      return (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
-    };
-    const roles = { 'https://odd.example/roles': ['odd:scope'] };
-    expect(await ask({ who: 'a', ...roles })).toBe(200);
-    expect(await ask({ 'https://odd.example/id': 'a', ...roles })).toBe(200);
-    expect(await ask({ sub: 'a', ...roles })).toBe(401);
-    expect(await ask({ who: 'a', realm_access: { roles: ['odd:scope'] } })).toBe(200);
-    expect(await ask({ who: 'a', 'cognito:groups': ['odd:scope'] })).toBe(200);
-    expect(await ask({ who: 'a', scopes: ['odd:scope'] })).toBe(403);
-    expect(await ask({ who: 'a', ...roles }, 'EdDSA')).toBe(401);
-  });
-});
-
-describe('auth.forward, auth.forwardAuthorization', () => {
-  const named = (name: string) =>
-    lastHead
-      .split('\r\n')
-      .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
-      .map((line) => line.slice(name.length + 2));
-
-  it('name the fields with the identity, and take Authorization off', async () => {
-    const forward = { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' };
-    const one = await start({ auth: { forward, forwardAuthorization: false } });
-    const token = one.issueToken({ sub: 'DE--21', scopes: ['a', 'b'], iss: 'shop' });
-    await send(one, 'GET /secret', ['X-User: evil', 'x_user: evil', `Authorization: Bearer ${token}`]);
-    expect(['X-User', 'X-Can', 'X-By', 'Authorization'].map(named)).toEqual([
-      ['DE--21'],
-      ['a b'],
-      ['shop'],
-      [],
-    ]);
-    expect(lastHead).not.toContain('evil');
-    const long = one.issueToken({ sub: 'a'.repeat(2049) });
-    const refused = await send(one, 'GET /secret', [`Authorization: Bearer ${long}`]);
-    expect([refused.status, codeOf(refused)]).toEqual([401, '001']);
-    await one.waitForLog(({ reason }) => reason === 'identity-too-long');
-  });
-
-  it('are nothing by default: no field, and the one Authorization', async () => {
-    const authorization = `Bearer ${plain.issueToken()}`;
-    await send(plain, 'GET /secret', ['X-User: mine', `Authorization: ${authorization}`]);
-    expect(['X-User', 'Authorization'].map(named)).toEqual([['mine'], [authorization]]);
-  });
-});
-
-describe('rateLimits', () => {
-  it('rows and tokenEndpoints limit each client, in the mode of each', async () => {
-    const rows = [
-      { method: 'GET', path: '/odd', requests: 1, per: '1d', mode: 'enforce' },
-      { method: 'GET', path: '/noted', requests: 1, per: '1d' },
-    ];
-    const one = await start({
-      rateLimits: { rows, tokenEndpoints: { requests: 1, per: '1d', mode: 'enforce' } },
-    });
-    const ask = async (line: string) =>
-      (await send(one, line, [json], line.startsWith('P') ? '{}' : '')).status;
-    expect([await ask('GET /odd'), await ask('GET /odd')]).toEqual([200, 429]);
-    expect([await ask('GET /noted'), await ask('GET /noted')]).toEqual([200, 200]);
-    await one.waitForLog(({ observed }) => observed === 'rate-limited');
-    await ask('POST /token');
-    expect(await ask('POST /token')).toBe(429);
-    const off = await start({ rateLimits: false });
-    await ask('POST /token');
-    expect((await send(off, 'GET /odd')).field('ratelimit')).toBe(undefined);
-  });
-});
-
-describe('auth.introspection', () => {
-  it('each setting reaches the question or its answer; the secret is followed', async () => {
-    const file = path.join(folder, 'client-secret');
-    await writeFile(file, 'odd secret');
-    const asked: string[] = [];
-    let answer: object | undefined = { active: true, sub: 'a', exp: 4e9 };
-    const endpoint = createServer((request, response) => {
-      asked.push(`${request.url} ${request.headers.authorization}`);
-      request.resume();
-      if (answer !== undefined) response.end(JSON.stringify(answer));
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => endpoint.once('listening', resolve));
-    const one = await start({
-      auth: {
-        keys: undefined,
-        introspection: {
-          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/place`,
-          ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
-          ...{ timeout: '150ms', ttl: '1h', inactiveTtl: '0s', maxTokens: 1, connections: 2 },
-        },
-      },
-    });
-    const ask = async (token: string) =>
-      (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
-    const basic = (secret: string) => `Basic ${Buffer.from(`odd%3Aid:${secret}`).toString('base64')}`;
-    expect([await ask('t1'), await ask('t1')]).toEqual([200, 200]);
-    expect(asked).toEqual([`/odd/place ${basic('odd+secret')}`]);
-    // Room for one: another pushes it out.
-    expect([await ask('t2'), await ask('t1'), asked.length]).toEqual([200, 200, 3]);
-    answer = { active: false };
-    expect([await ask('t3'), await ask('t3'), asked.length]).toEqual([401, 401, 5]);
-    answer = undefined;
-    expect(await ask('t4')).toBe(503);
-    await writeFile(file, 'next');
-    answer = { active: true, sub: 'a', exp: 4e9 };
-    await eventually('the next secret', async () => {
-      await ask(`t${asked.length + 10}`);
-      return asked.at(-1)?.endsWith(basic('next')) || undefined;
-    });
-    endpoint.closeAllConnections();
-    endpoint.close();
-  });
-});
-
-describe('mode', () => {
-  it('observe passes nobody while keys cannot be had', async () => {
-    const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });
-    const { status } = await send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken()}`]);
-    expect(status).toBe(503);
-    expect((await send(one, 'GET /secret')).status).toBe(200);
-  });
-});
-
-describe('auth.keys.secret from a file', () => {
-  it('is used at start, and given to a worker that comes later', async () => {
+describe.concurrent('auth.keys.secret from a file', () => {
+  it('is used at start, and given to a worker that comes later', async (context) => {
+    const { open, common } = await stage(context);
     const file = path.join(folder, 'secret');
     const secrets = [
       'the first secret of all, long enough to be one',
@@ -266,14 +96,14 @@ describe('auth.keys.secret from a file', () => {
     ];
     await writeFile(file, secrets[0] ?? '');
     const one = await startShopward({
-      ...common(),
+      ...common,
       config: {
         workers: 2,
         store: { url: `redis://127.0.0.1:${redis.port}/1` },
         auth: { algorithms: ['HS256'], keys: { secret: `\${file:${file}}` } },
       },
     });
-    onTestFinished(() => one.kill());
+    open({ close: () => one.kill() });
     const { SignJWT } = await import('jose');
     const statusOf = async (secret: string) => {
       const token = await new SignJWT({ sub: 'DE--21' })
@@ -309,14 +139,189 @@ describe('auth.keys.secret from a file', () => {
   });
 });
 
-describe('request', () => {
-  let one: RunningShopward;
-  beforeAll(async () => {
-    one = await startOne({ request: { ignoredPrefixes: ['/odd'], encodedSlash: ['/files/{name}'] } });
+describe.concurrent('auth', () => {
+  it('audience, issuer, clockTolerance, maxTokenAge, subject and algorithms are asked of the token', async (context) => {
+    const { start } = await stage(context);
+    const one = await start({
+      auth: {
+        issuer: 'https://odd.example',
+        audience: 'odd',
+        clockTolerance: '90s',
+        maxTokenAge: '10m',
+        algorithms: ['RS256', 'PS256'],
+      },
+    });
+    const now = Math.floor(Date.now() / 1000);
+    const good = { iss: 'https://odd.example', aud: 'odd' };
+    const ask = async (claims: object, header = {}) =>
+      (
+        await send(one, 'GET /secret', [
+          `Authorization: Bearer ${one.issueToken({ ...good, ...claims }, header)}`,
+        ])
+      ).status;
+    expect(await ask({})).toBe(200);
+    expect(await ask({ iss: 'https://other.example' })).toBe(401);
+    expect(await ask({ aud: 'other' })).toBe(401);
+    expect(await ask({ exp: now - 60 })).toBe(200);
+    expect(await ask({ exp: now - 120 })).toBe(401);
+    expect(await ask({ iat: now - 650 })).toBe(200);
+    expect(await ask({ iat: now - 900 })).toBe(401);
+    expect(await ask({}, { alg: 'RS512' })).toBe(401);
   });
-  afterAll(() => one?.stop());
+});
 
-  it('ignoredPrefixes hold for the list, for tags and for token endpoints', async () => {
+describe.concurrent('auth.subject and auth.scopes', () => {
+  it('lists of claims, with exact names, are asked of the token; Ed25519 is a name of its own', async (context) => {
+    const { start } = await stage(context);
+    const signer = makeSigner('EdDSA', 'odd');
+    const keyFile = path.join(folder, 'odd-key.json');
+    await writeFile(keyFile, JSON.stringify(publicJwk(signer)));
+    const one = await start(
+      {
+        auth: {
+          algorithms: ['Ed25519'],
+          keys: { files: [keyFile] },
+          subject: [['https://odd.example/id'], 'who'],
+          scopes: ['realm_access.roles', 'cognito:groups', ['https://odd.example/roles']],
+        },
+      },
+      { rows: [{ match: 'GET /secret', scopes: ['odd:scope'] }] },
+    );
+    const seconds = Math.floor(Date.now() / 1000);
+    const ask = async (claims: object, alg = 'Ed25519') => {
+      const token = makeToken(signer, { iat: seconds, exp: seconds + 60, ...claims }, { alg });
+      return (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
+    };
+    const roles = { 'https://odd.example/roles': ['odd:scope'] };
+    expect(await ask({ who: 'a', ...roles })).toBe(200);
+    expect(await ask({ 'https://odd.example/id': 'a', ...roles })).toBe(200);
+    expect(await ask({ sub: 'a', ...roles })).toBe(401);
+    expect(await ask({ who: 'a', realm_access: { roles: ['odd:scope'] } })).toBe(200);
+    expect(await ask({ who: 'a', 'cognito:groups': ['odd:scope'] })).toBe(200);
+    expect(await ask({ who: 'a', scopes: ['odd:scope'] })).toBe(403);
+    expect(await ask({ who: 'a', ...roles }, 'EdDSA')).toBe(401);
+  });
+});
+
+describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
+  const named = (head: string) => (name: string) =>
+    head
+      .split('\r\n')
+      .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+      .map((line) => line.slice(name.length + 2));
+
+  it('name the fields with the identity, and take Authorization off', async (context) => {
+    const { start, lastHead } = await stage(context);
+    const forward = { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' };
+    const one = await start({ auth: { forward, forwardAuthorization: false } });
+    const token = one.issueToken({ sub: 'DE--21', scopes: ['a', 'b'], iss: 'shop' });
+    await send(one, 'GET /secret', ['X-User: evil', 'x_user: evil', `Authorization: Bearer ${token}`]);
+    expect(['X-User', 'X-Can', 'X-By', 'Authorization'].map(named(lastHead()))).toEqual([
+      ['DE--21'],
+      ['a b'],
+      ['shop'],
+      [],
+    ]);
+    expect(lastHead()).not.toContain('evil');
+    const long = one.issueToken({ sub: 'a'.repeat(2049) });
+    const refused = await send(one, 'GET /secret', [`Authorization: Bearer ${long}`]);
+    expect([refused.status, codeOf(refused)]).toEqual([401, '001']);
+    await one.waitForLog(({ reason }) => reason === 'identity-too-long');
+  });
+
+  it('are nothing by default: no field, and the one Authorization', async (context) => {
+    const { start, lastHead } = await stage(context);
+    const plain = await start({});
+    const authorization = `Bearer ${plain.issueToken()}`;
+    await send(plain, 'GET /secret', ['X-User: mine', `Authorization: ${authorization}`]);
+    expect(['X-User', 'Authorization'].map(named(lastHead()))).toEqual([['mine'], [authorization]]);
+  });
+});
+
+describe.concurrent('rateLimits', () => {
+  it('rows and tokenEndpoints limit each client, in the mode of each', async (context) => {
+    const { start } = await stage(context);
+    const rows = [
+      { method: 'GET', path: '/odd', requests: 1, per: '1d', mode: 'enforce' },
+      { method: 'GET', path: '/noted', requests: 1, per: '1d' },
+    ];
+    const one = await start({
+      rateLimits: { rows, tokenEndpoints: { requests: 1, per: '1d', mode: 'enforce' } },
+    });
+    const ask = async (line: string) =>
+      (await send(one, line, [json], line.startsWith('P') ? '{}' : '')).status;
+    expect([await ask('GET /odd'), await ask('GET /odd')]).toEqual([200, 429]);
+    expect([await ask('GET /noted'), await ask('GET /noted')]).toEqual([200, 200]);
+    await one.waitForLog(({ observed }) => observed === 'rate-limited');
+    await ask('POST /token');
+    expect(await ask('POST /token')).toBe(429);
+    const off = await start({ rateLimits: false });
+    await ask('POST /token');
+    expect((await send(off, 'GET /odd')).field('ratelimit')).toBe(undefined);
+  });
+});
+
+describe.concurrent('auth.introspection', () => {
+  it('each setting reaches the question or its answer; the secret is followed', async (context) => {
+    const { start } = await stage(context);
+    const file = path.join(folder, 'client-secret');
+    await writeFile(file, 'odd secret');
+    const asked: string[] = [];
+    let answer: object | undefined = { active: true, sub: 'a', exp: 4e9 };
+    const endpoint = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`);
+      request.resume();
+      if (answer !== undefined) response.end(JSON.stringify(answer));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => endpoint.once('listening', resolve));
+    const one = await start({
+      auth: {
+        keys: undefined,
+        introspection: {
+          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/place`,
+          ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
+          ...{ timeout: '500ms', ttl: '1h', inactiveTtl: '0s', maxTokens: 1, connections: 2 },
+        },
+      },
+    });
+    const ask = async (token: string) =>
+      (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
+    const basic = (secret: string) => `Basic ${Buffer.from(`odd%3Aid:${secret}`).toString('base64')}`;
+    expect([await ask('t1'), await ask('t1')]).toEqual([200, 200]);
+    expect(asked).toEqual([`/odd/place ${basic('odd+secret')}`]);
+    // Room for one: another pushes it out.
+    expect([await ask('t2'), await ask('t1'), asked.length]).toEqual([200, 200, 3]);
+    answer = { active: false };
+    expect([await ask('t3'), await ask('t3'), asked.length]).toEqual([401, 401, 5]);
+    answer = undefined;
+    expect(await ask('t4')).toBe(503);
+    await writeFile(file, 'next');
+    answer = { active: true, sub: 'a', exp: 4e9 };
+    await eventually('the next secret', async () => {
+      await ask(`t${asked.length + 10}`);
+      return asked.at(-1)?.endsWith(basic('next')) || undefined;
+    });
+    endpoint.closeAllConnections();
+    endpoint.close();
+  });
+});
+
+describe.concurrent('mode', () => {
+  it('observe passes nobody while keys cannot be had', async (context) => {
+    const { start } = await stage(context);
+    const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });
+    const { status } = await send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken()}`]);
+    expect(status).toBe(503);
+    expect((await send(one, 'GET /secret')).status).toBe(200);
+  });
+});
+
+describe.concurrent('request', () => {
+  const settings = { ignoredPrefixes: ['/odd'], encodedSlash: ['/files/{name}'] };
+
+  it('ignoredPrefixes hold for the list, for tags and for token endpoints', async (context) => {
+    const { shop, start } = await stage(context);
+    const one = await start({ request: settings });
     expect((await send(one, 'GET /odd/secret')).status).toBe(401);
     const token = `Authorization: Bearer ${one.issueToken()}`;
     // Only who knows the prefix finds the resource behind it here.
@@ -335,31 +340,38 @@ describe('request', () => {
     expect((await send(one, 'POST /odd/refresh-tokens', [json], body)).status).toBe(401);
   });
 
-  it('ignoredPrefixes hold for the resolver', async () => {
+  it('ignoredPrefixes hold for the resolver', async (context) => {
+    const { start, timesAsked } = await stage(context);
+    const one = await start({ request: settings });
     // A question of our own, for the path that is ours.
     await send(one, 'GET /odd/url-resolver?url=/en/p');
     expect(timesAsked('GET /url-resolver?url=%2Fen%2Fp ')).toBe(1);
   });
 
-  it('encodedSlash stands where it is allowed and nowhere else', async () => {
+  it('encodedSlash stands where it is allowed and nowhere else', async (context) => {
+    const { start } = await stage(context);
+    const one = await start({ request: settings });
     expect((await send(one, 'GET /files/a%2Fb')).status).toBe(200);
     expect((await send(one, 'GET /other/a%2Fb')).status).toBe(400);
   });
 });
 
-describe('upstream', () => {
-  it('via, forwardHost and connections', async () => {
+describe.concurrent('upstream', () => {
+  it('via, forwardHost and connections', async (context) => {
+    const { start, lastHead } = await stage(context);
+    const plain = await start({});
     const one = await start({ upstream: { via: true, forwardHost: true } });
     await send(one, 'GET /via', [], '', 'odd.example');
-    expect(lastHead).toMatch(/\r\nVia: 1\.1 shopward\r\n/i);
-    expect(lastHead).toMatch(/\r\nHost: odd\.example\r\n/i);
+    expect(lastHead()).toMatch(/\r\nVia: 1\.1 shopward\r\n/i);
+    expect(lastHead()).toMatch(/\r\nHost: odd\.example\r\n/i);
     await send(plain, 'GET /plain', [], '', 'odd.example');
-    expect(lastHead).not.toMatch(/\r\nVia:/i);
-    expect(lastHead).not.toMatch(/\r\nHost: odd\.example/i);
+    expect(lastHead()).not.toMatch(/\r\nVia:/i);
+    expect(lastHead()).not.toMatch(/\r\nHost: odd\.example/i);
   });
 
-  it('a path in url, and rewriteLocation', async () => {
-    const url = `http://127.0.0.1:${upstream.port}/odd`;
+  it('a path in url, and rewriteLocation', async (context) => {
+    const { common, shop, start } = await stage(context);
+    const url = `${common.upstream}/odd`;
     const location = `Location: ${url}/made\r\n`;
     shop.set('POST /odd/make', answer('', location, '201 Created'));
     const one = await start({ upstream: { url } });
@@ -369,19 +381,21 @@ describe('upstream', () => {
   });
 
   describe('responseTimeout', () => {
-    let one: RunningShopward;
-    beforeAll(async () => {
-      const upstreamOf = { webSocket: true, responseTimeout: '700ms' };
-      one = await startOne({ upstream: upstreamOf, entityTags: { lease: '60s' } });
-    });
-    afterAll(() => one?.stop());
+    const settings = {
+      upstream: { webSocket: true, responseTimeout: '700ms' },
+      entityTags: { lease: '60s' },
+    };
 
-    it('holds for an answer', async () => {
+    it('holds for an answer', async (context) => {
+      const { shop, start } = await stage(context);
+      const one = await start(settings);
       shop.set('GET /slow', () => undefined);
       expect((await send(one, 'GET /slow')).status).toBe(504);
     });
 
-    it('holds for the handshake of a WebSocket', async () => {
+    it('holds for the handshake of a WebSocket', async (context) => {
+      const { shop, start } = await stage(context);
+      const one = await start(settings);
       shop.set('GET /socket', () => undefined);
       const handshake = [
         'Upgrade: websocket',
@@ -393,7 +407,9 @@ describe('upstream', () => {
     });
   });
 
-  it('a Connection option that names what caches go by is dropped from neither side', async () => {
+  it('a Connection option that names what caches go by is dropped from neither side', async (context) => {
+    const { shop, start } = await stage(context);
+    const plain = await start({});
     shop.set('GET /vary', answer('x', 'Vary: X-Odd\r\nConnection: vary, x-hop\r\nX-Hop: 1\r\n'));
     const response = await send(plain, 'GET /vary');
     expect(response.field('vary')).toBe('X-Odd');
@@ -401,18 +417,19 @@ describe('upstream', () => {
   });
 });
 
-describe.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (engine) => {
+describe.concurrent.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (engine) => {
   const extensions = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'];
 
-  it('pass where they are named, under every row of a path, and as changes', async () => {
+  it('pass where they are named, under every row of a path, and as changes', async (context) => {
+    const { start, lastHead } = await stage(context);
     const one = await start({ upstream: { engine }, request: { methods: extensions } });
-    const usual = engine === 'llhttp' ? plain : await start({ upstream: { engine } });
+    const usual = await start({ upstream: { engine } });
     const token = `Authorization: Bearer ${one.issueToken()}`;
     for (const method of extensions) {
       expect((await send(usual, `${method} /open`)).status).toBe(405);
       for (const body of ['', '<a/>']) {
         expect((await send(one, `${method} /open?a=1`, [], body)).status).toBe(200);
-        expect(lastHead).toMatch(new RegExp(`^${method} /open\\?a=1 HTTP/1\\.1\\r\\n`));
+        expect(lastHead()).toMatch(new RegExp(`^${method} /open\\?a=1 HTTP/1\\.1\\r\\n`));
       }
       // The rows are GET /secret and PATCH /carts/{id}.
       expect((await send(one, `${method} /secret`)).status).toBe(401);
@@ -433,8 +450,9 @@ describe.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (engine) => {
   });
 });
 
-describe.each(['llhttp', 'http-proxy-3'])('limits.routes (%s)', (engine) => {
-  it('a body may be longer or shorter, and the shop slower or faster, for one route alone', async () => {
+describe.concurrent.each(['llhttp', 'http-proxy-3'])('limits.routes (%s)', (engine) => {
+  it('a body may be longer or shorter, and the shop slower or faster, for one route alone', async (context) => {
+    const { shop, start } = await stage(context);
     const one = await start({
       upstream: { engine, responseTimeout: '60s' },
       entityTags: { lease: '70s', sendBy: '1s' },
@@ -476,22 +494,25 @@ describe.each(['llhttp', 'http-proxy-3'])('limits.routes (%s)', (engine) => {
   });
 });
 
-describe('trustedProxies and trustedFields', () => {
-  it('are believed of these peers, and dropped otherwise', async () => {
+describe.concurrent('trustedProxies and trustedFields', () => {
+  it('are believed of these peers, and dropped otherwise', async (context) => {
+    const { start, lastHead } = await stage(context);
+    const plain = await start({});
     const fields = ['X-Forwarded-For: 203.0.113.9', 'X-Request-Id: odd-id', 'CF-Connecting-IP: 203.0.113.8'];
     const trusting = await start({ trustedProxies: ['127.0.0.1/32'], trustedFields: ['CF-Connecting-IP'] });
     const response = await send(trusting, 'GET /trusted', fields);
     expect(response.field('x-request-id')).toBe('odd-id');
-    expect(lastHead).toMatch(/\r\nX-Forwarded-For: 203\.0\.113\.9/i);
-    expect(lastHead).toMatch(/\r\nCF-Connecting-IP: 203\.0\.113\.8\r\n/i);
+    expect(lastHead()).toMatch(/\r\nX-Forwarded-For: 203\.0\.113\.9/i);
+    expect(lastHead()).toMatch(/\r\nCF-Connecting-IP: 203\.0\.113\.8\r\n/i);
     await send(plain, 'GET /wary', fields);
-    expect(lastHead).not.toContain('203.0.113');
-    expect(lastHead).not.toContain('odd-id');
+    expect(lastHead()).not.toContain('203.0.113');
+    expect(lastHead()).not.toContain('odd-id');
   });
 });
 
-describe('refreshTokens', () => {
-  it('digestKey keys what stands in Redis', async () => {
+describe.concurrent('refreshTokens', () => {
+  it('digestKey keys what stands in Redis', async (context) => {
+    const { shop, start } = await stage(context);
     const { Redis } = await import('ioredis');
     const keysWith = async (db: number, digestKey: string | undefined) => {
       const one = await start({
@@ -518,7 +539,8 @@ describe('refreshTokens', () => {
     expect(new Set([plain, one, other]).size).toBe(3);
   });
 
-  it('ids in the paths of custom revocation endpoints stay out of the log', async () => {
+  it('ids in the paths of custom revocation endpoints stay out of the log', async (context) => {
+    const { start } = await stage(context);
     const one = await start({
       refreshTokens: { endpoints: [{ kind: 'revoke', method: 'DELETE', path: '/odd-logout/{id}' }] },
     });
@@ -529,7 +551,7 @@ describe('refreshTokens', () => {
   });
 });
 
-describe('urlResolver', () => {
+describe.concurrent('urlResolver', () => {
   const resolved = (id: string) =>
     answer(
       JSON.stringify({
@@ -541,7 +563,8 @@ describe('urlResolver', () => {
     (JSON.parse(body.toString()) as { data: { attributes: { entityId: string } }[] }).data[0]?.attributes
       .entityId;
 
-  it('path, defaultLocale and the host as the store', async () => {
+  it('path, defaultLocale and the host as the store', async (context) => {
+    const { shop, start, lastHead, timesAsked } = await stage(context);
     const one = await start({
       upstream: { forwardHost: true },
       urlResolver: {
@@ -551,16 +574,17 @@ describe('urlResolver', () => {
         stores: ['de.example', 'at.example'],
       },
     });
-    shop.set('GET /odd-resolver', () => resolved(/\r\nHost: (\S+)/i.exec(lastHead)?.[1] ?? ''));
+    shop.set('GET /odd-resolver', () => resolved(/\r\nHost: (\S+)/i.exec(lastHead())?.[1] ?? ''));
     const ask = (host: string) => send(one, 'GET /odd-resolver?url=/en/a', [], '', host);
     expect(entityId(await ask('de.example'))).toBe('de.example');
-    expect(lastHead).toMatch(/\r\nAccept-Language: fr\r\n/i);
+    expect(lastHead()).toMatch(/\r\nAccept-Language: fr\r\n/i);
     expect(entityId(await ask('at.example'))).toBe('at.example');
     expect(entityId(await ask('de.example'))).toBe('de.example');
     expect(timesAsked('GET /odd-resolver')).toBe(2);
   });
 
-  it("entityTypes and envelope: what is understood is kept, all else is the shop's, as it is", async () => {
+  it("entityTypes and envelope: what is understood is kept, all else is the shop's, as it is", async (context) => {
+    const { shop, start, lastHead, timesAsked } = await stage(context);
     const one = await start({
       urlResolver: {
         path: '/resolve',
@@ -591,8 +615,8 @@ describe('urlResolver', () => {
         'itself',
         body,
       ]);
-      expect(lastHead).toMatch(/^GET \/resolve\?url=\/en\/b&x=1 /);
-      expect(lastHead).toMatch(/\r\nX-Client: mine\r\n/i);
+      expect(lastHead()).toMatch(/^GET \/resolve\?url=\/en\/b&x=1 /);
+      expect(lastHead()).toMatch(/\r\nX-Client: mine\r\n/i);
     }
     shop.set('GET /resolve', () => answer('{"usage":"?url="}', plainJson, '400 Bad Request'));
     expect((await send(one, 'GET /resolve')).status).toBe(400);
@@ -600,7 +624,8 @@ describe('urlResolver', () => {
     expect(metrics).toMatch(/^shopward_url_passed_on_total 6$/m);
   });
 
-  it('what is handed on meets the list: no way around a row', async () => {
+  it('what is handed on meets the list: no way around a row', async (context) => {
+    const { shop, start } = await stage(context);
     const one = await start({ urlResolver: {} }, { rows: ['ANY /**'] });
     shop.set('GET /url-resolver', () => answer('{"secret":1}', 'Content-Type: application/json\r\n'));
     const response = await send(one, 'GET /url-resolver?url=/en/a');
@@ -609,7 +634,8 @@ describe('urlResolver', () => {
     expect(String((await send(one, 'GET /url-resolver?url=/en/a', [token])).body)).toBe('{"secret":1}');
   });
 
-  it('ttl, staleWhileRevalidate and staleIfError are not mistaken for one another', async () => {
+  it('ttl, staleWhileRevalidate and staleIfError are not mistaken for one another', async (context) => {
+    const { shop, start } = await stage(context);
     let isDown = false;
     const down = () => answer('', '', '500 Internal Server Error');
     shop.set('GET /url-resolver', () => (isDown ? down() : resolved('1')));
@@ -632,15 +658,17 @@ describe('urlResolver', () => {
   });
 });
 
-describe('limits', () => {
-  it('requestBody and requestHeaders', async () => {
+describe.concurrent('limits', () => {
+  it('requestBody and requestHeaders', async (context) => {
+    const { start } = await stage(context);
     const one = await start({ limits: { requestBody: '1KiB', requestHeaders: '2KiB', wholeBody: '1KiB' } });
     expect((await send(one, 'POST /open', [json], 'x'.repeat(1025))).status).toBe(413);
     expect((await send(one, 'POST /open', [json], 'x'.repeat(1024))).status).toBe(200);
     expect((await send(one, 'GET /open', [`X-Odd: ${'x'.repeat(3000)}`])).status).toBe(431);
   });
 
-  it('inFlight: verifications may be half of it', async () => {
+  it('inFlight: verifications may be half of it', async (context) => {
+    const { start } = await stage(context);
     const held = Promise.withResolvers<void>();
     let fetches = 0;
     const keys = { keys: [publicJwk(makeSigner('RS256', 'known'))] };
@@ -672,8 +700,9 @@ describe('limits', () => {
   });
 });
 
-describe('cors, rejections and protectedResourcesPath', () => {
-  it('are what clients see', async () => {
+describe.concurrent('cors, rejections and protectedResourcesPath', () => {
+  it('are what clients see', async (context) => {
+    const { start } = await stage(context);
     const one = await start({
       cors: { origins: ['https://odd.example'] },
       rejections: { 'access-token-missing': { status: 403, code: 'odd', detail: 'Odd.' } },
@@ -687,11 +716,12 @@ describe('cors, rejections and protectedResourcesPath', () => {
   });
 });
 
-describe('rollout', () => {
-  it('clientId, clients, interval and keep are what is counted of whom, written how soon, kept how long', async () => {
+describe.concurrent('rollout', () => {
+  it('clientId, clients, interval and keep are what is counted of whom, written how soon, kept how long', async (context) => {
+    const { start } = await stage(context);
     const one = await start(
       {
-        store: { url: `redis://127.0.0.1:${redis.port}/2`, prefix: 'odd' },
+        store: { url: `redis://127.0.0.1:${redis.port}/5`, prefix: 'odd' },
         rollout: { clientId: 'act.odd_client', clients: 'named', interval: '1s', keep: '9d' },
       },
       { rows: [{ match: 'GET /secret', scopes: ['odd'], observe: true }] },
@@ -702,7 +732,7 @@ describe('rollout', () => {
     expect((await ask({ sub: 'DE--22' })).status).toBe(200);
     await send(one, 'GET /secret', ['User-Agent: odd/1']);
     const { Redis } = await import('ioredis');
-    const client = new Redis(redis.port, '127.0.0.1', { db: 2 });
+    const client = new Redis(redis.port, '127.0.0.1', { db: 5 });
     // Not half of an interval of the default.
     const [key = ''] = await eventually('what was counted in the store', async () => {
       const keys = await client.keys('odd:{rollout}:entry:observed insufficient-scope *');
