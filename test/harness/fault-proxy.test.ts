@@ -1,31 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type FaultProxy, type Faults, startFaultProxy } from './fault-proxy.ts';
-
-/** Answers each line with itself. */
-let echo: Server;
-let heard = '';
-let proxy: FaultProxy;
-
-beforeEach(async () => {
-  heard = '';
-  echo = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => {});
-    socket.on('data', (chunk) => {
-      heard += chunk.toString('latin1');
-      if (socket.writable) socket.write(chunk);
-    });
-    socket.on('end', () => socket.end());
-  }).listen(0, '127.0.0.1');
-  await once(echo, 'listening');
-  proxy = await startFaultProxy((echo.address() as AddressInfo).port);
-});
-afterEach(async () => {
-  await proxy.close();
-  echo.close();
-});
+import { describe, type TestContext, test } from 'vitest';
+import { closingAtEnd } from './closing-at-end.ts';
+import { type Faults, startFaultProxy } from './fault-proxy.ts';
 
 interface Client {
   readonly socket: Socket;
@@ -34,8 +12,8 @@ interface Client {
   ending: string;
 }
 
-async function open(): Promise<Client> {
-  const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true });
+async function openClient(port: number): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   const client: Client = { socket, received: '', ending: 'open' };
   socket.on('data', (chunk) => {
     client.received += chunk.toString('latin1');
@@ -48,6 +26,25 @@ async function open(): Promise<Client> {
   });
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
   return client;
+}
+
+/** A proxy in front of a server that answers each line with itself. */
+async function startStage(context: TestContext) {
+  const closing = closingAtEnd(context);
+  let heard = '';
+  const echo = closing(
+    createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (chunk) => {
+        heard += chunk.toString('latin1');
+        if (socket.writable) socket.write(chunk);
+      });
+      socket.on('end', () => socket.end());
+    }).listen(0, '127.0.0.1'),
+  );
+  await once(echo, 'listening');
+  const proxy = closing(await startFaultProxy((echo.address() as AddressInfo).port));
+  return { proxy, heard: () => heard, open: () => openClient(proxy.port) };
 }
 
 const cases: readonly (readonly [string, Faults, string, string, string])[] = [
@@ -75,50 +72,60 @@ const cases: readonly (readonly [string, Faults, string, string, string])[] = [
   ],
 ];
 
-test.each(cases)('%s', async (_, faults, received, ending, arrived) => {
-  await proxy.set(faults);
-  const client = await open();
-  client.socket.write('abcdef');
-  await expect.poll(() => [client.received, client.ending, heard]).toEqual([received, ending, arrived]);
-  // Nothing more comes.
-  await sleep(60);
-  expect([client.received, client.ending, heard]).toEqual([received, ending, arrived]);
-  await proxy.heal();
-  const next = await open();
-  next.socket.write('again');
-  await expect.poll(() => next.received).toBe('again');
-  client.socket.destroy();
-  next.socket.destroy();
-  await expect.poll(() => proxy.open).toBe(0);
-});
+describe.concurrent('the fault proxy', () => {
+  test.for(cases)('%s', async ([, faults, received, ending, arrived], context) => {
+    const { proxy, heard, open } = await startStage(context);
+    const { expect } = context;
+    await proxy.set(faults);
+    const client = await open();
+    client.socket.write('abcdef');
+    await expect.poll(() => [client.received, client.ending, heard()]).toEqual([received, ending, arrived]);
+    // Nothing more comes.
+    await sleep(60);
+    expect([client.received, client.ending, heard()]).toEqual([received, ending, arrived]);
+    await proxy.heal();
+    const next = await open();
+    next.socket.write('again');
+    await expect.poll(() => next.received).toBe('again');
+    client.socket.destroy();
+    next.socket.destroy();
+    await expect.poll(() => proxy.open).toBe(0);
+  });
 
-test('on connections that are abandoned nothing comes any more, and those after them work', async () => {
-  const client = await open();
-  client.socket.write('before');
-  await expect.poll(() => client.received).toBe('before');
-  await proxy.abandon();
-  client.socket.write('after');
-  const next = await open();
-  next.socket.write('again');
-  await expect.poll(() => next.received).toBe('again');
-  expect([client.received, client.ending, heard]).toEqual(['before', 'open', 'beforeagain']);
-});
+  test('on connections that are abandoned nothing comes any more, and those after them work', async (context) => {
+    const { proxy, heard, open } = await startStage(context);
+    const { expect } = context;
+    const client = await open();
+    client.socket.write('before');
+    await expect.poll(() => client.received).toBe('before');
+    await proxy.abandon();
+    client.socket.write('after');
+    const next = await open();
+    next.socket.write('again');
+    await expect.poll(() => next.received).toBe('again');
+    expect([client.received, client.ending, heard()]).toEqual(['before', 'open', 'beforeagain']);
+  });
 
-test('a fault that is set in the middle of a connection takes effect from there on', async () => {
-  const client = await open();
-  client.socket.write('before ');
-  await expect.poll(() => client.received).toBe('before ');
-  await proxy.set({ toClient: { cut: { bytes: 3, by: 'reset' } } });
-  client.socket.write('after');
-  await expect.poll(() => [client.received, client.ending]).toEqual(['before aft', 'ECONNRESET']);
-});
+  test('a fault that is set in the middle of a connection takes effect from there on', async (context) => {
+    const { proxy, open } = await startStage(context);
+    const { expect } = context;
+    const client = await open();
+    client.socket.write('before ');
+    await expect.poll(() => client.received).toBe('before ');
+    await proxy.set({ toClient: { cut: { bytes: 3, by: 'reset' } } });
+    client.socket.write('after');
+    await expect.poll(() => [client.received, client.ending]).toEqual(['before aft', 'ECONNRESET']);
+  });
 
-test('what is cut in one direction leaves the other open', async () => {
-  await proxy.set({ toClient: { cut: { bytes: 1, by: 'half-close' } } });
-  const client = await open();
-  client.socket.write('first ');
-  await expect.poll(() => client.ending).toBe('fin');
-  client.socket.write('second');
-  await expect.poll(() => heard).toBe('first second');
-  client.socket.destroy();
+  test('what is cut in one direction leaves the other open', async (context) => {
+    const { proxy, heard, open } = await startStage(context);
+    const { expect } = context;
+    await proxy.set({ toClient: { cut: { bytes: 1, by: 'half-close' } } });
+    const client = await open();
+    client.socket.write('first ');
+    await expect.poll(() => client.ending).toBe('fin');
+    client.socket.write('second');
+    await expect.poll(heard).toBe('first second');
+    client.socket.destroy();
+  });
 });
