@@ -3,64 +3,71 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { startShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
-let shopward: RunningShopward;
-let upstream: RecordingUpstream;
-const crowd: (Socket | RawConnection['socket'])[] = [];
-afterEach(async () => {
-  for (const socket of crowd.splice(0)) socket.destroy();
-  await shopward?.stop();
-  await upstream?.close();
-});
+const get = (target: string, ...fields: string[]) =>
+  `${[`GET ${target} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
 
-async function start(config: object, launcher?: readonly string[]): Promise<void> {
-  upstream = await startRecordingUpstream(({ head }) =>
-    head.includes('/hold') ? new Promise(() => {}) : answer('ok'),
+/** A proxy, its shop and its crowd, all of a test's own: tests stand side by side. */
+async function start(context: TestContext, config: object, launcher?: readonly string[]) {
+  const open = closingAtEnd(context);
+  const upstream = open(
+    await startRecordingUpstream(({ head }) =>
+      head.includes('/hold') ? new Promise(() => {}) : answer('ok'),
+    ),
   );
   const options = {
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /orders', 'GET /hold/orders'],
     config,
   };
-  shopward = await (launcher ? startShopward({ ...options, launcher }) : startShopwardHere(options));
+  const shopward = await (launcher ? startShopward({ ...options, launcher }) : startShopwardHere(options));
+  open({ close: () => shopward.stop() });
+  const crowd: Socket[] = [];
+  const leave = () => {
+    for (const socket of crowd.splice(0)) socket.destroy();
+  };
+  open({ close: leave });
+  /** Asks and does not wait; the connection stays. */
+  async function ask(bytes: string): Promise<RawConnection> {
+    const connection = await openRawConnection(shopward.port);
+    crowd.push(connection.socket);
+    await connection.write(bytes);
+    return connection;
+  }
+  const held = (count: number) =>
+    eventually(`${count} held requests`, () => upstream.requestLines.length === count || undefined);
+  const reasons = async () => (await fetch(`${shopward.adminUrl}/readyz`)).text();
+  const silent = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const socket = connect(shopward.port, '127.0.0.1');
+      socket.on('error', () => {});
+      crowd.push(socket);
+    }
+  };
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+  };
+  return { shopward, crowd, leave, ask, held, reasons, silent, metric };
 }
 
-const get = (target: string, ...fields: string[]) =>
-  `${[`GET ${target} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
-
-/** Asks and does not wait; the connection stays. */
-async function ask(bytes: string): Promise<RawConnection> {
-  const connection = await openRawConnection(shopward.port);
-  crowd.push(connection.socket);
-  await connection.write(bytes);
-  return connection;
-}
-
-async function held(count: number): Promise<void> {
-  await eventually(`${count} held requests`, () => upstream.requestLines.length === count || undefined);
-}
-
-async function reasons(): Promise<string> {
-  const response = await fetch(`${shopward.adminUrl}/readyz`);
-  return JSON.stringify(await response.json());
-}
-
-describe('one client never holds more than its share of limits.inFlight', () => {
+describe.concurrent('one client never holds more than its share of limits.inFlight', () => {
   const from = (address: string) => `X-Forwarded-For: ${address}`;
   const config = { limits: { inFlight: 12, clientShare: 50 }, trustedProxies: ['127.0.0.1/32'] };
 
-  it.each([
+  it.for<[string, (i: number) => string[], string[]]>([
     ['an address', (i: number) => [from('192.0.2.1'), `X-N: ${i}`], [from('192.0.2.2')]],
     ['an IPv6 network', (i: number) => [from(`2001:db8::${i + 1}`)], [from('2001:db8:0:1::1')]],
-  ])('%s', async (_, ofClient, ofOther) => {
-    await start(config);
+  ])('%s', async ([, ofClient, ofOther], context) => {
+    const { shopward, leave, ask, held } = await start(context, config);
     for (let i = 0; i < 6; i++) await ask(get('/hold', ...ofClient(i)));
     await held(6);
     const refused = await exchangeRaw(shopward.port, get('/open', ...ofClient(7)));
@@ -68,15 +75,15 @@ describe('one client never holds more than its share of limits.inFlight', () => 
     await shopward.waitForLog(({ reason }) => reason === 'client-share');
     expect((await exchangeRaw(shopward.port, get('/open', ...ofOther))).status).toBe(200);
     // What ends gives its place back.
-    for (const socket of crowd.splice(0)) socket.destroy();
+    leave();
     await eventually('a place', async () => {
       const { status } = await exchangeRaw(shopward.port, get('/open', ...ofClient(8)));
       return status === 200 || undefined;
     });
   });
 
-  it('a subject, whatever addresses it comes from', async () => {
-    await start(config);
+  it('a subject, whatever addresses it comes from', async (context) => {
+    const { shopward, ask, held } = await start(context, config);
     const bearer = (sub: string) => `Authorization: Bearer ${shopward.issueToken({ sub })}`;
     for (let i = 0; i < 6; i++) await ask(get('/hold/orders', from(`192.0.2.${i}`), bearer('DE--1')));
     await held(6);
@@ -85,8 +92,8 @@ describe('one client never holds more than its share of limits.inFlight', () => 
     expect([await answerTo('DE--1'), await answerTo('DE--2')]).toEqual([503, 200]);
   });
 
-  it('slow bodies of one client leave room for others', async () => {
-    await start(config);
+  it('slow bodies of one client leave room for others', async (context) => {
+    const { shopward, ask } = await start(context, config);
     const slow = `POST /stores HTTP/1.1\r\nHost: s\r\n${from('192.0.2.1')}\r\nContent-Type: text/plain\r\nContent-Length: 50000\r\n\r\nx`;
     const answers: number[] = [];
     for (let i = 0; i < 20; i++) {
@@ -102,9 +109,12 @@ describe('one client never holds more than its share of limits.inFlight', () => 
   });
 });
 
-describe('one client never holds more than its share of the connections to the shop for bodies that still arrive', () => {
-  it.each(['llhttp', 'http-proxy-3'])('%s', async (engine) => {
-    await start({ upstream: { engine, connections: 16 }, trustedProxies: ['127.0.0.1/32'] });
+describe.concurrent('one client never holds more than its share of the connections to the shop for bodies that still arrive', () => {
+  it.for(['llhttp', 'http-proxy-3'])('%s', async (engine, context) => {
+    const { shopward, leave, ask } = await start(context, {
+      upstream: { engine, connections: 16 },
+      trustedProxies: ['127.0.0.1/32'],
+    });
     const upload = (address: string, end: string) =>
       `POST /${end === '' ? 'hold' : 'stores'} HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: ${address}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n${end}`;
     const refused: number[] = [];
@@ -120,7 +130,7 @@ describe('one client never holds more than its share of the connections to the s
     await shopward.waitForLog(({ reason }) => reason === 'arriving-bodies');
     const other = () => exchangeRaw(shopward.port, upload('192.0.2.2', '0\r\n\r\n'));
     expect((await other()).status).toBe(200);
-    for (const socket of crowd.splice(0)) socket.destroy();
+    leave();
     // All places are given back: four of one client, and others beside them.
     await eventually('places', async () => {
       const { status } = await exchangeRaw(shopward.port, upload('192.0.2.1', '0\r\n\r\n'));
@@ -130,28 +140,16 @@ describe('one client never holds more than its share of the connections to the s
   });
 });
 
-describe('connections that say nothing keep nobody out', () => {
-  const silent = (count: number) => {
-    for (let i = 0; i < count; i++) {
-      const socket = connect(shopward.port, '127.0.0.1');
-      socket.on('error', () => {});
-      crowd.push(socket);
-    }
-  };
-  const metric = async (name: string) => {
-    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
-    return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
-  };
-
-  it.each(['http', 'https'])(
+describe.concurrent('connections that say nothing keep nobody out', () => {
+  it.for(['http', 'https'])(
     'the one that is idle the longest makes room, and one with a request never (%s)',
-    async (scheme) => {
+    async (scheme, context) => {
       const folder = await mkdtemp(path.join(tmpdir(), 'shopward-tls-'));
-      onTestFinished(() => rm(folder, { recursive: true }));
+      context.onTestFinished(() => rm(folder, { recursive: true }));
       const tls = { cert: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
       await writeFile(tls.cert, testCertificate);
       await writeFile(tls.key, testKey);
-      await start({
+      const { shopward, crowd, held, reasons, silent, metric } = await start(context, {
         listen: { maxConnections: 20, ...(scheme === 'https' && { tls }) },
         limits: { clientShare: 100 },
       });
@@ -191,8 +189,11 @@ describe('connections that say nothing keep nobody out', () => {
     },
   );
 
-  it('where every connection has a request under way, a new one is turned away', async () => {
-    await start({ listen: { maxConnections: 4 }, limits: { clientShare: 100 } });
+  it('where every connection has a request under way, a new one is turned away', async (context) => {
+    const { shopward, ask, held, metric } = await start(context, {
+      listen: { maxConnections: 4 },
+      limits: { clientShare: 100 },
+    });
     for (let i = 0; i < 4; i++) await ask(get('/hold'));
     await held(4);
     await expect(exchangeRaw(shopward.port, get('/open'))).rejects.toThrow();
@@ -200,24 +201,32 @@ describe('connections that say nothing keep nobody out', () => {
     expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
   });
 
-  it('a peer has its share of the connections, unless it is a trusted proxy', async () => {
-    await start({ listen: { maxConnections: 20 } });
+  it('a peer has its share of the connections, unless it is a trusted proxy', async (context) => {
+    const { silent, metric } = await start(context, { listen: { maxConnections: 20 } });
     silent(15);
     await eventually(
       'refusals',
       async () => (await metric('shopward_connections_refused_total')) === 5 || undefined,
     );
-    for (const socket of crowd.splice(0)) socket.destroy();
-    await shopward.stop();
-    await upstream.close();
-    await start({ listen: { maxConnections: 20 }, trustedProxies: ['127.0.0.1/32'] });
-    silent(15);
-    await eventually('connections', async () => (await metric('shopward_connections')) === 15 || undefined);
-    expect(await metric('shopward_connections_refused_total')).toBe(0);
+    const trusted = await start(context, {
+      listen: { maxConnections: 20 },
+      trustedProxies: ['127.0.0.1/32'],
+    });
+    trusted.silent(15);
+    await eventually(
+      'connections',
+      async () => (await trusted.metric('shopward_connections')) === 15 || undefined,
+    );
+    expect(await trusted.metric('shopward_connections_refused_total')).toBe(0);
   });
 
-  it('256 descriptors and 400 silent connections: clients are served, the admin port answers, and the cause is named', async () => {
-    await start({ limits: { clientShare: 100 } }, ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh']);
+  it('256 descriptors and 400 silent connections: clients are served, the admin port answers, and the cause is named', async (context) => {
+    const { shopward, reasons, silent } = await start(context, { limits: { clientShare: 100 } }, [
+      'sh',
+      '-c',
+      'ulimit -n 256; exec "$@"',
+      'sh',
+    ]);
     silent(400);
     for (let i = 0; i < 20; i++) {
       expect((await exchangeRaw(shopward.port, get(`/open?${i}`))).status).toBe(200);
