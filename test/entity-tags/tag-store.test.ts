@@ -55,13 +55,9 @@ describe.each([
   });
 });
 
-describe('redis: cluster', () => {
-  let redis: Redis;
-  beforeAll(async () => {
-    redis = await connect(open(await startCluster()).url);
-  });
-
+describe.concurrent('redis: cluster', () => {
   test('records of many slots work alike, after the cold start', async () => {
+    const redis = await connect(open(await startCluster()).url);
     const scripts = clockedScripts([], { isCluster: true });
     const store = new RedisTagStore({ redis, times: timesOf(), scripts });
     expect(await store.warmUp()).toBeGreaterThan(0);
@@ -86,7 +82,8 @@ describe('redis: cluster', () => {
   });
 });
 
-describe('redis: what happens to the data', () => {
+// Each test has a Redis of its own. The longest first.
+describe.concurrent('redis: what happens to the data', () => {
   const tag = 'a'.repeat(32);
   const key = digest(['one']);
   const [times, scripts] = [timesOf(), clockedScripts()];
@@ -105,6 +102,28 @@ describe('redis: what happens to the data', () => {
     });
     return given?.tag ?? null;
   };
+
+  test('failed over: the new primary starts cold, the old tag is dead; without the replica no claim counts', async () => {
+    const group = open(await startSentinel({ replicas: 1 }));
+    const redis = await connect(group.url, 2000);
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const ofTwo = new RedisTagStore({ redis, times, scripts, replicas: 2 });
+    const other = digest(['cart', 'of two']);
+    expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
+    await group.failover();
+    await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
+    await passColdStart(redis);
+    const claim = () => store.claim(key, { token: 't', tags: [tag] });
+    // The connection for it may still be under way to the new primary.
+    await until(async () => (await claim()).kind === 'not-current');
+    await until(async () => (await readTag(store)) === tag);
+    const primary = await group.primary();
+    for (const server of group.servers) if (server !== primary) server.pause();
+    expect(await claim()).toEqual({ kind: 'not-replicated' });
+  });
 
   test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {
     const server = open(await startRedis({}));
@@ -211,7 +230,7 @@ describe('redis: what happens to the data', () => {
   test('claims of one turn whose reply is lost: each may hold until the deadline, and is given back after it', async () => {
     const server = open(await startRedis({}));
     const way = open(await startFaultProxy(server.process?.port ?? 0));
-    const redis = await connect(`redis://127.0.0.1:${way.port}`, 300);
+    const redis = await connect(`redis://127.0.0.1:${way.port}`, 1000);
     const direct = await connect(server.url);
     const [store, beside] = [redis, direct].map((each) => new RedisTagStore({ redis: each, times, scripts }));
     if (store === undefined || beside === undefined) throw new Error('two stores');
@@ -282,7 +301,7 @@ describe('redis: what happens to the data', () => {
 
   test('claims that Redis meets after their callers gave up take nothing', async () => {
     const server = open(await startRedis({}));
-    const redis = await connect(server.url, 300);
+    const redis = await connect(server.url, 1000);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passColdStart(redis);
@@ -460,31 +479,9 @@ describe('redis: what happens to the data', () => {
     });
   });
 
-  test('failed over: the new primary starts cold, the old tag is dead; without the replica no claim counts', async () => {
-    const group = open(await startSentinel({ replicas: 1 }));
-    const redis = await connect(group.url, 5000);
-    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
-    await store.warmUp();
-    await passColdStart(redis);
-    expect(await readTag(store)).toBe(tag);
-    const ofTwo = new RedisTagStore({ redis, times, scripts, replicas: 2 });
-    const other = digest(['cart', 'of two']);
-    expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
-    await group.failover();
-    await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
-    await passColdStart(redis);
-    const claim = () => store.claim(key, { token: 't', tags: [tag] });
-    // The connection for it may still be under way to the new primary.
-    await until(async () => (await claim()).kind === 'not-current');
-    await until(async () => (await readTag(store)) === tag);
-    const primary = await group.primary();
-    for (const server of group.servers) if (server !== primary) server.pause();
-    expect(await claim()).toEqual({ kind: 'not-replicated' });
-  });
-
   test('replicas stand still: no give-back overtakes its claim', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
-    const redis = await connect(group.url, 500);
+    const redis = await connect(group.url, 1000);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
     await passColdStart(redis);
