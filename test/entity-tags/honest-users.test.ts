@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { ageRedis } from '../harness/aged-redis.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import type { RawResponse } from '../harness/raw-response.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
@@ -16,11 +17,6 @@ const idleMs = (process.env.HONEST_IDLE_MS ?? '200,5000').split(',').map(Number)
 const cartCount = Number(process.env.HONEST_CARTS ?? 25);
 const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
 
-const closing: Array<() => unknown> = [];
-const closeAll = async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-};
-
 /** Carts that hold what was last written to them, each answer after a while. */
 class Shop {
   readonly items = new Map<string, number>();
@@ -29,12 +25,16 @@ class Shop {
   running = 0;
   busiest = 0;
 
+  readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
+
   async start(): Promise<string> {
-    const server: Server = createServer((request, response) => void this.#serve(request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    closing.push(() => server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -61,30 +61,33 @@ class Shop {
   }
 }
 
-/** What replicas of a shop start with, over a store of their own. */
-async function settingsOf(upstream: string, config: object = {}): Promise<ShopwardOptions> {
-  const redis = await startRedisProcess();
-  closing.push(() => redis.close());
-  await ageRedis(redis.port);
-  return { upstream, config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config } };
+function opening(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(new Shop());
+  /** What replicas of a shop start with, over a store of their own. */
+  async function settingsOf(upstream: string, config: object = {}): Promise<ShopwardOptions> {
+    const redis = open(await startRedisProcess());
+    await ageRedis(redis.port);
+    return { upstream, config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config } };
+  }
+  /** A process of its own: one that has answered nothing before, and has its event loop for itself. */
+  async function startProcess(settings: ShopwardOptions) {
+    const replica = await startShopward(settings);
+    open({ close: () => replica.kill() });
+    return replica;
+  }
+  /** For what is neither about a load nor about the end of a process. */
+  async function startHere(settings: ShopwardOptions) {
+    const replica = await startShopwardHere(settings);
+    open({ close: () => replica.stop() });
+    return replica;
+  }
+  async function startPair(config?: object) {
+    const settings = await settingsOf(await shop.start(), config);
+    return Promise.all([startProcess(settings), startProcess(settings)]);
+  }
+  return { open, shop, settingsOf, startProcess, startHere, startPair };
 }
-
-/** A process of its own: one that has answered nothing before, and has its event loop for itself. */
-async function startProcess(settings: ShopwardOptions) {
-  const replica = await startShopward(settings);
-  closing.push(() => replica.kill());
-  return replica;
-}
-
-/** For what is neither about a load nor about the end of a process. */
-async function startHere(settings: ShopwardOptions) {
-  const replica = await startShopwardHere(settings);
-  closing.push(() => replica.stop());
-  return replica;
-}
-
-const startPair = (settings: ShopwardOptions) =>
-  Promise.all([startProcess(settings), startProcess(settings)]);
 
 const call = (
   replica: RunningShopward | undefined,
@@ -95,12 +98,11 @@ const call = (
 const body = { data: { type: 'carts', attributes: {} } };
 const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 
+// By themselves: a read has to come soon after its write.
 describe('a read that follows a write at another replica', () => {
-  afterEach(closeAll);
-
-  it('has a tag under load', async () => {
-    const shop = new Shop();
-    const replicas = await startPair(await settingsOf(await shop.start()));
+  it('has a tag under load', async (context) => {
+    const { shop, startPair } = opening(context);
+    const replicas = await startPair();
     shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
     let untagged = 0;
     await Promise.all(
@@ -123,17 +125,10 @@ describe('a read that follows a write at another replica', () => {
 });
 
 describe('a read that follows a write at another replica, which was left alone before', () => {
-  const shop = new Shop();
-  let one: RunningShopward;
-  let other: RunningShopward;
-  beforeAll(async () => {
-    [one, other] = await startPair(await settingsOf(await shop.start()));
-  });
-  afterAll(closeAll);
-
-  it.each(idleMs)(
-    'has a tag after that one was idle for %i ms, however long the read takes',
-    async (idle) => {
+  it('has a tag however long that one was idle, and however long the read takes', async (context) => {
+    const { shop, startPair } = opening(context);
+    const [one, other] = await startPair();
+    for (const idle of idleMs) {
       // Carts of its own: none of them was read or written before.
       const carts = tokens(cartCount, `after-${idle}`);
       shop.waitMs = () => 0;
@@ -153,45 +148,60 @@ describe('a read that follows a write at another replica, which was left alone b
       const [first = '', ...rest] = carts;
       const reads = [await writeAndRead(first, 0)];
       reads.push(...(await Promise.all(rest.map((cart, i) => writeAndRead(cart, i + 1)))));
-      for (const [given, seen] of reads) expect(seen).toBe(given);
-    },
-  );
-});
-
-describe('forty adds to one cart at once', () => {
-  const shop = new Shop();
-  let one: RunningShopward;
-  let other: RunningShopward;
-  beforeAll(async () => {
-    [one, other] = await startPair(await settingsOf(await shop.start(), { upstream: { connections: 64 } }));
-  });
-  afterAll(closeAll);
-
-  it.each([150, 600])('are all taken, as the shop alone would, by one of %i ms', async (waitMs) => {
-    const cart = `/carts/${waitMs}`;
-    shop.busiest = 0;
-    shop.waitMs = () => 0;
-    const before = (await call(one, `GET ${cart}`)).field('etag');
-    shop.waitMs = ({ method }) => (method === 'GET' ? 0 : waitMs);
-    const adds = Array.from({ length: 40 }, (_, i) =>
-      call(i % 2 === 0 ? one : other, `POST ${cart}/items`, { body: { data: { type: 'items' } } }),
-    );
-    const outcomes = (await Promise.all(adds)).map(outcomeOf);
-    expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
-    expect(shop.items.get(`${waitMs}`)).toBe(40);
-    // Beside one another, not one after the other.
-    expect(shop.busiest).toBeGreaterThan(10);
-    const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
-    expect(outcomeOf(await change(before))).toBe('412 006');
-    expect(outcomeOf(await change((await call(other, `GET ${cart}`)).field('etag')))).toBe('200');
+      for (const [given, seen] of reads) expect(seen, `idle for ${idle} ms`).toBe(given);
+    }
   });
 });
 
-describe('adds to one cart that never end', () => {
-  afterEach(closeAll);
+describe.concurrent('a replica that is killed before its write left', () => {
+  it('frees the cart at sendBy, and the tag stands', async (context) => {
+    const { shop, settingsOf, startProcess, startHere } = opening(context);
+    const config = { entityTags: { lease: '90s', sendBy: '4s', wait: '30s' }, upstream: { connections: 1 } };
+    const settings = await settingsOf(await shop.start(), config);
+    const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
+    const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
+    shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
+    // The only connection to the shop is taken, so that the write has its lease and cannot leave.
+    const cut = [
+      call(one, 'GET /carts/slow').catch(() => 'cut'),
+      sleep(300).then(() => call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut')),
+    ];
+    await sleep(1500);
+    await one.kill();
+    expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
+    expect(shop.items.get('1')).toBe(undefined);
+    expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('200');
+  });
+});
 
-  it('let a writer with a tag have its turn', async () => {
-    const shop = new Shop();
+describe.concurrent('forty adds to one cart at once', () => {
+  it('are all taken, as the shop alone would, by a quick one and by a slow one', async (context) => {
+    const { shop, startPair } = opening(context);
+    const [one, other] = await startPair({ upstream: { connections: 64 } });
+    for (const waitMs of [150, 600]) {
+      const cart = `/carts/${waitMs}`;
+      shop.busiest = 0;
+      shop.waitMs = () => 0;
+      const before = (await call(one, `GET ${cart}`)).field('etag');
+      shop.waitMs = ({ method }) => (method === 'GET' ? 0 : waitMs);
+      const adds = Array.from({ length: 40 }, (_, i) =>
+        call(i % 2 === 0 ? one : other, `POST ${cart}/items`, { body: { data: { type: 'items' } } }),
+      );
+      const outcomes = (await Promise.all(adds)).map(outcomeOf);
+      expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
+      expect(shop.items.get(`${waitMs}`)).toBe(40);
+      // Beside one another, not one after the other.
+      expect(shop.busiest).toBeGreaterThan(10);
+      const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
+      expect(outcomeOf(await change(before))).toBe('412 006');
+      expect(outcomeOf(await change((await call(other, `GET ${cart}`)).field('etag')))).toBe('200');
+    }
+  });
+});
+
+describe.concurrent('adds to one cart that never end', () => {
+  it('let a writer with a tag have its turn', async (context) => {
+    const { shop, settingsOf, startHere } = opening(context);
     const one = await startHere(await settingsOf(await shop.start()));
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
     // What the shop refuses leaves the tag, so that the writer's turn is all that it waits for.
@@ -211,38 +221,13 @@ describe('adds to one cart that never end', () => {
   });
 });
 
-describe('a replica that is killed before its write left', () => {
-  afterEach(closeAll);
-
-  it('frees the cart at sendBy, and the tag stands', async () => {
-    const shop = new Shop();
-    const config = { entityTags: { lease: '90s', sendBy: '8s', wait: '30s' }, upstream: { connections: 1 } };
-    const settings = await settingsOf(await shop.start(), config);
-    const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
-    const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
-    shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
-    // The only connection to the shop is taken, so that the write has its lease and cannot leave.
-    const cut = [
-      call(one, 'GET /carts/slow').catch(() => 'cut'),
-      sleep(300).then(() => call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut')),
-    ];
-    await sleep(1500);
-    await one.kill();
-    expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
-    expect(shop.items.get('1')).toBe(undefined);
-    expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('200');
-  });
-});
-
-describe('in front of a backend with writes of whole collections', () => {
-  afterEach(closeAll);
-
-  it('none reaches it, and a tag of a member is as good as before', async () => {
+describe.concurrent('in front of a backend with writes of whole collections', () => {
+  it('none reaches it, and a tag of a member is as good as before', async (context) => {
     const carts = new Map(
       [1, 2].map((id) => [id, { type: 'carts', id: String(id), attributes: { note: '' } }]),
     );
-    const backend = Fastify();
-    closing.push(() => backend.close());
+    const { open, settingsOf, startHere } = opening(context);
+    const backend = open(Fastify());
     backend.addContentTypeParser(
       'application/vnd.api+json',
       { parseAs: 'string' },
