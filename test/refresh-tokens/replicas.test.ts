@@ -228,26 +228,8 @@ describe.concurrent('what Redis holds', () => {
   });
 });
 
-test.concurrent('bodies reach the shop byte for byte', async (context) => {
-  const { open, shop, startReplica } = await stage(context);
-  const server = open(await startRedis({ settings: {} }));
-  const { refreshToken } = await (await startReplica(server.url)).signIn();
-  const upstream = open(await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n'));
-  const redis = open(await connect(server.url));
-  const front = open(
-    await startTokenFront(
-      { port: upstream.port, jwksUrl: shop.jwksUrl },
-      new RedisTokenStore({ ...storeTimes, redis }),
-    ),
-  );
-  const client = tokenClient(front.port);
-  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
-  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
-  expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
-});
-
 // Over one Redis, so one after the other: what one test revokes of its user is another's.
-describe.for([
+describe.concurrent.for([
   { kind: 'single', start: () => startRedis() },
   { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
 ])('two replicas over one Redis, $kind', ({ start }) => {
@@ -257,7 +239,9 @@ describe.for([
   });
   afterAll(() => server.close());
 
-  test('of fifty refreshes of one token at a time exactly one reaches the shop', async (context) => {
+  test('of fifty refreshes of one token at a time exactly one reaches the shop', {
+    concurrent: false,
+  }, async (context) => {
     const { shop, startReplica } = await stage(context);
     const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
     for (const isKnown of [true, false]) {
@@ -277,7 +261,7 @@ describe.for([
     }
   });
 
-  test('what one replica saw, the other holds to', async (context) => {
+  test('what one replica saw, the other holds to', { concurrent: false }, async (context) => {
     const { startReplica } = await stage(context);
     const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
     const first = await one.signIn();
@@ -290,7 +274,9 @@ describe.for([
     expect((await other.refresh(third.refreshToken)).status).toBe(401);
   });
 
-  test('a chain of refreshes with revocations in between: no token is refreshed twice', async (context) => {
+  test('a chain of refreshes with revocations in between: no token is refreshed twice', {
+    concurrent: false,
+  }, async (context) => {
     const { startReplica } = await stage(context);
     const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
     let { refreshToken } = await replicas[0].signIn();
@@ -301,6 +287,24 @@ describe.for([
       refreshToken = won?.json.data.attributes.refreshToken;
     }
   });
+});
+
+test.concurrent('bodies reach the shop byte for byte', async (context) => {
+  const { open, shop, startReplica } = await stage(context);
+  const server = open(await startRedis({ settings: {} }));
+  const { refreshToken } = await (await startReplica(server.url)).signIn();
+  const upstream = open(await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n'));
+  const redis = open(await connect(server.url));
+  const front = open(
+    await startTokenFront(
+      { port: upstream.port, jwksUrl: shop.jwksUrl },
+      new RedisTokenStore({ ...storeTimes, redis }),
+    ),
+  );
+  const client = tokenClient(front.port);
+  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
+  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
+  expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
 });
 
 async function dumpOf(redis: Redis): Promise<string> {
