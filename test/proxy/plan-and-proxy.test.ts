@@ -84,6 +84,8 @@ beforeAll(async () => {
     trustedProxies: ['127.0.0.1'],
     cors: { origins: ['https://shop.example'] },
     entityTags: {
+      // Strangers leave a resource for a third of it to whom they got in the way of.
+      lease: '6s',
       resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] }],
     },
   };
