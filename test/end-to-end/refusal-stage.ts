@@ -125,7 +125,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       routes: ['/silent', '/slow'].map((path) => ({ path, responseTimeout: '1s' })),
     },
     // A refresh that nobody knows the outcome of is settled after so long.
-    upstream: { responseTimeout: '5s' },
+    upstream: { responseTimeout: '3s' },
     // Longer than any test looks at it.
     urlResolver: { notFoundTtl: '1h' },
     rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },

@@ -19,15 +19,21 @@ const overrides = Object.fromEntries(
   ]),
 );
 
-/** Its time-out passes while others are refused. */
-const beginSlow = (of: RefusalStage) => void of.provoke('upstream-timeout').catch(() => {});
-
 let stage: RefusalStage;
+/** Its errors are in the form that the client prefers. */
+let negotiated: RefusalStage;
 beforeAll(async () => {
-  stage = await startRefusalStage({ config: { rejections: overrides } });
-  beginSlow(stage);
+  const errors = { format: 'negotiate', typeBase: 'https://docs.shop.example/reasons#' };
+  const fields = ['Accept: application/problem+json, text/html;q=0.5'];
+  // Side by side: the start of each waits for a Redis that is not there.
+  [stage, negotiated] = await Promise.all([
+    startRefusalStage({ config: { rejections: overrides } }),
+    startRefusalStage({ config: { errors }, fields }),
+  ]);
+  // The time-out passes while others are refused.
+  for (const each of [stage, negotiated]) each.provoke('upstream-timeout').catch(() => {});
 });
-afterAll(() => stage?.close());
+afterAll(() => Promise.all([stage?.close(), negotiated?.close()]));
 const adminUrl = (of: RefusalStage) => of.shopwardOf('').adminUrl;
 const documents = new WeakMap<RefusalStage, Promise<DescribedApi>>();
 /** As the running proxy says it, read once. */
@@ -126,15 +132,6 @@ describe('each refusal is found again by the id on its answer, and is explained 
 });
 
 describe('in the form that the client prefers, where it may choose', () => {
-  let negotiated: RefusalStage;
-  beforeAll(async () => {
-    const errors = { format: 'negotiate', typeBase: 'https://docs.shop.example/reasons#' };
-    const fields = ['Accept: application/problem+json, text/html;q=0.5'];
-    negotiated = await startRefusalStage({ config: { errors }, fields });
-    beginSlow(negotiated);
-  });
-  afterAll(() => negotiated?.close());
-
   it.each(provoked)('%s', async (name) => {
     const response = await negotiated.provoke(name);
     const { status, code, detail } = buildRejections()[name];
