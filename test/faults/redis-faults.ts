@@ -207,6 +207,7 @@ async function openSentinel(shop: FaultShop): Promise<Stage> {
 
 async function openCluster(shop: FaultShop): Promise<Stage> {
   const cluster = await startCluster();
+  await Promise.all(cluster.nodes.map(({ port }) => ageRedis(port, 'shopward', 64)));
   const settings = shopwardSettings(cluster.url);
   let finish: () => Promise<void> = async () => {};
   const rows: readonly FaultRow[] = [

@@ -3,13 +3,22 @@ import { Redis } from 'ioredis';
 const hourMicros = 3_600_000_000;
 
 /**
- * Makes an empty Redis of one node look as if its data had been the same for an hour, so that the hold of the entity
- * tags (one lease from when a new data set is met) is over at once.
+ * Makes an empty Redis look as if its data had been the same for an hour, so that the hold of the entity tags (one lease
+ * from when a new data set is met) is over at once. Of a Cluster, which has 64 buckets of them, each node is aged: it
+ * refuses those that are another one's.
  */
-export async function ageRedis(port: number, keyPrefix = 'shopward'): Promise<void> {
+export async function ageRedis(port: number, keyPrefix = 'shopward', buckets = 1): Promise<void> {
   const client = new Redis({ port, host: '127.0.0.1' });
   const id = /^master_replid:(\w+)/m.exec(await client.info('replication'))?.[1] ?? '';
   const [seconds = 0, micros = 0] = (await client.time()).map(Number);
-  await client.set(`${keyPrefix}:{tags-0}:epoch`, `${id}/5:${seconds * 1_000_000 + micros - hourMicros}`);
+  const epoch = `${id}/5:${seconds * 1_000_000 + micros - hourMicros}`;
+  const set = (bucket: number) => client.set(`${keyPrefix}:{tags-${bucket}}:epoch`, epoch);
+  await Promise.all(
+    Array.from({ length: buckets }, (_, bucket) =>
+      set(bucket).catch((fault: Error) => {
+        if (!fault.message.startsWith('MOVED')) throw fault;
+      }),
+    ),
+  );
   client.disconnect();
 }
