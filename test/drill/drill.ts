@@ -57,7 +57,7 @@ const calmMs = { full: 2_000, short: 500 };
  * Between two rounds of the first client; each next one waits a fifth longer. Many short drills run at once; whatever is
  * broken in them stays so for long enough that every client comes several times.
  */
-const pauseMs = { full: 20, short: 300 };
+const pauseMs = { full: 20, short: 200 };
 /** After the drill every client has to end well what it has begun. */
 const recoveryMs = 60_000;
 /** So many probes that fail one after another take a pod out (`failureThreshold` of Kubernetes). */
