@@ -30,17 +30,16 @@ function rankIn(patterns: readonly string[], { moduleId }: TestSpecification): n
   return index === -1 ? patterns.length : index;
 }
 
-/** Two that compute and one that waits, as long as there are any. */
+/** One that computes and one that waits, as long as there are both. */
 function takeInTurns<T>(computing: readonly T[], waits: readonly T[]): T[] {
-  const turns = Math.max(Math.ceil(computing.length / 2), waits.length);
-  return Array.from({ length: turns }, (_, i) => [
-    ...computing.slice(2 * i, 2 * i + 2),
-    ...waits.slice(i, i + 1),
-  ]).flat();
+  return [
+    ...waits.flatMap((each, i) => [...computing.slice(i, i + 1), each]),
+    ...computing.slice(waits.length),
+  ];
 }
 
 /** A slow file waits for some of its time, so there are more of them at once than a machine has cores. */
-const atOnce = 6;
+const atOnce = 5;
 
 /** They make much and keep little: with more room for what is young, it is collected less often, also amid what is compared. */
 const roomForYoung = ['--max-semi-space-size=64'];

@@ -5,8 +5,9 @@
  * module is asked, so nobody may have imported it before.
  */
 export const measures = [
-  'test/cost/{pure,socket}.test.ts',
+  'test/cost/{socket,documents}.test.ts',
   'test/budget/**',
+  'test/cost/pure.test.ts',
   'test/cost/**',
   'test/http/path-table-cost.test.ts',
 ];
@@ -16,20 +17,21 @@ export const measures = [
  * run between those that compute, so that no core is idle.
  */
 export const waiting = [
-  'test/admin/console-replicas.test.ts',
-  'test/redis/{membership,claims,connect-redis,store-state}.test.ts',
-  'test/end-to-end/{wiring,shared-store,entity-tag-store,store-kinds,cures,rejections,secrets-reload}.test.ts',
-  'test/refresh-tokens/replicas.test.ts',
+  'test/admin/{console-replicas,console,console-list-and-system,console-states}.test.ts',
+  'test/{soak/soak,entity-tags/honest-users,upstream/big-bodies,end-to-end/stuck}.test.ts',
+  'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/upstream/{stale-connections,websocket-ends}.test.ts',
-  'test/entity-tags/honest-users.test.ts',
-  'test/attacks/{h3-queue,x10-leases-of-strangers,x1-slow-senders,f7-upstream-dies}.test.ts',
+  'test/redis/{connect-redis,store-state,claims,membership}.test.ts',
+  'test/attacks/{x1-slow-senders,x10-leases-of-strangers,h3-queue,f7-upstream-dies}.test.ts',
   'test/server/{handshake,listener-drain}.test.ts',
-  'test/access/jwks-key-source.test.ts',
-  'test/{soak/soak,entity-tags/tag-store,faults/upstream-faults,upstream/answers}.test.ts',
-  'test/end-to-end/{bad-start,client-share,drain,admin-port,refresh-tokens}.test.ts',
+  'test/{faults/redis-faults,faults/upstream-faults,entity-tags/tag-store,refresh-tokens/replicas}.test.ts',
+  'test/{rollout/rollout,rollout/shared-counts,rate-limits/buckets,rate-limits/rate-limits}.test.ts',
+  'test/end-to-end/{refresh-tokens,rejections,websocket,observe,rare-refusals}.test.ts',
   // Deadlines of seconds, one after another, and little besides.
-  'test/{cli/init,upstream/hooks,access/introspection,admin/admin-server}.test.ts',
-  'test/{attacks/h24-early-answer,harness/fault-proxy}.test.ts',
+  'test/cli/{tokens,init}.test.ts',
+  'test/{access/jwks-key-source,access/introspection,admin/admin-server,docs/quick-start}.test.ts',
+  'test/{upstream/answers,upstream/hooks,attacks/h24-early-answer,harness/redis-processes}.test.ts',
+  'test/{attacks/j7-remembered-tokens,attacks/x3-slow-readers,harness/fault-proxy}.test.ts',
 ];
 
 /**
@@ -43,15 +45,14 @@ export const slow = [
   'test/server/{body,answer}-memory.test.ts',
   // 20 to 50 seconds of CPU. The model computes all the time, and so goes beside those.
   'test/entity-tags/model/{model,broken-rules}.test.ts',
-  'test/{hunt/hunt,admin/console,admin/console-list-and-system}.test.ts',
+  'test/hunt/hunt.test.ts',
   'test/end-to-end/{rolling-restart,reload-under-load}.test.ts',
   'test/drill/**',
   'test/faults/other-faults.test.ts',
   // 10 to 20.
-  'test/end-to-end/{workers,stuck,decided-is-forwarded}.test.ts',
+  'test/end-to-end/{workers,decided-is-forwarded,wiring}.test.ts',
   'test/attacks/corpus.test.ts',
   'test/deploy/**',
-  'test/upstream/big-bodies.test.ts',
   'test/differential/**',
   'test/admin/console-{hostile-list,sleep,pasted,keyboard}.test.ts',
   // Less than 10.

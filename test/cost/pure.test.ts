@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { documentReaders } from './document-readers.ts';
 import { findFaults } from './growth.ts';
 import { pureReaders } from './pure-readers.ts';
 import { textKinds } from './texts.ts';
@@ -12,7 +11,7 @@ it('each kind of text is another text', () => {
  * No text from outside costs more than linear time, whatever it is made of: at four times the length at most six times
  * the CPU of the same run.
  */
-describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
+describe.each(pureReaders)('$name', (reader) => {
   it('costs as much as it is long', async () => {
     expect(await findFaults(reader, 5)).toEqual([]);
   });
