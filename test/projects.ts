@@ -36,57 +36,54 @@ export const waiting = [
 
 /**
  * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many
- * inputs. The ones that take longest come first, so that none of them is the last to end. "Seconds of CPU" are those of
- * the test with all processes that it starts, on a machine that others used, too: a quiet one needs about half.
+ * inputs. The ones that take longest come first, so that none of them is the last to end. Seconds are those of a run of
+ * all tests on two cores.
  */
 export const slow = [
   ...waiting,
-  // They compare bytes with bytes, and wait for a process to be still: most of their time is waiting.
-  'test/server/{body,answer}-memory.test.ts',
-  // 20 to 50 seconds of CPU. The model computes all the time, and so goes beside those.
-  'test/entity-tags/model/{model,broken-rules}.test.ts',
-  'test/hunt/hunt.test.ts',
-  'test/end-to-end/{rolling-restart,reload-under-load}.test.ts',
+  // 20 to 60 s.
+  'test/server/body-memory.test.ts',
+  'test/entity-tags/model/model.test.ts',
   'test/drill/**',
-  'test/faults/other-faults.test.ts',
-  // 10 to 20.
-  'test/end-to-end/{workers,decided-is-forwarded,wiring}.test.ts',
+  'test/hunt/hunt.test.ts',
+  'test/end-to-end/{reload-under-load,rolling-restart}.test.ts',
+  'test/server/answer-memory.test.ts',
+  'test/admin/console-hostile-list.test.ts',
+  'test/entity-tags/model/broken-rules.test.ts',
+  'test/differential/differential.test.ts',
+  // 10 to 20 s.
+  'test/deploy/{image,package}.test.ts',
   'test/attacks/corpus.test.ts',
-  'test/deploy/**',
-  'test/differential/**',
-  'test/admin/console-{hostile-list,sleep,pasted,keyboard}.test.ts',
-  // Less than 10.
-  'test/{soak,faults}/**',
-  'test/end-to-end/{entity-tags,contract,url-resolver-sources}.test.ts',
-  'test/attacks/neighbours.test.ts',
-  'test/entity-tags/scripts.test.ts',
-  'test/refresh-tokens/{crashes,store-faults,store-contract,broken-protocol,record-size,token-states,scripts}.test.ts',
-  'test/end-to-end/**',
-  'test/attacks/{j7-remembered-tokens,x8-pipelining}.test.ts',
-  'test/docs/{clients,commands,quick-start}.test.ts',
-  'test/cli/{command-line,command-line-page,terminal-escapes,tokens,verify-findings}.test.ts',
-  'test/url-resolver/{freshness,learning,mapping-file,sharing}.test.ts',
-  'test/harness/redis-processes.test.ts',
+  'test/end-to-end/{workers,decided-is-forwarded,wiring}.test.ts',
+  'test/faults/other-faults.test.ts',
+  'test/http/path-table.property.test.ts',
+  'test/admin/console-sleep.test.ts',
   'test/fuzz/**',
-  'test/**/*{.property,-fuzz}.test.ts',
+  'test/cli/protected-import.test.ts',
+  // 5 to 10 s.
+  'test/differential/pair-shop.test.ts',
+  'test/admin/{list-history,console-pasted}.test.ts',
+  'test/{config/load-fuzz,upstream/piece-memory,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
+  'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/scripts/{arguments,audit,isolation}.test.ts',
-  'test/{proxy/plan-and-proxy,upstream/alike/engines-alike,upstream/forwarded-exchange}.test.ts',
-  'test/attacks/{p10-unreserved-escapes,p19-costly-paths,p20-neighbours-of-rows}.test.ts',
-  'test/access/list-thread.test.ts',
-  'test/cli/{protected-import,protected-openapi,verify-bounds,loaded-files}.test.ts',
+  'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
+  'test/deploy/**',
+  // Less.
+  'test/{soak,faults,differential}/**',
+  'test/end-to-end/**',
+  'test/attacks/{neighbours,p10-unreserved-escapes,p19-costly-paths,p20-neighbours-of-rows}.test.ts',
+  'test/attacks/{j15-floods-of-bad-tokens,o9-supply-chain,x*}.test.ts',
+  'test/entity-tags/scripts.test.ts',
+  'test/refresh-tokens/{store-contract,broken-protocol,scripts,memory-store-room}.test.ts',
+  'test/docs/commands.test.ts',
+  'test/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
+  'test/cli/{protected-openapi,loaded-files}.test.ts',
+  'test/url-resolver/{freshness,mapping-file,sharing}.test.ts',
+  'test/**/*{.property,-fuzz}.test.ts',
+  'test/upstream/{alike/engines-alike,forwarded-exchange}.test.ts',
   'test/demo/shop-main.test.ts',
-  'test/{access/protected-list-truncation,config/taken-is-built}.test.ts',
-  'test/attacks/x*.test.ts',
-  'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
-  'test/cli/token.test.ts',
-  'test/rollout/{rollout,shared-counts}.test.ts',
-  'test/rate-limits/{buckets,rate-limits}.test.ts',
-  'test/refresh-tokens/memory-store-room.test.ts',
-  // Half a second to three seconds of CPU each: cut at every octet, thousands of rows, floods, processes.
-  'test/upstream/piece-memory.test.ts',
-  'test/admin/list-history.test.ts',
-  'test/attacks/{j15-floods-of-bad-tokens,o9-supply-chain}.test.ts',
-  'test/telemetry/tracing.test.ts',
+  'test/{access/protected-list-truncation,config/taken-is-built,telemetry/tracing}.test.ts',
+  'test/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
 ];
 
 /** Of the quick ones those that take longest, most of it waiting: they begin first, so that nobody waits for their end. */
