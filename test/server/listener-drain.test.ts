@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { Listener } from '../../src/server/listener.ts';
@@ -8,6 +9,20 @@ import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts
 import { startShopward } from '../harness/shopward.ts';
 
 const get = 'GET /open HTTP/1.1\r\nHost: shop.example\r\n\r\n';
+
+function createListener(answerBy: (response: ServerResponse) => void): Listener {
+  return new Listener({
+    host: '127.0.0.1',
+    port: 0,
+    keepAliveTimeoutMs: 60_000,
+    requestHeadersBytes: 16_384,
+    rejectMalformed: (_why, socket) => socket.destroy(),
+    handle: (_incoming, response) => {
+      answerBy(response);
+      return undefined;
+    },
+  });
+}
 
 // Side by side: what takes long is a grace, or the wait for the rest of a head.
 it.concurrent('in the grace of a drain, requests are answered on idle and on new connections, each with Connection: close', async (context) => {
@@ -40,17 +55,7 @@ it.concurrent.for([
 ] as const)(
   'a connection that sent %s does not hold a drain up to its deadline',
   async ([, bytes], { expect }) => {
-    const listener = new Listener({
-      host: '127.0.0.1',
-      port: 0,
-      keepAliveTimeoutMs: 60_000,
-      requestHeadersBytes: 16_384,
-      rejectMalformed: (_why, socket) => socket.destroy(),
-      handle: (_incoming, response) => {
-        response.end();
-        return undefined;
-      },
-    });
+    const listener = createListener((response) => void response.end());
     const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
     const { port } = await listener.listen();
     const silent = await openRawConnection(port);
@@ -67,17 +72,9 @@ it.concurrent('an answer that its client has not read to its end yet is not cut 
   // More than the kernel takes without a reader.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');
   const answered = Promise.withResolvers<void>();
-  const listener = new Listener({
-    host: '127.0.0.1',
-    port: 0,
-    keepAliveTimeoutMs: 60_000,
-    requestHeadersBytes: 16_384,
-    rejectMalformed: (_why, socket) => socket.destroy(),
-    handle: (_incoming, response) => {
-      response.end(body);
-      answered.resolve();
-      return undefined;
-    },
+  const listener = createListener((response) => {
+    response.end(body);
+    answered.resolve();
   });
   const { port } = await listener.listen();
   const reader = connect(port, '127.0.0.1').pause();
