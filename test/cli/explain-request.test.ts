@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { compileProtectedList, type ProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { explainRequest, tokenToInspect } from '../../src/cli/explain/explain-request.ts';
+import { canonicaliseAsked, explainRequest, tokenToInspect } from '../../src/cli/explain/explain-request.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { keys, loadGood } from '../config/config-folder.ts';
 import { listOf } from './openapi-sample.ts';
@@ -47,4 +47,45 @@ it('the shop gets the query without the token, and everything else as it is', ()
   expect(ask('/feed?a=1').forward?.target).toBe('/feed?a=1');
   expect(ask(`/carts?ticket=${token}`).forward?.target).toBe(`/carts?ticket=${token}`);
   expect(ask(`/stores?ticket=${token}`).forward?.target).toBe(`/stores?ticket=${token}`);
+});
+
+/** What the rest of its fields are beside. */
+const webSocket = ['Upgrade', 'websocket', 'Connection', 'Upgrade', 'Sec-WebSocket-Version', '13'];
+const key = ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='];
+
+describe('a request is read as the proxy reads it, by the setting', () => {
+  it.each<[setting: string, config: object, asked: object, without: object, withIt: object]>([
+    [
+      'auth.forward, whose fields are not the client’s to set',
+      { auth: { forward: { subject: 'X-User' } } },
+      { fields: ['x-user', 'evil'] },
+      { fields: expect.arrayContaining(['x-user']) },
+      { fields: expect.not.arrayContaining(['x-user']) },
+    ],
+    [
+      'request.encodedSlash',
+      { request: { encodedSlash: ['/files/{name}'] } },
+      { target: '/files/a%2Fb' },
+      { rejection: 'bad-request-target', reason: 'encoded-slash' },
+      { path: '/files/a%2Fb' },
+    ],
+    [
+      'request.methods',
+      { request: { methods: ['SEARCH'] } },
+      { method: 'SEARCH' },
+      { rejection: 'method-not-allowed' },
+      { method: 'SEARCH' },
+    ],
+    [
+      'upstream.webSocket',
+      { upstream: { webSocket: true } },
+      { fields: [...webSocket, ...key] },
+      { fields: expect.not.arrayContaining(key) },
+      { fields: expect.arrayContaining(key) },
+    ],
+  ])('%s', (_, setting, part, without, withIt) => {
+    const asked = { method: 'GET', target: '/stores', host: 'shop', isWhole: true, ...part };
+    expect(canonicaliseAsked(asked, {})).toMatchObject(without);
+    expect(canonicaliseAsked(asked, setting as never)).toMatchObject(withIt);
+  });
 });

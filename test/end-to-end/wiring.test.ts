@@ -229,6 +229,24 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
     await one.waitForLog(({ reason }) => reason === 'identity-too-long');
   });
 
+  it('leave nobody the fields to set himself: without a token, or where the token says nothing of one', async (context) => {
+    const { start, lastHead } = await stage(context);
+    const one = await start({
+      auth: { forward: { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' } },
+    });
+    const forged = ['X-User: evil', 'x_can: evil', 'X-CAN: evil', 'X-By: evil'];
+    const token = one.issueToken({ sub: 'DE--21', scopes: undefined, iss: undefined });
+    for (const [line, fields, user] of [
+      ['GET /open', forged, []],
+      ['POST /open', forged, []],
+      ['GET /secret', [...forged, `Authorization: Bearer ${token}`], ['DE--21']],
+    ] as const) {
+      expect((await send(one, line, [...fields])).status).toBe(200);
+      expect(named(lastHead())('X-User'), line).toEqual(user);
+      expect(lastHead(), line).not.toContain('evil');
+    }
+  });
+
   it('are nothing by default: no field, and the one Authorization', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
