@@ -61,6 +61,14 @@ export function startRequests(api) {
     say(byId('search-state'), found === 0 ? nothing : text);
     renew(byId('search-common'), chips(counts, found, params));
   };
+  /** What was found by another search, or before another view, must not be taken for what is asked now, nor be pressed. */
+  const clear = () => {
+    items = new Map();
+    list.replaceChildren();
+    older.hidden = true;
+    say(byId('search-state'), 'loading');
+    renew(byId('search-common'), []);
+  };
   const load = async () => {
     const mine = ++asked;
     const found = await search({ limit: pageSize });
@@ -108,7 +116,7 @@ export function startRequests(api) {
       );
       for (const name of fields) form.elements[name].value = params.get(name) ?? '';
       byId('search-more').open ||= ['id', 'path', 'row', 'reason', 'client'].some((name) => params.has(name));
-      items = new Map();
+      clear();
       setFollowing(true);
       attempt(load());
       const shown = params;
