@@ -19,10 +19,18 @@ it('docs/architecture.md: every folder of src is in the table', () => {
   expect(listed.toSorted()).toEqual(folders.map(({ name }) => `src/${name}`).toSorted());
 });
 
-it.each(['row of the protected list', 'refusal', 'configuration key', 'filter', 'engine', 'verb'])(
-  'docs/architecture.md says where to add a %s',
-  (what) => {
-    const row = page.split('\n').find((line) => line.startsWith('| ') && line.split('|')[1]?.includes(what));
-    expect(row?.match(/`(?:src|config)\/[\w./-]+`/g)?.length).toBeGreaterThan(0);
-  },
-);
+it.each([
+  'row of the protected list',
+  'refusal',
+  'configuration key',
+  'filter',
+  'component',
+  'metric',
+  'endpoint of the admin port',
+  'engine',
+  'kind of Redis',
+  'verb',
+])('docs/architecture.md says where to add a %s', (what) => {
+  const row = page.split('\n').find((line) => line.startsWith('| ') && line.split('|')[1]?.includes(what));
+  expect(row?.match(/`(?:src|config)\/[\w./-]+`/g)?.length).toBeGreaterThan(0);
+});
