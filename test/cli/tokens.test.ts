@@ -60,6 +60,8 @@ test.concurrent('a Redis that is away', async () => {
 
 describe.concurrent('over a real Redis', () => {
   test('list, revoke, purge-expired', async ({ expect }) => {
+    // What an earlier try of this test has left.
+    await redis.command('FLUSHALL');
     const mine = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
     await issue('def50203', 'DE--2');
     const listed = await run('list', { subject: 'DE--1' });
