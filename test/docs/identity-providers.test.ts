@@ -39,3 +39,15 @@ it.each(samples)(
     if (audience !== undefined) expect([claims.aud].flat()).toContain(audience);
   },
 );
+
+it('an id token of Cognito lacks the scope that the page lets rows ask for, also with a group', () => {
+  const { yaml = '', json = '' } = samples.find(({ name }) => name === 'Amazon Cognito') ?? {};
+  const { auth } = validateConfig(parse(yaml)).config as Config;
+  const readScopes = createScopesReader(auth.scopes);
+  const accessToken = JSON.parse(json) as Record<string, unknown>;
+  const { scope, client_id, ...shared } = accessToken;
+  const idToken = { ...shared, token_use: 'id', aud: client_id };
+  expect(readScopes(accessToken)).toContain('access');
+  expect(readScopes(idToken)).toEqual(['customer', 'id']);
+  expect(page).toContain('`scopes: [access]`');
+});
