@@ -18,11 +18,15 @@ afterEach(async () => {
 });
 afterAll(() => shop.close());
 
-async function serve(rateLimits: object | false, more: object = {}): Promise<RunningShopward> {
+async function serve(
+  rateLimits: object | false,
+  more: object = {},
+  list: readonly (string | object)[] = ['GET /mine'],
+): Promise<RunningShopward> {
   const one = await startShopwardHere({
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: { rateLimits, trustedProxies: ['127.0.0.1'], ...more },
-    rows: ['GET /mine'],
+    rows: list,
   });
   closing.push({ close: () => one.stop() });
   return one;
@@ -81,6 +85,16 @@ describe('in memory', () => {
     expect(await statuses(one, 'GET /mine', ...mine)).toEqual([200, 200, 429, 200]);
     // Without a good token nobody spends anything of anybody.
     expect(await statuses(one, 'GET /mine', [from('192.0.2.9')], [from('192.0.2.9')])).toEqual([401, 401]);
+  });
+
+  it.each([
+    ['of the whole proxy', { mode: 'observe' }, []],
+    ['of the row', {}, [{ match: 'GET /search', observe: true }]],
+  ])('observe mode %s covers a limit that is enforced', async (_, more, observed) => {
+    const one = await serve(rows(limit), more, ['GET /mine', ...observed]);
+    const sender = [`Authorization: Bearer ${one.issueToken({ sub: 'a' })}`];
+    expect(await statuses(one, 'GET /search', sender, sender, sender)).toEqual([200, 200, 200]);
+    await one.waitForLog(({ observed }) => observed === 'rate-limited');
   });
 
   it('token endpoints are watched by default, and nobody is refused', async () => {
