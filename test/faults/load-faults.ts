@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../harness/free-port.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
@@ -156,7 +157,8 @@ interface RestartingShop {
 async function startRestartingShop(): Promise<RestartingShop> {
   const sockets = new Set<Socket>();
   let server: Server;
-  let port = 0;
+  // Nobody else is given it while the listener is closed.
+  const port = await freePort();
   const take = (socket: Socket) => {
     let answers = 0;
     sockets.add(socket);
@@ -176,7 +178,6 @@ async function startRestartingShop(): Promise<RestartingShop> {
   const listen = async () => {
     server = createServer({ noDelay: true }, take).listen(port, '127.0.0.1');
     await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
   };
   await listen();
   return {

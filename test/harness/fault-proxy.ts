@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type Cut, FaultPump, type StreamFaults } from './fault-pump.ts';
+import { freePort } from './free-port.ts';
 
 export type { Cut, StreamFaults } from './fault-pump.ts';
 
@@ -35,7 +36,8 @@ export interface FaultProxy {
 
 export async function startFaultProxy(upstreamPort: number, host = '127.0.0.1'): Promise<FaultProxy> {
   const proxy = new RunningProxy(upstreamPort, host);
-  await proxy.listen(0);
+  // Nobody else is given it while the proxy refuses.
+  await proxy.listen(await freePort());
   return proxy;
 }
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import * as openid from 'openid-client';
 import type { Signer } from '../access/signing.ts';
+import { freePort } from './free-port.ts';
 
 /** A real identity provider on loopback, and a real client of it. */
 export interface IdentityProvider {
@@ -38,7 +39,8 @@ export async function startIdentityProvider(signer: Signer): Promise<IdentityPro
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  const port = await listen(0);
+  // Nobody else is given it while the provider is down.
+  const port = await listen(await freePort());
   const issuer = `http://127.0.0.1:${port}`;
   const store = memoryAdapter();
   const use = (key: Signer) => {
