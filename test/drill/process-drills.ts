@@ -189,7 +189,7 @@ const workerDrills: DrillGroup<WorkersStage> = {
       name: 'one of three workers is stopped (SIGSTOP)',
       disturb: async ({ pids, awaitReplaced }) => {
         const replaced = awaitReplaced();
-        process.kill(pids()[0] ?? 0, 'SIGSTOP');
+        process.kill(pids()[0] ?? Number.NaN, 'SIGSTOP');
         await replaced;
         return undefined;
       },
@@ -201,7 +201,7 @@ const workerDrills: DrillGroup<WorkersStage> = {
       name: "one of three workers' event loop stands still",
       disturb: async ({ pids, awaitReplaced }) => {
         const replaced = awaitReplaced();
-        process.kill(pids()[0] ?? 0, 'SIGUSR2');
+        process.kill(pids()[0] ?? Number.NaN, 'SIGUSR2');
         await replaced;
         return undefined;
       },

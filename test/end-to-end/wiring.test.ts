@@ -128,7 +128,7 @@ describe.concurrent('auth.keys.secret from a file', () => {
     const children = readFileSync(`/proc/${one.pid}/task/${one.pid}/children`, 'utf8').trim().split(' ');
     for (const pid of children) {
       const before = one.log().filter(({ event }) => event === 'worker-replaced').length;
-      process.kill(Number(pid), 'SIGKILL');
+      process.kill(Number.parseInt(pid, 10), 'SIGKILL');
       await eventually(
         'another worker',
         () => one.log().filter(({ event }) => event === 'worker-replaced').length > before || undefined,

@@ -136,44 +136,48 @@ describe.concurrent.each(['llhttp', 'http-proxy-3'])(
     /** What connections hold, one for each of the cuts. */
     const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
       const others = (await before?.(shopward.port)) ?? [];
-      await eventually('the requests before them', async () =>
-        (await inFlight()) === others.length ? true : undefined,
-      );
-      const senders = await Promise.all(
-        names.flatMap((name) =>
-          Array.from({ length: count }, async () => ({
-            cut: cuts[name] as Cut,
-            connection: await openRawConnection(shopward.port),
-          })),
-        ),
-      );
-      const sockets = senders.map(({ connection }) => connection.socket);
-      for (const socket of sockets) socket.on('error', () => {});
-      const rest = await memory.bytes();
-      for (const { cut, connection } of senders) {
-        connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
-      }
-      const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
-      for (let i = 0; i < most; i += 1) {
+      const connections = [...others];
+      const open = async () => {
+        const connection = await openRawConnection(shopward.port);
+        connections.push(connection);
+        return connection;
+      };
+      try {
+        await eventually('the requests before them', async () =>
+          (await inFlight()) === others.length ? true : undefined,
+        );
+        const senders = await Promise.all(
+          names.flatMap((name) =>
+            Array.from({ length: count }, async () => ({ cut: cuts[name] as Cut, connection: await open() })),
+          ),
+        );
+        const sockets = senders.map(({ connection }) => connection.socket);
+        for (const socket of sockets) socket.on('error', () => {});
+        const rest = await memory.bytes();
         for (const { cut, connection } of senders) {
-          const piece = cut.pieces[i];
-          if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+          connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
         }
-        if (most > 1) await sleep(0);
+        const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
+        for (let i = 0; i < most; i += 1) {
+          for (const { cut, connection } of senders) {
+            const piece = cut.pieces[i];
+            if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+          }
+          if (most > 1) await sleep(0);
+        }
+        // Otherwise the measure would be of nothing.
+        const expected = others.length + (isRefused === true ? 0 : senders.length);
+        await eventually('requests under way', async () =>
+          (await inFlight()) === expected ? true : undefined,
+        );
+        await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
+        expect(await inFlight()).toBe(expected);
+        return ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
+      } finally {
+        for (const connection of connections) connection.close();
+        shop.cut();
+        while ((await inFlight()) > 0) await sleep(50);
       }
-      // Otherwise the measure would be of nothing.
-      const expected = others.length + (isRefused === true ? 0 : senders.length);
-      await eventually('requests under way', async () =>
-        (await inFlight()) === expected ? true : undefined,
-      );
-      await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
-      expect(await inFlight()).toBe(expected);
-      const bytes = ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
-      for (const { connection } of senders) connection.close();
-      for (const connection of others) connection.close();
-      shop.cut();
-      while ((await inFlight()) > 0) await sleep(50);
-      return bytes;
     };
 
     /** What is measured side by side is measured once, by the first case of it. */
@@ -183,6 +187,8 @@ describe.concurrent.each(['llhttp', 'http-proxy-3'])(
       if (before !== undefined) return before;
       const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
       measured.set(batch, bytes);
+      // A second try measures anew.
+      bytes.catch(() => measured.delete(batch));
       console.info(`${engine}, ${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
       return bytes;
     };
