@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { request } from '../harness/attack-stage.ts';
+import { begun } from '../harness/begun.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
@@ -54,7 +55,7 @@ describe.concurrent('SIGTERM', () => {
         });
         asked.on('error', reject).end(body);
       });
-    const busy = ask('PATCH', '/slow');
+    const busy = begun(ask('PATCH', '/slow'));
     await untilBusy();
     // Two connections: this one falls idle.
     expect((await ask('GET', '/stores')).status).toBe(200);

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Balancer, startBalancer } from '../harness/balancer.ts';
+import { startBalancer } from '../harness/balancer.ts';
+import { begun } from '../harness/begun.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -35,7 +37,9 @@ async function end(replica: Shopward): Promise<void> {
   const { promise, resolve: release } = Promise.withResolvers<void>();
   late.set(path, promise);
   const line = `POST ${path} HTTP/1.1`;
-  const answered = exchangeRaw(replica.port, `${line}\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n`);
+  const answered = begun(
+    exchangeRaw(replica.port, `${line}\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n`),
+  );
   await eventually('it at the shop', () => upstream.requestLines.includes(line) || undefined);
   replica.signal('SIGTERM');
   await eventually('a closed port', () =>
@@ -62,24 +66,32 @@ const startReplica = (workers: number) =>
   });
 
 // Side by side: most of it is the wait before a drain.
-it.concurrent.each([
+it.concurrent.for([
   ['one process', 1, 2],
   ['two workers', 2, 1],
-])(
+] as const)(
   'a rolling restart of two replicas of %s under load loses no request',
-  async (name, workers, rounds) => {
-    const balancer: Balancer = await startBalancer();
-    let replicas: Shopward[] = await Promise.all([startReplica(workers), startReplica(workers)]);
+  { timeout: 240_000 },
+  async ([name, workers, rounds], context) => {
+    const open = closingAtEnd(context);
+    const balancer = open(await startBalancer());
+    const startOne = async () => {
+      const replica = await startReplica(workers);
+      open({ close: () => replica.kill() });
+      return replica;
+    };
+    let replicas: Shopward[] = await Promise.all([startOne(), startOne()]);
     for (const replica of replicas) await balancer.add(replica);
     const load = startSteadyLoad(balancer.port, 8, (n) =>
       n % 4 === 0
         ? { method: 'POST', path: '/orders', body: `{"n":${n}}` }
         : { method: 'GET', path: '/open' },
     );
+    open({ close: () => load.stop() });
     await load.more(40);
     for (let round = 0; round < rounds; round++) {
       for (const old of replicas) {
-        const fresh = await startReplica(workers);
+        const fresh = await startOne();
         await balancer.add(fresh);
         await load.more(24);
         await end(old);
@@ -90,12 +102,10 @@ it.concurrent.each([
     }
     await load.stop();
     await Promise.all(replicas.map((replica) => replica.stop()));
-    await balancer.close();
     expect(balancer.failures).toEqual([]);
     expect([...load.statuses]).toEqual([[200, load.total]]);
     process.stdout.write(
       `rolling restart, ${name} each: ${load.total} requests, ${2 * rounds} restarts, 0 failures\n`,
     );
   },
-  240_000,
 );

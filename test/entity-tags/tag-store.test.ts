@@ -309,7 +309,7 @@ describe.concurrent('redis: what happens to the data', () => {
     server.process?.pause();
     const carts = [key, digest(['two']), digest(['three'])];
     const claimed = carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null }));
-    for (const each of claimed) await expect(each).rejects.toMatchObject({ word: 'timeout' });
+    await Promise.all(claimed.map((each) => expect(each).rejects.toMatchObject({ word: 'timeout' })));
     server.process?.resume();
     await until(async () => (await redis.command('PING')) === 'PONG');
     for (const cart of carts) expect((await store.lookUp(cart, null)).unsettled).toBeNull();

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
+import { begun } from '../harness/begun.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { startReplica } from './replica.ts';
 import { asked, exchangeBody, startDemoShop, tokenClient } from './token-front.ts';
@@ -120,7 +121,7 @@ test.concurrent('a replica stopped while another takes over: whoever comes first
   const [slow, other] = [await stage.spawnReplica(), await stage.startReplica()];
   const { refreshToken } = await slow.signIn();
   shop.settings.latencyMs = slowMs;
-  const late = slow.refresh(refreshToken);
+  const late = begun(slow.refresh(refreshToken));
   await expect.poll(() => stage.refreshes()).toBe(1);
   slow.child.kill('SIGSTOP');
   // Its answer lies in the socket, its claim runs out; then the shop is asked by the other one, by design.

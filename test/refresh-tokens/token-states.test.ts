@@ -3,6 +3,7 @@ import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import { begun } from '../harness/begun.ts';
 import { startCarelessTokenShop } from '../harness/careless-token-shop.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
@@ -52,9 +53,11 @@ describe.concurrent('what is settled before an answer goes out', () => {
     const { signIn, refresh } = await start({ store });
     const { refreshToken } = await signIn();
     let isAnswered = false;
-    const answer = refresh(refreshToken).finally(() => {
-      isAnswered = true;
-    });
+    const answer = begun(
+      refresh(refreshToken).finally(() => {
+        isAnswered = true;
+      }),
+    );
     await context.expect.poll(() => refreshes()).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(isAnswered).toBe(false);
@@ -366,7 +369,7 @@ describe.concurrent('outcomes of an exchange', () => {
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const first = refresh(refreshToken);
+    const first = begun(refresh(refreshToken));
     await context.expect.poll(refreshes).toBe(1);
     const said = async () => {
       const { status, json, headers } = await refresh(refreshToken);
@@ -435,7 +438,7 @@ describe.concurrent('outcomes of a revocation', () => {
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const revoked = revoke(accessToken, refreshToken);
+    const revoked = begun(revoke(accessToken, refreshToken));
     await context.expect.poll(() => shop.received.total).toBe(2);
     expect((await refresh(refreshToken)).status).toBe(401);
     expect((await revoked).status).toBe(204);
@@ -447,7 +450,7 @@ describe.concurrent('outcomes of a revocation', () => {
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const refreshing = refresh(refreshToken);
+    const refreshing = begun(refresh(refreshToken));
     await context.expect.poll(refreshes).toBe(1);
     await revoke(accessToken, 'mine');
     const { status, json } = await refreshing;
@@ -490,7 +493,7 @@ describe.concurrent('a used token that comes again', () => {
     const { shop, refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'end-family' });
     shop.settings.latencyMs = 3000;
-    const underWay = refresh(descendant);
+    const underWay = begun(refresh(descendant));
     await context.expect.poll(refreshes).toBe(1);
     await refresh(used);
     shop.settings.latencyMs = 0;
