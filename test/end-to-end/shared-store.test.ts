@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { randomTag } from '../../src/entity-tags/keys.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
+import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
@@ -17,6 +18,8 @@ interface CarelessShop {
   readonly url: string;
   name: string;
   patchMs: number;
+  /** How many PATCH requests have come, answered or not. */
+  patches: number;
   /** Names in the order in which they were written. */
   readonly writes: string[];
   /** Bodies of exchanges. */
@@ -25,7 +28,7 @@ interface CarelessShop {
 }
 
 async function startCarelessShop(): Promise<CarelessShop> {
-  const shop = { name: 'first', patchMs: 0, writes: [] as string[], exchanges: [] as string[] };
+  const shop = { name: 'first', patchMs: 0, patches: 0, writes: [] as string[], exchanges: [] as string[] };
   const server: Server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
@@ -38,6 +41,7 @@ async function startCarelessShop(): Promise<CarelessShop> {
       return send(201, { refreshToken: `next-${shop.exchanges.length}`, expiresIn: 600 });
     }
     if (request.method === 'PATCH') {
+      shop.patches += 1;
       const { name } = JSON.parse(text).data.attributes;
       await sleep(shop.patchMs);
       shop.name = name;
@@ -136,8 +140,8 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       );
       // Longer than the lease of the next one: a tag after no more than that would come too early.
       shop.patchMs = 8_500;
-      const slow = patch(old, tag, 'slow');
-      await sleep(500);
+      const slow = begun(patch(old, tag, 'slow'));
+      await eventually('it at the shop', () => shop.patches === 1 || undefined);
       shop.patchMs = 0;
       await direct.flushall();
       // As a client that reads again and writes as soon as it has a tag.
@@ -287,7 +291,11 @@ describe.concurrent('several shops on one Redis', () => {
         expect(keys.filter((key) => key.startsWith(`${prefix}:`)).length).toBeGreaterThan(4);
         expect(keys.some((key) => key.startsWith(`${prefix}:{tags-0}`))).toBe(true);
       }
-      const channels = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
+      // They are subscribed to beside the requests, which wait for no subscription.
+      const channels = await eventually('both channels', async () => {
+        const all = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
+        return all.length >= 2 ? all : undefined;
+      });
       expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
     }),
   );

@@ -6,6 +6,7 @@ import Fastify from 'fastify';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
+import { eventually } from '../harness/eventually.ts';
 import type { RawResponse } from '../harness/raw-response.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
@@ -20,6 +21,7 @@ const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
 /** Carts that hold what was last written to them, each answer after a while. */
 class Shop {
   readonly items = new Map<string, number>();
+  readonly asked: string[] = [];
   waitMs: (request: IncomingMessage) => number = () => 0;
   refuses: (request: IncomingMessage) => boolean = () => false;
   running = 0;
@@ -39,6 +41,7 @@ class Shop {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, , id = ''] = (request.url ?? '').split('/');
+    this.asked.push(`${request.method} ${request.url}`);
     request.resume();
     await once(request, 'end');
     const document = () => ({ data: { type: 'carts', id, attributes: { items: this.items.get(id) ?? 0 } } });
@@ -162,11 +165,13 @@ describe.concurrent('a replica that is killed before its write left', () => {
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
     shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
     // The only connection to the shop is taken, so that the write has its lease and cannot leave.
-    const cut = [
-      call(one, 'GET /carts/slow').catch(() => 'cut'),
-      sleep(300).then(() => call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut')),
-    ];
-    await sleep(1500);
+    const cut = [call(one, 'GET /carts/slow').catch(() => 'cut')];
+    await eventually('the slow read at the shop', () => shop.asked.includes('GET /carts/slow') || undefined);
+    cut.push(call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut'));
+    await eventually('its lease', async () => {
+      const metrics = await (await fetch(`${one.adminUrl}/metrics`)).text();
+      return /^shopward_events_total\{.*event="claimed".*\} 1$/m.test(metrics) || undefined;
+    });
     await one.kill();
     expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
     expect(shop.items.get('1')).toBe(undefined);
@@ -213,11 +218,15 @@ describe.concurrent('adds to one cart that never end', () => {
     const crowd = lasts.map(async (_, i) => {
       while (!isOver) await call(one, `POST /carts/1/items?${i}`, { body: { data: { type: 'items' } } });
     });
-    await sleep(100);
-    const changed = outcomeOf(await call(one, 'PATCH /carts/1', { ifMatch, body }));
-    isOver = true;
-    await Promise.all(crowd);
-    expect(changed).toBe('200');
+    const write = async () => {
+      await eventually('most of them at the shop', () => shop.running > lasts.length / 2 || undefined);
+      return call(one, 'PATCH /carts/1', { ifMatch, body });
+    };
+    const changed = write().finally(() => {
+      isOver = true;
+    });
+    await Promise.all([changed, ...crowd]);
+    expect(outcomeOf(await changed)).toBe('200');
   });
 });
 
