@@ -241,7 +241,8 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
   test('a Cluster: each node by its own clock, redirected by nobody, and a slot that has moved is found', async (context) => {
     const { open, connect } = opening(context);
     const cluster = open(await startCluster());
-    const redis = await connect(cluster.url, timeoutMs);
+    // As long as one is waited for that stands still, and enough for those that do not.
+    const redis = await connect(cluster.url, 4 * timeoutMs);
     const keys = Array.from({ length: 30 }, (_, i) => `lock:{${i}}`);
     for (const key of keys) {
       await until(async () => (await takeOrGiveBack(redis, key, 'x', 0)) !== 'connection');

@@ -273,7 +273,8 @@ test('the newest cause counts: the password is changed while it runs, then the s
 test('10,000 calls of which one in five is refused: one line', async (context) => {
   const { open, connect, direct } = opening(context);
   const server = open(await startRedis({}));
-  const { redis, lines } = connect(server.url);
+  // Each call is answered: the deadline is not the subject.
+  const { redis, lines } = connect(server.url, { timeoutMs: 20_000 });
   await until(async () => redis.state().status === 'ready');
   await direct(server.url).config('SET', 'maxmemory', '1');
   let refused = 0;
@@ -295,7 +296,8 @@ test('an eviction policy that is set while it runs is seen within four seconds',
   const { open, connect, direct } = opening(context);
   const server = open(await startRedis({ settings: {} }));
   const admin = direct(server.url);
-  const { redis } = connect(server.url);
+  // It is asked once, and has to be heard.
+  const { redis } = connect(server.url, { timeoutMs: 20_000 });
   expect(await redis.ready(20_000)).toBe(true);
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
   vi.advanceTimersByTime(4_000);

@@ -87,7 +87,7 @@ describe.concurrent('Redis stands still', () => {
   test('whoever was answered 503 holds nothing: the token is free when it goes on', async (context) => {
     const { open, startReplica, refreshes } = await stage(context);
     const server = open(await startRedisProcess());
-    const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 300);
+    const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 1000);
     const { refreshToken } = await signIn();
     server.pause();
     const statuses: number[] = [];
