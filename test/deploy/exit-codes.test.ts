@@ -105,6 +105,14 @@ test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJ
   expect(restarts(code)).toBe(saidToRestart(code));
 });
 
+test('a Redis that may evict keys ends with 1, and the unit does what the table says', async () => {
+  const evicting = await startRedis({ settings: { 'maxmemory-policy': 'allkeys-lru' } });
+  const code = await endOf(start({ more: `store: { url: "${evicting.url}" }` }));
+  await evicting.close();
+  expect(code).toBe(1);
+  expect(restarts(code)).toBe(saidToRestart(code));
+});
+
 /** `nobody` of Debian; whoever is no superuser needs none. */
 const somebody = process.getuid?.() === 0 ? 65_534 : undefined;
 const lowPorts = readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').trim();
