@@ -1,6 +1,6 @@
 /**
  * npm run sizing: the memory that one process takes, from /proc: at rest, for each idle connection, each remembered
- * access token, each tracked member in the embedded store, and after a burst of requests over 64 connections. Runs
+ * access token, each tracked member in the memory store, and after a burst of requests over 64 connections. Runs
  * `dist` where it is built, else the sources.
  */
 import { spawn } from 'node:child_process';

@@ -110,7 +110,7 @@ function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   };
 }
 
-/** Within this call if body and store are at hand, as the embedded store is. */
+/** Within this call if body and store are at hand, as the memory store is. */
 function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
   const { context } = read;
   if (outcome.kind !== 'answered') return {};

@@ -71,7 +71,7 @@ const introspection = z.strictObject({
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
     description:
-      'Longest wait for a connection and the answer together; while a client without a connection waits for one, questions end after half of it. Then the request gets 503.',
+      'Longest wait for a connection and the answer together. Then the request gets 503. While some client has no connection and waits for one, each question is ended after half of this time.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
@@ -85,7 +85,7 @@ const introspection = z.strictObject({
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint; further requests wait for one, no longer than `timeout`. One client (its address, or an IPv6 network of 64 bits) gets at most half of them, and a free connection goes to the client that has the fewest. There are a quarter as many more for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
+      'Connections to the endpoint; further requests wait for one, no longer than `timeout`. One client (its address, or an IPv6 network of 64 bits) gets at most half of them, and a free connection goes to the client that has the fewest. A quarter as many more are reserved for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:

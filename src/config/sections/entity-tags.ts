@@ -13,7 +13,7 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'Applies to a write on or below a member that needs no `If-Match`, on a route that no row protects. `mark`: no other request waits for it, but it waits for writes with a tag; if the shop acts on it, the previous tag is no longer valid. `lease`: it takes the lease, as with a token; no update is lost, but anybody can keep the owner waiting. Use it for resources that guests write, such as guest carts.',
+      'Applies to a write on or below a member that needs no `If-Match`, on a route that no row protects. `mark`: no other request waits for it, but it waits for writes with a tag; if the shop acts on it, it is marked as a change in the store, and the previous tag is no longer valid. `lease`: it takes the lease, as with a token; no update is lost, but anybody can keep the owner waiting. Use it for resources that guests write, such as guest carts.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:

@@ -129,7 +129,7 @@ export const limits = z
           }),
           requestBody: size({ from: 0 }).optional().meta({
             description:
-              'Replaces `limits.requestBody`. A body that is read whole (`wholeBody`) keeps that limit, and every request has five minutes to arrive.',
+              'Replaces `limits.requestBody`. A body that is read whole (`wholeBody`) keeps that limit, and no request has more than five minutes to arrive (see `bodyTimeout`).',
           }),
           responseTimeout: duration().optional().meta({
             description:
@@ -148,11 +148,11 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'Time for a request body, in addition to one second for every `bodyRate` bytes that have arrived. Then 408.',
+        'How long shopward waits for a request body in all. Every `bodyRate` bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive.',
     }),
     bodyRate: size({ from: 1 }).prefault('500B').meta({
       description:
-        'Bytes of a request body that give it another second; in the long run the lowest rate in bytes a second.',
+        'Bytes of a request body that give back one second of `bodyTimeout`; in the long run the lowest rate in bytes a second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')

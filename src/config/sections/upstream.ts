@@ -45,7 +45,7 @@ export const upstream = z
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'For how long an idle connection to the shop may be used again. A time that the shop sends (`Keep-Alive: timeout`, less a second) counts instead, and so does a shorter one at which the shop closes connections. A request that is not safe, or has a body, gets a connection that was idle for at most a quarter of that time and at most 250 ms, or a new one.',
+        'For how long an idle connection to the shop may be used again. If the shop sends `Keep-Alive: timeout`, that time less one second counts instead. If the shop is seen to close idle connections sooner, that shorter time counts. A request that is not safe, or has a body, gets a connection that was idle for at most a quarter of that time and at most 250 ms, or a new one; this does not apply while the shop keeps to a time that it sends.',
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description:

@@ -86,7 +86,7 @@ export const urlResolver = z
       envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
-          'Known values of `Store`, `_store` or the host. Requests for other stores are forwarded and not cached.',
+          'Known shop stores (`DE`, `AT`), as `Store`, `_store` or the host names them. Requests for other shop stores are forwarded and not cached.',
       }),
       ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
       notFoundTtl: duration({ from: '0s' })
@@ -106,5 +106,5 @@ export const urlResolver = z
   .default(false)
   .meta({
     description:
-      'The resolver of SEF URLs, which shopward answers from a cache. `false` (the default): requests are forwarded to the shop, under the list like any others. `{}` switches it on with the defaults below.',
+      'The resolver of readable URLs (`/en/acer-aspire-s7`), which shopward answers from a cache. `false` (the default): requests are forwarded to the shop, under the list like any others. `{}` switches it on with the defaults below.',
   });
