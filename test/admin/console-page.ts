@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, expect, type TestContext } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { complaintsOf, startChromium } from '../harness/chromium.ts';
@@ -35,22 +35,82 @@ export function useConsole(): void {
   });
 }
 
+/** What a page that was just made asks of the admin port, place by place. */
+export function watchAsked(page: Page) {
+  const asked: string[] = [];
+  let ended = 0;
+  const isOfApi = (request: Request) => request.url().includes('/api/');
+  const end = (request: Request) => {
+    if (isOfApi(request)) ended++;
+  };
+  page.on('request', (request) => {
+    if (isOfApi(request)) asked.push(new URL(request.url()).pathname);
+  });
+  page.on('requestfinished', end);
+  page.on('requestfailed', end);
+  return {
+    asked,
+    /** Until nothing is under way: a round of the page ends with the answer of its view. */
+    async quiet(): Promise<void> {
+      for (let isQuiet = false; !isQuiet; ) {
+        const before = asked.length;
+        const isAnswered = ended === before;
+        await handled(page);
+        isQuiet = isAnswered && asked.length === before;
+      }
+    },
+  };
+}
+
+/** Until the page has looked at what was answered so far: it asks once more, and that answer comes after the others. */
+async function handled(page: Page): Promise<void> {
+  await page.evaluate('fetch("livez").then((reply) => reply.text())');
+}
+
 /** A page of one test, in which nothing went wrong by its end but what was forgiven. */
 export async function openPage(context: TestContext, browser: Browser) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(120_000);
   const complaints = complaintsOf(page);
+  const { quiet } = watchAsked(page);
+  const forgiven: string[] = [];
   context.onTestFinished(async () => {
     await page.close();
     // A violation of the policy is an error in the log of the browser.
-    expect(complaints).toEqual([]);
+    const others = complaints.filter((complaint) => !forgiven.some((text) => complaint.includes(text)));
+    expect(others).toEqual([]);
   });
   return {
     page,
-    /** Complaints so far that contain `text` are no fault of the page. */
+    quiet,
+    /** Complaints that contain `text` are no fault of the page, whenever they come. */
     forgive(text: string): void {
-      const others = complaints.filter((complaint) => !complaint.includes(text));
-      complaints.splice(0, complaints.length, ...others);
+      forgiven.push(text);
+    },
+  };
+}
+
+/** What the page asks at this place from now on is held, or only the first `times`. */
+export async function hold(page: Page, place: RegExp, options: { readonly times?: number } = {}) {
+  const held = Promise.withResolvers<void>();
+  await page.route(
+    place,
+    async (route) => {
+      await held.promise;
+      await route.continue();
+    },
+    options,
+  );
+  return {
+    /** Something is held after this step, or by itself. */
+    async by(step?: () => Promise<void>): Promise<void> {
+      await Promise.all([page.waitForRequest(place), step?.()]);
+    },
+    /** Lets it go on, until the page has looked at the answer. */
+    async letGo(): Promise<void> {
+      const [response] = await Promise.all([page.waitForResponse(place), held.resolve()]);
+      await response.finished();
+      await handled(page);
     },
   };
 }
@@ -60,10 +120,11 @@ export async function openConsole(context: TestContext, own?: HereOptions) {
   const shopward = own === undefined ? shared : await startShopwardHere(own);
   if (own !== undefined) context.onTestFinished(() => shopward.stop());
   // The page is closed before what it asks.
-  const { page, forgive } = await openPage(context, browser);
+  const { page, quiet, forgive } = await openPage(context, browser);
   return {
     shopward,
     page,
+    quiet,
     forgive,
     async open(place = 'now', url = shopward.adminUrl): Promise<void> {
       await page.goto(`${url}/#/${place}`);

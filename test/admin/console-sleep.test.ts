@@ -4,6 +4,7 @@ import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { watchAsked } from './console-page.ts';
 
 let browser: Browser;
 let upstream: RecordingUpstream;
@@ -27,19 +28,18 @@ async function startOwn(context: TestContext): Promise<RunningShopward> {
   return shopward;
 }
 
-/** The page with a clock of its own, and what it asks of the admin port. */
+/** The page with a clock of its own, which stands still but where a test lets it go on, and what it asks of the admin port. */
 async function openPage(context: TestContext, shopward: RunningShopward, view: string) {
   const page = await browser.newPage();
   context.onTestFinished(() => page.close());
   page.setDefaultTimeout(90_000);
   await page.clock.install();
-  const asked: string[] = [];
-  page.on('request', (request) => {
-    if (request.url().includes('/api/')) asked.push(new URL(request.url()).pathname);
-  });
+  // Before it asks anything: its deadlines are by this clock, too.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const { asked, quiet } = watchAsked(page);
   await page.goto(`${shopward.adminUrl}/#/${view}`);
   await page.locator('#health', { hasText: 'ready' }).waitFor();
-  return { page, asked, states: () => asked.filter((place) => place === '/api/state').length };
+  return { page, asked, quiet, states: () => asked.filter((place) => place === '/api/state').length };
 }
 
 /** What a browser tells a page that it puts into the background, or takes out of it. */
@@ -51,15 +51,6 @@ async function show(page: Page, isVisible: boolean): Promise<void> {
     document.dispatchEvent(new Event('visibilitychange'));`);
 }
 
-/** Until nothing is under way: a round of the page ends with the answer of its view. */
-async function quiet(page: Page, asked: readonly string[]): Promise<void> {
-  let before = -1;
-  while (before !== asked.length) {
-    before = asked.length;
-    await page.evaluate('fetch("livez").then((reply) => reply.text())');
-  }
-}
-
 /** A tab that is left open: for hours in the background, or all day in front of somebody. */
 describe.concurrent('a tab that is left open', () => {
   it.for(['now', 'requests', 'list', 'roll-out', 'system'])(
@@ -69,14 +60,14 @@ describe.concurrent('a tab that is left open', () => {
       const shopward = await startOwn(context);
       // As many decisions as the page shows, so that none of them is new to it later.
       for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
-      const { page, asked, states } = await openPage(context, shopward, view);
+      const { page, quiet, states } = await openPage(context, shopward, view);
       const cdp = await page.context().newCDPSession(page);
       await cdp.send('Performance.enable');
       const rounds = async (wanted: number) => {
         for (const end = states() + wanted; states() < end; ) {
           await fetch(`${shopward.url}/orders`);
           await page.clock.runFor(2_000);
-          await quiet(page, asked);
+          await quiet();
         }
       };
       await rounds(10);
@@ -92,8 +83,8 @@ describe.concurrent('a tab that is left open', () => {
   it('a port that is away is asked ever less often, and once more when it is back', {
     timeout: 180_000,
   }, async (context) => {
-    const { page, asked, states } = await openPage(context, await startOwn(context), 'system');
-    await quiet(page, asked);
+    const { page, asked, quiet, states } = await openPage(context, await startOwn(context), 'system');
+    await quiet();
     await page.route('**/api/**', (route) => route.abort('connectionrefused'));
     await page.clock.runFor(2_000);
     await page
@@ -104,7 +95,7 @@ describe.concurrent('a tab that is left open', () => {
       // In steps shorter than the page waits for an answer: what is asked is answered before the clock goes on.
       for (let second = 0; second < seconds; second += 5) {
         await page.clock.runFor(5_000);
-        await quiet(page, asked);
+        await quiet();
       }
     };
     await pass(600);
@@ -123,9 +114,9 @@ describe.concurrent('a tab that is left open', () => {
     { timeout: 180_000 },
     async (how, context) => {
       const shopward = await startOwn(context);
-      const { page, asked, states } = await openPage(context, shopward, 'now');
+      const { page, asked, quiet, states } = await openPage(context, shopward, 'now');
       await page.locator('#chart-outcomes canvas').waitFor();
-      await quiet(page, asked);
+      await quiet();
       const cdp = await page.context().newCDPSession(page);
       await show(page, false);
       const before = asked.length;
@@ -140,14 +131,14 @@ describe.concurrent('a tab that is left open', () => {
         .toBe(5);
       if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'active' });
       await page.clock.fastForward('01:00:00');
-      await quiet(page, asked);
+      await quiet();
       expect(asked.slice(before)).toEqual([]);
       const stateBefore = states();
       await show(page, true);
       const reply = await fetch(`${shopward.adminUrl}/api/state`);
       const { total } = (await reply.json()) as { total: { requests: number } };
       await page.locator('#totals div', { hasText: 'Requests' }).getByText(String(total.requests)).waitFor();
-      await quiet(page, asked);
+      await quiet();
       expect(states() - stateBefore).toBe(1);
       expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);
     },
