@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { startChromium } from '../harness/chromium.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -83,10 +83,12 @@ describe.concurrent('in the console', () => {
     await edit(many('old'), true);
     await edit(many('new'), true);
     const asked = new Map<string, number>();
-    page.on('response', async (response) => {
+    const read: Promise<void>[] = [];
+    const measure = async (response: Response) => {
       const body = await response.body().catch(() => Buffer.alloc(0));
       asked.set(response.url(), Math.max(body.length, asked.get(response.url()) ?? 0));
-    });
+    };
+    page.on('response', (response) => read.push(measure(response)));
     await page.goto(`${shopward.adminUrl}/#/list`);
     await page.getByText('10,000 rows of 10,000, the first 20 are shown').waitFor();
     const newest = page.locator('#history-list > li').first();
@@ -101,6 +103,7 @@ describe.concurrent('in the console', () => {
     await context.expect.poll(() => page.locator('#row-body tr').count()).toBe(500);
     await page.getByRole('link', { name: 'Roll-out' }).click();
     await page.locator('#roll-out-sentence .say').waitFor();
+    await Promise.all(read);
     expect([...asked].filter(([, bytes]) => bytes > mostBytes)).toEqual([]);
     const inAll = asked.values().reduce((sum, bytes) => sum + bytes, 0);
     expect(inAll, [...asked].join('\n')).toBeLessThan(mostInAll);
@@ -123,9 +126,10 @@ describe.concurrent('in the console', () => {
     await page.goto(`${shopward.adminUrl}/#/list`);
     await page.locator('#history-list > li').nth(2).waitFor();
     await page.locator('#row-body tr', { hasText: '<script>alert(1)</script>' }).waitFor();
+    for (const summary of await page.locator('#history-list summary').all()) await summary.click();
     for (const width of [1280, 320]) {
       await page.setViewportSize({ width, height: 900 });
-      for (const summary of await page.locator('#history-list summary').all()) await summary.click();
+      expect(await page.locator('#history-list details:not([open])').count()).toBe(0);
       const { text, height } = await looksRight(page);
       expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}\\u{200b}');
       expect(text).toContain('half of a letter \\u{d800} and another \\u{dc00}');
