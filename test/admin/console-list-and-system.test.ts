@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { freePort } from '../harness/free-port.ts';
 import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
-import { openConsole, settings, shop, useConsole } from './console-page.ts';
+import { hold, openConsole, settings, shop, useConsole } from './console-page.ts';
 import { filled } from './console-states.ts';
 
 /** The page in a real Chromium, in front of the demo shop: the list and its editor, the settings, and a small phone. */
@@ -16,7 +16,8 @@ describe.concurrent('the console', () => {
   };
 
   it('searches the list', async (context) => {
-    const { open, page } = await openConsole(context);
+    const { open, page, shopward } = await openConsole(context);
+    await fetch(`${shopward.url}/orders`);
     await open('list');
     const rows = page.locator('#row-body tr');
     await page.getByText('56 rows of 56, the first 20 are shown').waitFor();
@@ -30,7 +31,8 @@ describe.concurrent('the console', () => {
     await page.getByText('0 rows of 56').waitFor();
     await page.getByLabel('Search rows').fill('');
     await page.locator('#row-kind').selectOption('unmet');
-    await page.locator('#row-body tr', { hasText: 'never' }).first().waitFor();
+    await rows.filter({ hasText: 'never' }).first().waitFor();
+    await context.expect.poll(() => rows.filter({ hasNotText: 'never' }).count()).toBe(0);
   });
 
   it('shows what is wrong with an edit, with its place, until it is mended', async (context) => {
@@ -121,6 +123,23 @@ describe.concurrent('the console', () => {
       expect(await readFile(shopward.listFile, 'utf8')).toBe(before);
     });
 
+    it('leaves whoever wrote on meanwhile, or closed it, alone with what was checked', async (context) => {
+      const { before, check, page, textarea } = await opened(context);
+      await textarea.fill(before.replace(/^complete: true/m, '# mine\ncomplete: true'));
+      for (const leave of ['writes on', 'closes']) {
+        const held = await hold(page, /api\/list\/check/);
+        await held.by(check);
+        if (leave === 'closes') await page.getByRole('button', { name: 'Close without saving' }).click();
+        else await textarea.pressSequentially(' ');
+        const focus = await page.evaluate('document.activeElement.id');
+        await held.letGo();
+        expect(await page.evaluate('document.activeElement.id'), leave).toBe(focus);
+        expect(await page.locator('#edit-result').textContent(), leave).toBe('');
+        expect(await page.locator('#notice').textContent(), leave).toBe('');
+        expect(await page.locator('#edit-save:enabled').count(), leave).toBe(0);
+      }
+    });
+
     it('forgets the check when the text changes, and saves nothing over somebody else’s edit', async (context) => {
       const { before, check, forgive, page, shopward, save, textarea } = await opened(context);
       await textarea.fill(before.replace(/^complete: true/m, '# mine\ncomplete: true'));
@@ -182,6 +201,10 @@ describe.concurrent('the console', () => {
 
     it('purges only what was confirmed', async (context) => {
       const { open, page } = await openConsole(context);
+      let purges = 0;
+      page.on('request', (request) => {
+        purges += Number(request.url().endsWith('/api/purge'));
+      });
       await open('system');
       await page.getByLabel('URL', { exact: true }).fill('/en/x');
       await page.getByRole('button', { name: 'Drop…' }).click();
@@ -196,6 +219,7 @@ describe.concurrent('the console', () => {
       await page.getByRole('button', { name: 'Drop…' }).click();
       await dialog.getByRole('button', { name: 'Drop it' }).click();
       await page.locator('#purge-notice', { hasText: 'Dropped what is cached of /en/x.' }).waitFor();
+      expect(purges).toBe(1);
     });
   });
 

@@ -40,6 +40,8 @@ export function startEditor(api, notify) {
   const check = async () => {
     const candidate = text();
     const answer = await api.post('api/list/check', { text: candidate });
+    // Closed meanwhile, or written on: nobody waits for this answer any more.
+    if (file === undefined || candidate !== text()) return;
     const isGood = answer.difference !== undefined && answer.difference !== null;
     const lines = diffLines(file.text, candidate);
     const opened = isGood ? answer.difference.counts.looser : 0;

@@ -90,15 +90,17 @@ export function startExplainBox(api) {
     const body = byId('explain-body').value;
     return { ...(fields.length > 0 && { fields }), ...(body !== '' && { body }) };
   };
+  /** Answers may arrive out of order: only that of the last question counts. */
+  let asked = 0;
   byId('explain-form').addEventListener('submit', async (event) => {
     event.preventDefault();
     const url = withoutAnswers(text.value.trim());
     if (url === '') return;
     const method = byId('explain-method').value;
-    try {
-      show(result, await explainRequest(api, { ...(method !== '' && { method }), url, ...more() }));
-    } catch (fault) {
-      show(result, el('p', { class: 'fault' }, fault.message));
-    }
+    const mine = ++asked;
+    const explained = await explainRequest(api, { ...(method !== '' && { method }), url, ...more() }).catch(
+      (fault) => el('p', { class: 'fault' }, fault.message),
+    );
+    if (mine === asked) show(result, explained);
   });
 }

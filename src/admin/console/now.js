@@ -58,7 +58,11 @@ export function startNow(api) {
     charts.refusals.show({ ...times, about: step, series: reasonSeries(series) });
   };
   const load = async () => {
-    series = await api.get(`api/series?range=${range}`);
+    const asked = range;
+    const found = await api.get(`api/series?range=${asked}`);
+    // Another one may have been chosen meanwhile, and its answer may be here already.
+    if (asked !== range) return;
+    series = found;
     draw();
   };
 

@@ -69,14 +69,27 @@ export function startRequests(api) {
     say(byId('search-state'), 'loading');
     renew(byId('search-common'), []);
   };
-  const load = async () => {
+  const load = async (isHeld = () => false) => {
     const mine = ++asked;
     const found = await search({ limit: pageSize });
-    if (mine === asked) place(found, new Map());
+    if (mine === asked && !isHeld()) place(found, new Map());
   };
+  const loadOlder = async () => {
+    const kept = items;
+    const found = await search({ limit: pageSize, before: next });
+    // They are older than what was shown then, and belong to nothing else.
+    if (kept === items) place(found, kept);
+  };
+  /** Whoever points at a decision is about to press it. */
+  const isPointedAt = () => items.size > 0 && list.matches(':hover, :focus-within');
 
-  /** Runs work that nobody awaits; an error is shown in place of the result. */
-  const attempt = (work) => void work.catch((fault) => say(byId('search-state'), fault.message));
+  /** Runs work that nobody awaits; an error is shown in place of the result, unless something else is shown by then. */
+  const attempt = (work) => {
+    const shown = params;
+    work.catch((fault) => {
+      if (shown === params) say(byId('search-state'), fault.message);
+    });
+  };
 
   const apply = () => {
     const data = new FormData(form);
@@ -105,7 +118,7 @@ export function startRequests(api) {
   });
   older.addEventListener('click', () => {
     setFollowing(false);
-    attempt(search({ limit: pageSize, before: next }).then((found) => place(found, items)));
+    attempt(loadOlder());
   });
   startExplainBox(api);
 
@@ -123,9 +136,9 @@ export function startRequests(api) {
       attempt(showReason(api, params.get('reason'), () => shown === params));
     },
     async refresh() {
-      const isPointedAt = list.matches(':hover, :focus-within');
-      if (isFollowing) say(follow, isPointedAt ? 'Following (held)' : 'Following');
-      if (isFollowing && !isPointedAt) await load();
+      if (isFollowing) say(follow, isPointedAt() ? 'Following (held)' : 'Following');
+      // Asked again when the answer is there: the pointer may have come meanwhile.
+      if (isFollowing && !isPointedAt()) await load(isPointedAt);
     },
   };
 }
