@@ -3,12 +3,15 @@ import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type Script } from '../harness/recording-upstream.ts';
 
+/** Idle for a moment or for long, a connection is used again for any request: the machine may stand still in between. */
+const keepAlive = 'Keep-Alive: timeout=60\r\n';
+
 /** The first connection answers once; what comes over it then meets `death`. Other connections answer. */
 function staleAfterOne(death: 'fin' | 'rst' | 'cut head' | 'interim'): Script {
   let first: unknown;
   return ({ connection, index }) => {
     first ??= connection;
-    if (connection !== first || index === 0) return answer('fresh');
+    if (connection !== first || index === 0) return answer('fresh', keepAlive);
     if (death === 'cut head') connection.socket.write('HTTP/1.1 20');
     if (death === 'interim') connection.socket.write('HTTP/1.1 102 Processing\r\n\r\n');
     if (death === 'rst') connection.socket.resetAndDestroy();

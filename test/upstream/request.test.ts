@@ -91,7 +91,8 @@ eachEngine('the forwarded request', (start) => {
   });
 
   it('uses one connection for one request after another', async () => {
-    const { port, upstream } = await start(() => answer());
+    // However long the machine stands still in between.
+    const { port, upstream } = await start(() => answer('ok', 'Keep-Alive: timeout=60\r\n'));
     const connection = await openRawConnection(port);
     for (let i = 0; i < 5; i++) {
       await connection.write(`POST /${i} HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi`);
