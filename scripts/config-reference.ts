@@ -8,6 +8,8 @@ This page is generated from the schema (\`npm run docs\`); edit \`src/config/sec
 \`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
 \`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
 
+The protected list is a file of its own: [protected-list.md](protected-list.md).
+
 - Unknown keys are errors. A key that is left out has its default.
 - A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
