@@ -56,7 +56,6 @@ describe.concurrent('the first screen', () => {
         expect(await refused.textContent()).toMatch(/the last seven days: 0, 0, 0, 0, 0, 0, 12 \(today\)/);
         await show(page, 'now');
       }
-      await page.waitForTimeout(300);
       // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
       const isWhole = name === 'healthy' || name === 'two things';
       for (const view of isWhole ? views : ['now', 'roll-out']) {

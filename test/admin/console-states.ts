@@ -10,7 +10,8 @@ export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
 
 /** What has to be there before a view can be looked at. */
 export const filled: Readonly<Record<string, string>> = {
-  now: '#totals dd',
+  // The last that is drawn: the numbers above are there before.
+  now: '#chart-refusals canvas',
   requests: '#search-state:not(:text("loading"))',
   list: '#row-body tr',
   'roll-out': '#roll-out-sentence .say',

@@ -48,6 +48,7 @@ describe.concurrent('the console', () => {
       );
       expect(text, view).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
       if (view === 'roll-out') expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}</script><b>');
+      if (view === 'requests') expect(text).toContain('\\u{202e}');
       expect(width, view).toBe(320);
       expect(await page.locator('#main b:text-is("x"), #main script').count(), view).toBe(0);
     }
