@@ -53,7 +53,7 @@ const sentinelDrills: DrillGroup<SentinelStage> = {
   drills: [
     // The first one: what the others say of replicas, too, is said once a minute.
     {
-      name: 'every replica stands still for 4 s (`store.replicas: 1`)',
+      name: 'every replica of Redis stands still for 4 s (`store.replicas: 1`)',
       disturb: async ({ sentinel }) => {
         const primary = await sentinel.primary();
         const replicas = sentinel.servers.filter((server) => server !== primary);

@@ -61,7 +61,7 @@ const envelope = z
   .default('jsonapi')
   .meta({
     description:
-      "Format of the shop's answer, and of the cached one. `jsonapi`: the contract's. Or JSON pointers (RFC 6901) to the members of a plain JSON document, such as `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. An answer that has other members or another format is passed on unchanged and never cached.",
+      "Format of the shop's answer, and of the cached one. `jsonapi`: the JSON:API document of a Spryker shop. Or JSON pointers (RFC 6901) to the members of a plain JSON document, such as `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. An answer that has other members or another format is passed on unchanged and never cached.",
   });
 
 export const urlResolver = z
