@@ -88,7 +88,10 @@ eachEngine('H3: a full queue', (start) => {
   });
 
   it('too long in the queue is 503', async () => {
-    const { port, front } = await start(() => undefined, { connections: 1, engine: { queueTimeoutMs: 500 } });
+    const { port, front } = await start(() => undefined, {
+      connections: 1,
+      engine: { queueTimeoutMs: 2_000 },
+    });
     const first = await openRawConnection(port);
     await first.write(get);
     while (front.forwarder.inFlight < 1) await later(2);

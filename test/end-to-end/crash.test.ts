@@ -73,7 +73,7 @@ it('in a worker: another one takes its place, and no request is lost', async () 
   await start({ workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } });
   const busy = await openSlow();
   const children = await readFile(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
-  process.kill(Number(children.trim().split(' ')[0]), 'SIGUSR2');
+  process.kill(Number.parseInt(children, 10), 'SIGUSR2');
   await shopward.waitForLog(({ event }) => event === 'worker-replaced');
   for (let i = 0; i < 6; i++) expect((await exchangeRaw(shopward.port, get)).status).toBe(200);
   release();

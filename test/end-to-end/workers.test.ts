@@ -119,7 +119,7 @@ describe('workers', () => {
     const skipped = shopward.log().length;
     for (let round = 0; round < rounds; round++) {
       const before = replacements();
-      const [victim = 0] = workers();
+      const [victim = Number.NaN] = workers();
       process.kill(victim, 'SIGKILL');
       await sleep(120 * round);
       await rename(await written('GET /secret', `GET /round-${round}`), shopward.listFile);
@@ -151,7 +151,7 @@ describe('workers that are killed', () => {
     const [requests, restarts] = [await metric(requestCount), await metric('shopward_worker_restarts_total')];
     for (let i = 0; i < 9; i++) await exchangeRaw(shopward.port, get('/open'));
     expect((await metric(requestCount)) - requests).toBe(9);
-    const [victim = 0, ...others] = workers();
+    const [victim = Number.NaN, ...others] = workers();
     process.kill(victim, 'SIGKILL');
     await shopward.waitForLog(({ event }) => event === 'worker-replaced');
     expect(workers()).toHaveLength(3);
