@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import {
   type IntrospectionOptions,
@@ -9,6 +8,7 @@ import {
 } from '../../src/access/introspection.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { eventually } from '../harness/eventually.ts';
+import { sleepAwake } from '../harness/sleep-awake.ts';
 import { serveJson } from './jwks-server.ts';
 
 const nowSeconds = 1_700_000_000;
@@ -82,11 +82,6 @@ function word(verdict: object & { subject?: string }): string {
 }
 
 const noAnswer = 'keys-unavailable introspection 1';
-
-/** In steps, so that a machine that stands still does not have it end with all that was due meanwhile. */
-async function sleepAwake(ms: number): Promise<void> {
-  for (let leftMs = ms; leftMs > 0; leftMs -= 100) await sleep(100);
-}
 
 describe('a question', () => {
   it('is a form with form-encoded Basic credentials, and its answer goes through the checks of every token', async () => {

@@ -10,6 +10,7 @@ import { ask } from '../faults/ask.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import type { Shopward } from '../harness/shopward.ts';
+import { sleepAwake } from '../harness/sleep-awake.ts';
 import type { DrillGroup, Length, Stage } from './drill.ts';
 import { frontOf, nothing, startReplica } from './replicas.ts';
 import { startDrillShop } from './shop.ts';
@@ -128,7 +129,7 @@ const sleepyShopDrills: DrillGroup = {
         for (let round = 0; round < (length === 'full' ? 30 : 3); round += 1) {
           const burst = Array.from({ length: posters }, async (_, i) => {
             // From 20 ms before that moment to 20 ms after it.
-            await sleep(shopIdleMs - 20 + (40 * i) / posters);
+            await sleepAwake(shopIdleMs - 20 + (40 * i) / posters);
             const order = { method: 'POST', path: '/orders', body: { order: i } };
             tally.note('write', (await ask(front?.port ?? 0, order, agent)).words);
           });

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { sleepAwake } from '../harness/sleep-awake.ts';
 
 /** A shop with carts, orders and refresh tokens that knows what must never happen to it. */
 export interface DrillShop {
@@ -18,7 +19,10 @@ export interface DrillShop {
 }
 
 export interface DrillShopOptions {
-  /** Ends connections that were idle for so long, and says nothing of it. Default: a minute. */
+  /**
+   * Ends connections that were idle for so long, and says nothing of it. While this process stands still they age no
+   * further, as if the shop had a machine of its own. Default: never.
+   */
   readonly idleMs?: number;
   /** Takes connections at these addresses, all on one port. Default: 127.0.0.1. */
   readonly addresses?: readonly string[];
@@ -30,11 +34,13 @@ interface Write {
 }
 
 export async function startDrillShop(options: DrillShopOptions = {}): Promise<DrillShop> {
-  const { idleMs = 60_000, addresses = ['127.0.0.1'] } = options;
+  const { idleMs, addresses = ['127.0.0.1'] } = options;
   const versions = new Map<string, number>();
   const exchanged = new Map<string, number>();
   const lost = new Set<string>();
   const arrivals = new Map<string, number>();
+  /** How many requests have come on each connection. */
+  const requests = new WeakMap<Socket, number>();
   let lostUpdates = 0;
   let issued = 0;
 
@@ -60,7 +66,16 @@ export async function startDrillShop(options: DrillShopOptions = {}): Promise<Dr
     versions.set(id, version + 1);
     return [200, cart(type, id, version + 1)];
   };
+  const endWhenIdle = async (socket: Socket) => {
+    if (idleMs === undefined) return;
+    const seen = requests.get(socket);
+    await sleepAwake(idleMs);
+    if (requests.get(socket) === seen) socket.destroy();
+  };
   const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    requests.set(socket, (requests.get(socket) ?? 0) + 1);
+    response.once('finish', () => void endWhenIdle(socket));
     const address = request.socket.localAddress ?? '';
     arrivals.set(address, (arrivals.get(address) ?? 0) + 1);
     const text = await readBody(request).catch(() => undefined);
@@ -79,10 +94,9 @@ export async function startDrillShop(options: DrillShopOptions = {}): Promise<Dr
   const servers: Server[] = [];
   let port = 0;
   for (const address of addresses) {
-    const server = createServer({ keepAliveTimeout: idleMs }, (request, response) => {
+    const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       void take(request, response);
     });
-    server.keepAliveTimeoutBuffer = 0;
     await new Promise<void>((resolve) => server.listen(port, address, resolve));
     port = (server.address() as AddressInfo).port;
     servers.push(server);
