@@ -3,7 +3,7 @@ import { buildRejections } from '../src/http/rejection.ts';
 
 const intro = `# Configuration
 
-This page is generated from the schema (\`npm run docs\`); edit \`src/config/sections/\`, not this page.
+This page is generated from the schema (\`npm run docs\` in a clone); edit \`src/config/sections/\`, not this page.
 
 \`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
 \`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
