@@ -43,9 +43,10 @@ const errorOf = (json: { errors: [{ status: number; code: string; detail: string
 describe.concurrent('what is settled before an answer goes out', () => {
   test('the old token is used: the new pair waits for the store', async (context) => {
     const { storeSettings, start, refreshes } = await stage(context);
-    const released = Promise.withResolvers<void>();
+    const [marking, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     class SlowStore extends MemoryTokenStore {
       override markUsed(...args: Parameters<MemoryTokenStore['markUsed']>) {
+        marking.resolve();
         return released.promise.then(() => super.markUsed(...args)) as never;
       }
     }
@@ -58,8 +59,10 @@ describe.concurrent('what is settled before an answer goes out', () => {
         isAnswered = true;
       }),
     );
-    await context.expect.poll(() => refreshes()).toBe(1);
+    await Promise.race([marking.promise, answer]);
+    // An answer that did not wait would have come by then.
     await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(refreshes()).toBe(1);
     expect(isAnswered).toBe(false);
     released.resolve();
     expect((await answer).status).toBe(201);
