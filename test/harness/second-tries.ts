@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 /** Names what failed at first and passed when it was tried again, with the error: nothing of it is lost in a green run. */
@@ -14,6 +15,9 @@ export class SecondTries implements Reporter {
 
 function told(test: TestCase): string {
   const { errors = [] } = test.result();
-  const lines = errors.map(({ message }) => `    ${message.replaceAll('\n', '\n    ')}`);
-  return [`  ${test.module.relativeModuleId} > ${test.fullName}`, ...lines].join('\n');
+  // The message shortens what was compared; the difference does not.
+  const lines = errors.flatMap(({ message, diff }) =>
+    [message, diff].map((text) => text && `    ${stripVTControlCharacters(text).replaceAll('\n', '\n    ')}`),
+  );
+  return [`  ${test.module.relativeModuleId} > ${test.fullName}`, ...lines].filter(Boolean).join('\n');
 }
