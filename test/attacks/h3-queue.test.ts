@@ -6,8 +6,11 @@ import { answer } from '../harness/recording-upstream.ts';
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const post = 'POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi';
 
+/** Idle for a moment or for long, a connection is used again for any request: the machine may stand still in between. */
+const keepAlive = 'Keep-Alive: timeout=60\r\n';
+
 function later(ms: number): Promise<string> {
-  return new Promise((resolve) => setTimeout(() => resolve(answer('slow')), ms));
+  return new Promise((resolve) => setTimeout(() => resolve(answer('slow', keepAlive)), ms));
 }
 
 /** H3, F15, X4: more requests than connections wait in a bounded queue for a bounded time; nothing crashes or hangs. */
