@@ -22,6 +22,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
+COPY config ./config
 COPY config /etc/shopward
 USER node
 EXPOSE 8080 8081

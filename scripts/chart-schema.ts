@@ -1,4 +1,4 @@
-import { editorSchema } from '../src/config/editor-schema.ts';
+import { editorSchema } from './editor-schema.ts';
 
 const text = { type: 'string' };
 const name = { type: 'string', minLength: 1 };

@@ -33,7 +33,6 @@ const licences: Readonly<Record<string, string>> = {
     ofWarnings,
   "src/config/issuers.ts: urlWarnings(issuer ?? '', [...path, 'issuer'], 'asked for its keys')": ofWarnings,
   "src/config/issuers.ts: urlWarnings(keys.jwks, [...at, 'keys', 'jwks'], 'fetched')": ofWarnings,
-  'src/config/named-files.ts: path': 'the names on the way to one setting',
   'src/entity-tags/protocol.ts: leases.map(({ until }) => until)': '`maxLeases`',
   'src/entity-tags/protocol.ts: tagged': '`maxLeases`',
   'src/redis/claims.ts: all': ofScript,

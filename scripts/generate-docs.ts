@@ -15,7 +15,7 @@ const { check: isCheck } = readArguments<{ readonly check?: true }>({
 });
 
 // Not before the arguments are read: `--help` needs none of it.
-const { editorSchema, protectedListSchema } = await import('../src/config/editor-schema.ts');
+const { editorSchema, protectedListSchema } = await import('./editor-schema.ts');
 const { chartSchema } = await import('./chart-schema.ts');
 const { configReference } = await import('./config-reference.ts');
 

@@ -64,7 +64,7 @@ export const slow = [
   // 5 to 10 s.
   'test/differential/pair-shop.test.ts',
   'test/admin/{list-history,console-pasted}.test.ts',
-  'test/{config/load-fuzz,upstream/piece-memory,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
+  'test/{config/load-fuzz,config/mutated-config,upstream/piece-memory,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/scripts/{arguments,audit,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
@@ -83,7 +83,7 @@ export const slow = [
   'test/**/*{.property,-fuzz}.test.ts',
   'test/upstream/{alike/engines-alike,forwarded-exchange}.test.ts',
   'test/demo/shop-main.test.ts',
-  'test/{access/protected-list-truncation,config/taken-is-built,telemetry/tracing}.test.ts',
+  'test/{access/protected-list-truncation,telemetry/tracing}.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
 ];
 

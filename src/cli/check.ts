@@ -1,5 +1,5 @@
+import { readFile } from 'node:fs/promises';
 import { buildOpenApi } from '../app/openapi.ts';
-import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
@@ -58,15 +58,16 @@ function count(number: number, noun: string): string {
 
 /** Prints the JSON Schema that an editor uses for one of the two files. */
 export async function runSchema(which = 'config', io: CommandIo = processIo): Promise<number> {
-  const schemas: Readonly<Record<string, () => object>> = {
-    config: editorSchema,
-    'protected-resources': () => protectedListSchema,
+  const schemas: Readonly<Record<string, string>> = {
+    config: 'shopward.schema.json',
+    'protected-resources': 'protected-resources.schema.json',
   };
   if (!Object.hasOwn(schemas, which)) {
     io.err(`there is no such schema: choose ${Object.keys(schemas).join(' or ')}`);
     return badUsage;
   }
-  io.out(JSON.stringify(schemas[which]?.(), null, 2));
+  const text = await readFile(new URL(`../../config/${schemas[which]}`, import.meta.url), 'utf8');
+  io.out(text.trimEnd());
   return 0;
 }
 

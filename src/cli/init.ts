@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
@@ -86,8 +85,8 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     await writeFile(at(names.list), blankList(shop.prefix));
   }
   await writeFile(at(names.config), configText(shop, await readShipped(names.config)));
-  await writeFile(at(names.configSchema), schemaText(editorSchema()));
-  await writeFile(at(names.listSchema), schemaText(protectedListSchema));
+  for (const name of [names.configSchema, names.listSchema])
+    await writeFile(at(name), await readShipped(name));
   const files = Object.values(names).map((name) => path.join(path.relative(io.cwd, folder) || '.', name));
   io.out(`written: ${files.join(', ')}`);
   for (const line of findings(shop)) io.out(escapeToLine(line));
@@ -148,7 +147,6 @@ function keysFrom(keys: string | undefined, cwd: string, folder: string): string
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
 const readShipped = (name: string) => readFile(path.join(shipped, name), 'utf8');
-const schemaText = (schema: object) => `${JSON.stringify(schema, null, 2)}\n`;
 
 /** The contract names one route twice, by two names of its parameter; once is enough. */
 const sprykerList = (text: string) => text.replace(/^ +- GET \/customers\/\{customer_id\}\n/m, '');

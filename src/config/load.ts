@@ -162,7 +162,10 @@ export function validateConfig(plain: unknown, unknown: readonly SettingProblem[
   const isReported = ({ path }: SettingProblem) =>
     unknown.some((known) => startsWith(path, known.path) || startsWith(known.path, path));
   const own = problems.filter((problem) => !isReported(problem));
-  return { config, problems: [...unknown, ...own, ...checkRules(config)] };
+  const broken = checkRules(config);
+  // Features are made from valid sections only, also to check the files that the configuration names.
+  for (const { path, severity = 'error' } of broken) if (severity === 'error') delete config[String(path[0])];
+  return { config, problems: [...unknown, ...own, ...broken] };
 }
 
 function startsWith(path: readonly unknown[], start: readonly unknown[]): boolean {

@@ -6,7 +6,6 @@ import { listIssuers } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config, PartialConfig } from './schema.ts';
-import type { KeysConfig } from './sections/auth.ts';
 
 type FileRole =
   | 'config'
@@ -43,40 +42,58 @@ export interface FileValidators {
 }
 
 interface NamedFile {
-  readonly setting: SettingPath;
   readonly role: FileRole;
   readonly value: string;
+  /** Where the name is in a validated configuration. */
+  readonly at: SettingPath;
+  /** Where it is in the file, for problems. */
+  readonly setting: SettingPath;
 }
 
 export const maxNamedFileBytes = 16 * 1024 * 1024;
 
+const fileSettings: readonly (readonly [FileRole, ...SettingPath])[] = [
+  ['certificate', 'listen', 'tls', 'cert'],
+  ['certificate-key', 'listen', 'tls', 'key'],
+  ['upstream-ca', 'upstream', 'tls', 'ca'],
+  ['upstream-certificate', 'upstream', 'tls', 'cert'],
+  ['upstream-certificate-key', 'upstream', 'tls', 'key'],
+  ['protected-resources', 'protectedResources'],
+  ['store-tls', 'store', 'tls', 'ca'],
+  ['store-tls', 'store', 'tls', 'cert'],
+  ['store-tls', 'store', 'tls', 'key'],
+];
+
 /** Every file that the valid sections name. */
-function listNamedFiles({
-  listen,
-  upstream,
-  protectedResources,
-  auth,
-  urlResolver,
-  store,
-}: PartialConfig): NamedFile[] {
-  const files: NamedFile[] = [];
-  const add = (role: FileRole, value: string | undefined, ...setting: SettingPath) => {
-    if (value !== undefined) files.push({ role, value, setting });
-  };
-  add('certificate', listen?.tls?.cert, 'listen', 'tls', 'cert');
-  add('certificate-key', listen?.tls?.key, 'listen', 'tls', 'key');
-  add('upstream-ca', upstream?.tls?.ca, 'upstream', 'tls', 'ca');
-  add('upstream-certificate', upstream?.tls?.cert, 'upstream', 'tls', 'cert');
-  add('upstream-certificate-key', upstream?.tls?.key, 'upstream', 'tls', 'key');
-  add('protected-resources', protectedResources, 'protectedResources');
-  for (const { path, keys } of auth === undefined ? [] : listIssuers(auth)) {
-    if (keys === undefined || !('files' in keys)) continue;
-    for (const [index, file] of keys.files.entries()) add('key', file, ...path, 'keys', 'files', index);
-  }
-  for (const part of ['ca', 'cert', 'key'] as const)
-    add('store-tls', store?.tls?.[part], 'store', 'tls', part);
-  if (urlResolver) add('mapping', urlResolver.source.file, 'urlResolver', 'source');
-  return files;
+function listNamedFiles(config: PartialConfig): NamedFile[] {
+  const { auth, urlResolver } = config;
+  const single = fileSettings.flatMap(([role, ...at]): NamedFile[] => {
+    const value = valueAt(config, at);
+    return typeof value === 'string' ? [{ role, value, at, setting: at }] : [];
+  });
+  const keys = keyFilesOf(auth).flatMap(({ at, files }) =>
+    files.map((value, index): NamedFile => {
+      const setting = [...at, index];
+      return { role: 'key', value, at: setting, setting };
+    }),
+  );
+  const mapping = urlResolver ? urlResolver.source.file : undefined;
+  if (mapping === undefined) return [...single, ...keys];
+  const setting = ['urlResolver', 'source'];
+  return [...single, ...keys, { role: 'mapping', value: mapping, at: [...setting, 'file'], setting }];
+}
+
+function valueAt(config: unknown, at: SettingPath): unknown {
+  return at.reduce<unknown>((value, step) => Object(value)[step], config);
+}
+
+/** The key files of each issuer that has some. */
+function keyFilesOf(auth: PartialConfig['auth']) {
+  return (auth === undefined ? [] : listIssuers(auth)).flatMap(({ path, keys, algorithms }) =>
+    keys !== undefined && 'files' in keys
+      ? { at: [...path, 'keys', 'files'], files: keys.files, algorithms }
+      : [],
+  );
 }
 
 interface ReadNamedFiles {
@@ -149,23 +166,16 @@ async function validateKeyFiles(
   configFile: { readonly path: string; readonly name: string },
   validators: FileValidators,
 ): Promise<SettingProblem[]> {
-  const found = (auth === undefined ? [] : listIssuers(auth)).map(
-    async ({ path: at, keys, algorithms }): Promise<SettingProblem[]> => {
-      if (keys === undefined || !('files' in keys)) return [];
-      const named = keys.files.map((file) => nameFile(file, configFile));
-      const problems =
-        (await validators.keyFiles?.(
-          named.map(({ path }) => path),
-          algorithms,
-        )) ?? [];
-      return problems.map(({ file, text }) => {
-        const all = [...at, 'keys', 'files'];
-        if (file === undefined) return { path: all, text: `cannot be used: ${text}` };
-        const index = named.findIndex(({ path }) => path === file);
-        return { path: [...all, index], text: `names ${named[index]?.name}: ${text}` };
-      });
-    },
-  );
+  const found = keyFilesOf(auth).map(async ({ at, files, algorithms }) => {
+    const named = files.map((file) => nameFile(file, configFile));
+    const paths = named.map(({ path }) => path);
+    const problems = (await validators.keyFiles?.(paths, algorithms)) ?? [];
+    return problems.map(({ file, text }): SettingProblem => {
+      if (file === undefined) return { path: at, text: `cannot be used: ${text}` };
+      const index = paths.indexOf(file);
+      return { path: [...at, index], text: `names ${named[index]?.name}: ${text}` };
+    });
+  });
   return (await Promise.all(found)).flat();
 }
 
@@ -177,35 +187,10 @@ function nameFile(value: string, configFile: { readonly path: string; readonly n
 
 /** The configuration with absolute paths of files. */
 export function resolveNamedFiles(config: Config, configPath: string): Config {
-  const absolute = (path: string) => resolve(dirname(configPath), path);
-  const { listen, upstream, auth, urlResolver, store } = config;
-  const allAbsolute = (named: object | undefined) =>
-    named && Object.fromEntries(Object.entries(named).map(([part, file]) => [part, file && absolute(file)]));
-  const tls = listen.tls && {
-    ...listen.tls,
-    cert: absolute(listen.tls.cert),
-    key: absolute(listen.tls.key),
-  };
-  const withFiles = <T extends { readonly keys?: KeysConfig | undefined }>(of: T): T =>
-    of.keys && 'files' in of.keys ? { ...of, keys: { files: of.keys.files.map(absolute) } } : of;
-  const storeTls = allAbsolute(store.tls);
-  const { serverName, ...upstreamFiles } = upstream.tls ?? {};
-  const source = urlResolver ? urlResolver.source : undefined;
-  return {
-    ...config,
-    listen: tls ? { ...listen, tls } : listen,
-    upstream: upstream.tls
-      ? {
-          ...upstream,
-          tls: { ...allAbsolute(upstreamFiles), ...(serverName !== undefined && { serverName }) },
-        }
-      : upstream,
-    store: storeTls ? { ...store, tls: storeTls } : store,
-    protectedResources: absolute(config.protectedResources),
-    auth: withFiles({ ...auth, ...(auth.issuers && { issuers: auth.issuers.map(withFiles) }) }),
-    urlResolver:
-      urlResolver && source && source.file !== undefined
-        ? { ...urlResolver, source: { ...source, file: absolute(source.file) } }
-        : urlResolver,
-  };
+  const resolved = structuredClone(config);
+  for (const { value, at } of listNamedFiles(config)) {
+    const parent = valueAt(resolved, at.slice(0, -1)) as Record<string | number, string>;
+    parent[at.at(-1) ?? ''] = resolve(dirname(configPath), value);
+  }
+  return resolved;
 }

@@ -153,20 +153,17 @@ function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSection
 
 function entityTagResourceProblems({ entityTags }: Pick<Config, 'entityTags'>): SettingProblem[] {
   if (entityTags === false) return [];
-  const seen = new Set<string>();
+  const shapes = entityTags.resources.map(({ member }) => writtenShape(member));
   return entityTags.resources.flatMap(({ collection, member }, index) => {
-    const path = ['entityTags', 'resources', index];
-    const problems: SettingProblem[] = [];
-    if (!member.startsWith(`${collection}/{`) || member.indexOf('/', collection.length + 1) >= 0) {
-      problems.push({
-        path: [...path, 'member'],
-        text: `must be the collection and one {name}, such as ${collection}/{id}`,
-      });
-    }
-    if (seen.has(writtenShape(member)))
-      problems.push({ path: [...path, 'member'], text: 'names a resource that an earlier row names' });
-    seen.add(writtenShape(member));
-    return problems;
+    const problem = (key: string, text: string) => [{ path: ['entityTags', 'resources', index, key], text }];
+    if (!member.startsWith(`${collection}/{`) || member.includes('/', collection.length + 1))
+      return problem('member', `must be the collection and one {name}, such as ${collection}/{id}`);
+    if (shapes.indexOf(writtenShape(member)) < index)
+      return problem('member', 'names a resource that an earlier row names');
+    // A write would need two leases at once.
+    if (shapes.some((upper) => writtenShape(collection).startsWith(`${upper}/`)))
+      return problem('collection', 'lies below the member of another row: track one of the two');
+    return [];
   });
 }
 

@@ -213,6 +213,10 @@ describe('one mistake', () => {
       'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}" }, { collection: /carts, member: "/carts/{a}" }] }',
       '104: error: entityTags.resources[1].member names a resource that an earlier row names',
     ],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}" }, { collection: "/Carts/{a}/items", member: "/Carts/{a}/items/{id}" }] }',
+      '88: error: entityTags.resources[1].collection lies below the member of another row: track one of the two',
+    ],
     ['limits: { requestBody: 2MB }', `24: error: limits.requestBody ${sizeText}`],
     ['limits: { requestHeaders: 100 }', '27: error: limits.requestHeaders must be at least 1024 bytes'],
     [

@@ -20,7 +20,7 @@ const algorithms = [
 ] as const;
 
 /** Where keys come from: exactly one of them. */
-export type KeysConfig =
+type KeysConfig =
   | { readonly jwks: string }
   | { readonly files: readonly string[] }
   | { readonly secret: string }

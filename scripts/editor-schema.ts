@@ -1,4 +1,4 @@
-import { configJsonSchema, type JsonSchema } from './json-schema.ts';
+import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
 
 /** A value with a reference such as `${PORT}`, whose type is known only when the reference is replaced. */
 const referenceValue = { type: 'string', pattern: '\\$\\{' };
