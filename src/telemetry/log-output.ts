@@ -2,16 +2,14 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isolated } from '../lib/faults.ts';
 
-/** Bytes of lines that wait for the reader; further lines are dropped and counted. */
+/** Octets of lines that wait for the reader; further lines are dropped and counted. */
 const keptBytes = 1024 * 1024;
 /** Octets that are written to a pipe atomically (PIPE_BUF of Linux): workers share one pipe, and lines must not mix. */
 const pieceBytes = 4096;
 /** How long a line waits for others: a write, which wakes up the reader, costs more than a line. */
 const gatherMs = 5;
-/** With so many octets they are written at the end of the turn, without waiting: a pipe holds 64 KiB. */
+/** With so many octets they are written at once: a pipe takes 64 KiB. */
 const gatherBytes = 4 * pieceBytes;
-/** Buffers that are kept for reuse. */
-const keptPieces = 16;
 /** Between two attempts to write. */
 const pauseMs = 50;
 /** How long a process that ends waits for a reader that reads nothing. */
@@ -30,7 +28,7 @@ export interface LogOutputStatus {
 }
 
 interface LogOutputOptions {
-  /** Writes what it can without blocking, and returns the number of bytes. Throws the system's error. */
+  /** Writes what it can without blocking, and returns the number of octets. Throws the system's error. */
   write(piece: Buffer): number;
   /** The line that says how many were dropped. */
   droppedLine(count: number): string;
@@ -38,12 +36,11 @@ interface LogOutputOptions {
   readonly keptBytes?: number;
 }
 
+/** Whole lines that are written together. */
 interface Piece {
-  /** The part that is not written yet. */
-  bytes: Buffer;
-  readonly lines: number;
-  /** The buffer to reuse; undefined: the piece has one of its own. */
-  readonly memory: Buffer | undefined;
+  text: string;
+  octets: number;
+  lines: number;
 }
 
 /**
@@ -53,26 +50,19 @@ interface Piece {
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
-  readonly #keptBytes: number;
-  /** The piece that new lines are added to, and how much of it is used. */
-  #open: Buffer = Buffer.allocUnsafeSlow(pieceBytes);
-  #openBytes = 0;
-  #openLines = 0;
-  /** Pieces that are not written yet; the first one perhaps in part. */
-  readonly #pieces: Piece[] = [];
-  readonly #spare: Buffer[] = [];
+  /** Pieces of which nothing is written yet; the last one takes further lines. */
+  #pieces: Piece[] = [];
+  /** The piece that is being written, and what is left of it. */
+  #current: { bytes: Buffer; readonly lines: number } | undefined;
   #waitingBytes = 0;
   #unreported = 0;
-  #isTimed = false;
-  #isScheduled = false;
-  #willTryAgain = false;
   #failures = 0;
   #droppedLines = 0;
   #fault: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: LogOutputOptions) {
     this.#options = options;
-    this.#keptBytes = options.keptBytes ?? keptBytes;
   }
 
   get status(): LogOutputStatus {
@@ -86,96 +76,53 @@ export class LogOutput {
 
   /** Takes one whole line, with its line break. */
   write(line: string): void {
-    const bytes = Buffer.byteLength(line);
-    const waiting = this.#waitingBytes + this.#openBytes + bytes;
-    if (waiting > this.#keptBytes) {
-      this.#drop(1);
-      return;
-    }
-    if (this.#openBytes + bytes > pieceBytes) this.#endPiece();
-    if (bytes > pieceBytes) this.#push({ bytes: Buffer.from(line), lines: 1, memory: undefined });
-    else {
-      this.#openBytes += this.#open.write(line, this.#openBytes);
-      this.#openLines++;
-    }
-    this.#schedule(waiting);
+    const octets = Buffer.byteLength(line);
+    if (this.#waitingBytes + octets > (this.#options.keptBytes ?? keptBytes)) this.#drop(1);
+    else this.#add({ text: line, octets, lines: 1 });
+    if (this.#fault === undefined && this.#waitingBytes >= gatherBytes) this.flushSync();
+    else this.#flushAfter(gatherMs);
   }
 
   /** Writes what can be written now; pino calls it after a fatal line. */
   flushSync(): void {
-    this.#writePieces();
-    // While others wait before it, the open piece is kept open for further lines.
-    if (this.#pieces.length > 0) return;
-    this.#endPiece();
-    this.#writePieces();
+    while (this.#waitingBytes > 0) {
+      this.#current ??= this.#takePiece();
+      const written = this.#tryWrite(this.#current.bytes);
+      if (written === undefined) return;
+      this.#waitingBytes -= written;
+      const bytes = this.#current.bytes.subarray(written);
+      this.#current = bytes.length === 0 ? undefined : { ...this.#current, bytes };
+      this.#reportDropped();
+    }
   }
 
   /** At the end of the process: blocks until all is written, or the reader has read nothing for `lastWaitMs`. */
   end(): void {
     this.flushSync();
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    const waiting = () => this.#waitingBytes + this.#openBytes;
-    for (let waitedMs = 0; waiting() > 0 && waitedMs < lastWaitMs && this.#fault === 'EAGAIN'; ) {
-      const before = waiting();
+    for (let waitedMs = 0; waitedMs < lastWaitMs && this.#waitingBytes > 0 && this.#fault === 'EAGAIN'; ) {
+      const before = this.#waitingBytes;
       Atomics.wait(pause, 0, 0, 5);
       this.flushSync();
-      waitedMs = waiting() < before ? 0 : waitedMs + 5;
+      waitedMs = this.#waitingBytes < before ? 0 : waitedMs + 5;
     }
   }
 
-  #schedule(waiting: number): void {
-    // While writes fail, the next attempt is scheduled already.
-    if (this.#fault !== undefined) return;
-    if (!this.#isTimed) {
-      this.#isTimed = true;
-      setTimeout(this.#flushInTime, gatherMs).unref();
+  #add(line: Piece): void {
+    this.#waitingBytes += line.octets;
+    const last = this.#pieces.at(-1);
+    if (last === undefined || last.octets + line.octets > pieceBytes) {
+      this.#pieces.push(line);
+      return;
     }
-    if (waiting < gatherBytes || this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(this.#flushAtOnce);
+    last.text += line.text;
+    last.octets += line.octets;
+    last.lines += line.lines;
   }
 
-  readonly #flushInTime = isolated((): void => {
-    this.#isTimed = false;
-    this.#flush();
-  });
-
-  readonly #flushAtOnce = isolated((): void => {
-    this.#isScheduled = false;
-    this.#flush();
-  });
-
-  #flush(): void {
-    if (this.#fault === undefined) this.flushSync();
-  }
-
-  #endPiece(): void {
-    if (this.#openBytes === 0) return;
-    const memory = this.#open;
-    this.#push({ bytes: memory.subarray(0, this.#openBytes), lines: this.#openLines, memory });
-    this.#open = this.#spare.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
-    this.#openBytes = 0;
-    this.#openLines = 0;
-  }
-
-  #push(piece: Piece): void {
-    this.#pieces.push(piece);
-    this.#waitingBytes += piece.bytes.length;
-  }
-
-  #writePieces(): void {
-    for (let first = this.#pieces[0]; first !== undefined; first = this.#pieces[0]) {
-      const written = this.#tryWrite(first.bytes);
-      if (written === undefined) return;
-      this.#waitingBytes -= written;
-      if (written < first.bytes.length) first.bytes = first.bytes.subarray(written);
-      else this.#release(this.#pieces.shift());
-      this.#emitDropped();
-    }
-  }
-
-  #release(piece: Piece | undefined): void {
-    if (piece?.memory !== undefined && this.#spare.length < keptPieces) this.#spare.push(piece.memory);
+  #takePiece() {
+    const { text, lines } = this.#pieces.shift() as Piece;
+    return { bytes: Buffer.from(text), lines };
   }
 
   #tryWrite(bytes: Buffer): number | undefined {
@@ -189,26 +136,24 @@ export class LogOutput {
       if (code !== 'EAGAIN') this.#failures++;
       // The reader has gone; a new one should not begin with old lines.
       if (code === 'EPIPE') this.#dropWaiting();
-      this.#tryAgainLater();
+      this.#flushAfter(pauseMs);
       return undefined;
     }
   }
 
-  #tryAgainLater(): void {
-    if (this.#willTryAgain) return;
-    this.#willTryAgain = true;
-    setTimeout(this.#tryAgain, pauseMs).unref();
+  #flushAfter(ms: number): void {
+    this.#timer ??= setTimeout(this.#flushInTime, ms).unref();
   }
 
-  readonly #tryAgain = isolated((): void => {
-    this.#willTryAgain = false;
-    if (this.#waitingBytes + this.#openBytes > 0) this.flushSync();
-    else if (this.#fault !== undefined) this.#tryAgainLater();
+  readonly #flushInTime = isolated((): void => {
+    this.#timer = undefined;
+    this.flushSync();
   });
 
   #dropWaiting(): void {
-    this.#endPiece();
-    for (const { lines } of this.#pieces.splice(0)) this.#drop(lines);
+    for (const { lines } of [...this.#pieces, this.#current ?? { lines: 0 }]) this.#drop(lines);
+    this.#pieces = [];
+    this.#current = undefined;
     this.#waitingBytes = 0;
   }
 
@@ -217,12 +162,11 @@ export class LogOutput {
     this.#unreported += lines;
   }
 
-  #emitDropped(): void {
+  #reportDropped(): void {
     if (this.#unreported === 0) return;
-    const line = this.#options.droppedLine(this.#unreported);
-    this.#endPiece();
-    this.#push({ bytes: Buffer.from(line), lines: 0, memory: undefined });
+    const text = this.#options.droppedLine(this.#unreported);
     this.#unreported = 0;
+    this.#add({ text, octets: Buffer.byteLength(text), lines: 0 });
   }
 }
 

@@ -10,7 +10,6 @@ import {
 } from 'prom-client';
 import type { MetricSpec } from '../lib/component.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
-import { createUnlistedTypes } from './unlisted-types.ts';
 
 /** All values of one process, in the form that is sent to the primary. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -193,22 +192,26 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
   };
 }
 
+/** Resource types that are counted; further ones are `other`, so that no client can add series without end. */
+const maxTypes = 50;
+const typeShape = /^\/([a-z][a-z-]{0,63})(?:\/|$)/i;
+
+/** Counts what the shop itself refused although no row names it. */
 function createUnlistedCounter(registry: Registry): (record: ExchangeRecord) => void {
+  const types = new Set<string>();
   const unlisted = new Counter({
     name: 'shopward_unlisted_refusals',
     help: 'Requests that the shop itself refused and no row names, by resource type.',
     labelNames: ['resource_type', 'http_response_status_code'],
     registers: [registry],
   });
-  const types = createUnlistedTypes(undefined, (type) => {
-    for (const status of [401, 403]) {
-      unlisted.remove({ resource_type: type, http_response_status_code: status });
-    }
-  });
-  return (record) => {
-    const type = types.find(record);
-    if (type === undefined) return;
-    unlisted.inc({ resource_type: type, http_response_status_code: record.status });
+  return ({ route, decision, method, status, path }) => {
+    if (status !== 401 && status !== 403) return;
+    if (route !== '*' || decision !== 'forwarded' || method === 'OPTIONS') return;
+    const type = typeShape.exec(path)?.[1]?.toLowerCase() ?? 'other';
+    if (types.size < maxTypes) types.add(type);
+    const resource_type = types.has(type) ? type : 'other';
+    unlisted.inc({ resource_type, http_response_status_code: status });
   };
 }
 
@@ -235,9 +238,8 @@ class DurationHistogram {
   readonly type = 'histogram';
   readonly aggregator = 'sum';
   readonly #byRoute: boolean;
-  readonly #all: Series[] = [];
-  /** Route -> status -> method. All are bounded: templates of rows, 0 to 599, known methods. */
-  readonly #series = new Map<string, Map<number, Map<string, Series>>>();
+  /** By route, status and method. All are bounded: templates of rows, 0 to 599, known methods. */
+  readonly #series = new Map<string, Series>();
 
   /** `byRoute`: with the label `http_route`. */
   constructor(registry: Registry, name: string, help: string, byRoute: boolean) {
@@ -249,8 +251,8 @@ class DurationHistogram {
   }
 
   observe(seconds: number, method: string, status: number, route: string): void {
-    const own = this.#byRoute ? route : '';
-    const series = this.#series.get(own)?.get(status)?.get(method) ?? this.#start(method, status, own);
+    const key = this.#byRoute ? `${status} ${method} ${route}` : `${status} ${method}`;
+    const series = this.#series.get(key) ?? this.#start(key, method, status, route);
     let bucket = 0;
     while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++;
     series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
@@ -260,21 +262,18 @@ class DurationHistogram {
   /** The values in prom-client's form. */
   async get(): Promise<Exported> {
     const { name, help, type, aggregator } = this;
-    const values = this.#all.flatMap((series) => this.#valuesOf(series));
+    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
     return { name, help, type: type as never, aggregator, values };
   }
 
-  #start(method: string, status: number, route: string): Series {
+  #start(key: string, method: string, status: number, route: string): Series {
     const labels = {
       http_request_method: method,
       ...(this.#byRoute && { http_route: route }),
       http_response_status_code: status,
     };
     const series = { labels, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
-    this.#all.push(series);
-    const statuses = this.#series.get(route) ?? new Map<number, Map<string, Series>>();
-    const methods = statuses.get(status) ?? new Map<string, Series>();
-    this.#series.set(route, statuses.set(status, methods.set(method, series)));
+    this.#series.set(key, series);
     return series;
   }
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { counter, gauge, type MetricSpec } from '../../src/lib/component.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { combineCounts, createMetrics, exposeAggregated, type Metrics } from '../../src/telemetry/metrics.ts';
-import { createUnlistedTypes } from '../../src/telemetry/unlisted-types.ts';
 
 const record: ExchangeRecord = {
   requestId: 'id',
@@ -162,51 +161,28 @@ describe('metrics of one process', () => {
   });
 });
 
-describe('resource types that the shop protects and the list does not', () => {
-  const drift = { ...record, route: '*', status: 401 };
-  it.each<[string, Partial<ExchangeRecord>, string | undefined]>([
-    ['401 of the shop', { path: '/orders/1' }, 'orders'],
-    ['403 of the shop', { path: '/Orders', status: 403 }, 'orders'],
-    ['an answer', { status: 200 }, undefined],
-    ['our own refusal', { decision: 'refused' }, undefined],
-    ['a row of the list', { route: '/carts/{cart_id}' }, undefined],
-    ['a preflight', { method: 'OPTIONS' }, undefined],
-    ['no type', { path: '/123' }, 'other'],
-    ['an escape', { path: '/%C3%BC' }, 'other'],
-    ['the root', { path: '/' }, 'other'],
-  ])('%s', (_, more, type) => {
-    expect(createUnlistedTypes().find({ ...drift, ...more })).toBe(type);
-  });
+it.each<[string, Partial<ExchangeRecord>, string | undefined]>([
+  ['401 of the shop', { path: '/orders/1' }, 'orders'],
+  ['403 of the shop', { path: '/Orders', status: 403 }, 'orders'],
+  ['an answer', { status: 200 }, undefined],
+  ['our own refusal', { decision: 'refused' }, undefined],
+  ['a row of the list', { route: '/carts/{cart_id}' }, undefined],
+  ['a preflight', { method: 'OPTIONS' }, undefined],
+  ['no type', { path: '/123' }, 'other'],
+  ['an escape', { path: '/%C3%BC' }, 'other'],
+  ['the root', { path: '/' }, 'other'],
+])('unlisted refusals: %s', async (_, more, type) => {
+  const metrics = createMetrics({ ofProcess: false });
+  metrics.observeExchange({ ...record, route: '*', status: 401, ...more });
+  const [line] = await linesOf(metrics, 'shopward_unlisted_refusals_total');
+  expect(/resource_type="([^"]+)"/.exec(line ?? '')?.[1]).toBe(type);
+});
 
-  it('are no more than so many: those of one client make room, in the order in which they came', () => {
-    const forgotten: string[] = [];
-    const types = createUnlistedTypes(2, (type) => forgotten.push(type));
-    const find = (path: string, clientAddress = '::1') => types.find({ ...drift, path, clientAddress });
-    expect(['/a', '/b', '/c', '/a'].map((path) => find(path))).toEqual(['a', 'b', 'c', 'a']);
-    expect(forgotten).toEqual(['a', 'b']);
-  });
-
-  it('that many clients met are hidden by nobody', () => {
-    const types = createUnlistedTypes(2);
-    const find = (path: string, clientAddress: string) => types.find({ ...drift, path, clientAddress });
-    for (let i = 0; i < 100; i++) find(`/invented${String.fromCharCode(97 + (i % 26))}`, '::1');
-    expect([find('/orders', '::2'), find('/orders', '::3')]).toEqual(['orders', 'orders']);
-    for (let i = 0; i < 100; i++) find(`/invented${String.fromCharCode(97 + (i % 26))}`, '::1');
-    expect(find('/orders', '::4')).toBe('orders');
-    expect([find('/carts', '::2'), find('/carts', '::3'), find('/more', '::2')]).toEqual([
-      'carts',
-      'carts',
-      'other',
-    ]);
-  });
-
-  it('that made room leave the exposition', async () => {
-    const metrics = createMetrics();
-    for (let i = 0; i < 60; i++) {
-      const name = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
-      metrics.observeExchange({ ...drift, path: name });
-    }
-    const { body } = await exposeAggregated([await metrics.values()]);
-    expect(body.match(/^shopward_unlisted_refusals_total/gm)).toHaveLength(50);
-  });
+it('unlisted refusals: at most 50 types, however many a client invents', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  for (let i = 0; i < 500; i++) {
+    const path = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
+    metrics.observeExchange({ ...record, route: '*', status: 401, path });
+  }
+  expect(await linesOf(metrics, 'shopward_unlisted_refusals_total')).toHaveLength(51);
 });
