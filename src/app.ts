@@ -37,6 +37,8 @@ export interface App {
 
 interface AppInput {
   readonly config: Config;
+  /** The configuration as the file says it, for the console. Default: nothing but defaults. */
+  readonly written?: unknown;
   /** Text of the protected list that was checked with the configuration: the file may have changed since. */
   readonly protectedList: string;
   /** Those of the start; `applySecrets` replaces them. */
@@ -56,7 +58,7 @@ const drainMs = 30_000;
 
 /** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
-  const { config, log, worker, explain, version = '' } = input;
+  const { config, written, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
   const features = await createFeatures(input, metrics);
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
@@ -100,7 +102,7 @@ export async function createApp(input: AppInput): Promise<App> {
   for (const component of components) metrics.register(...(component.metrics ?? []));
   const status = createProcessStatus({ ...features, components, metrics });
   if (worker === undefined) {
-    admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
+    admin = createAdmin({ config, written, explain, version, list, status, metrics, log, now: Date.now });
   }
 
   return {

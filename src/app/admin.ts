@@ -24,7 +24,7 @@ import {
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { findTrafficIncidents } from '../admin/traffic.ts';
-import { type EffectiveSetting, effectiveSettings } from '../config/effective-settings.ts';
+import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
@@ -46,6 +46,8 @@ export type Explain = (
 
 interface AdminInput {
   readonly config: Config;
+  /** The configuration as the file says it. */
+  readonly written: unknown;
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
@@ -149,15 +151,6 @@ function reportDrift(log: Log): Drift {
   );
 }
 
-/** Computed from the JSON Schema at the first question, so that it does not delay the start. */
-function settingsOnce(config: Config): () => readonly EffectiveSetting[] {
-  let known: readonly EffectiveSetting[] | undefined;
-  return () => {
-    known ??= effectiveSettings(config);
-    return known;
-  };
-}
-
 function createEndpoints(
   input: AdminInput,
   { activity, series, drift, decisions, incidents }: Observed,
@@ -187,7 +180,7 @@ function createEndpoints(
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
-      settings: settingsOnce(config),
+      settings: () => effectiveSettings(input.written),
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionsEndpoint({ log: decisions }),

@@ -34,11 +34,12 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   }
   for (const warning of loaded.warnings) io.err(formatProblem(warning));
 
-  const { config, files } = loaded;
+  const { config, written, files } = loaded;
   const log = createLog(config.log.level);
   const count = config.workers === 'auto' ? availableParallelism() : config.workers;
   const input = {
     config,
+    written,
     protectedList: files.find(({ role }) => role === 'protected-resources')?.text ?? '',
     secrets: secretsOf(loaded),
     log,

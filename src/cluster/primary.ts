@@ -15,6 +15,8 @@ import type { Running } from './until-stopped.ts';
 
 interface PrimaryInput {
   readonly config: Config;
+  /** The configuration as the file says it, for the console. */
+  readonly written: unknown;
   /** Processes that serve; more than one. */
   readonly count: number;
   /** Text of the protected list that was checked with the configuration: the file may have changed since. */
@@ -46,7 +48,7 @@ export class Primary implements Running {
   #port = 0;
 
   constructor(input: PrimaryInput) {
-    const { config, count, log, explain, version } = input;
+    const { config, written, count, log, explain, version } = input;
     const metrics = createMetrics({ ofProcess: false });
     const workerMetrics = new WorkerMetrics();
     this.#input = input;
@@ -70,7 +72,17 @@ export class Primary implements Running {
       drain: this.#drain,
     });
     const list = this.#list;
-    this.#admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
+    this.#admin = createAdmin({
+      config,
+      written,
+      explain,
+      version,
+      list,
+      status,
+      metrics,
+      log,
+      now: Date.now,
+    });
     metrics.register(...supervisorMetrics(count, this.#supervisor), ...list.metrics);
   }
 

@@ -26,6 +26,8 @@ interface LoadOptions {
 export interface LoadedConfig {
   /** Complete and deeply frozen; file names are absolute. */
   readonly config: Config;
+  /** The same as the file says it, with references replaced: durations and sizes are texts. */
+  readonly written: unknown;
   readonly files: readonly ConfigFile[];
   readonly warnings: readonly Problem[];
   /** Absolute path of each file that `${file:…}` names -> its content. */
@@ -75,7 +77,8 @@ async function validateText(
     },
   };
   const plain = readPlainValue(document.root, sources);
-  const checked = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
+  const written = withReferenceDefaults(plain.value, sources);
+  const checked = validateConfig(written, plain.problems);
   const named = await readNamedFiles(checked.config, file, options.validators ?? {}, document.textAt);
   const settings = [...checked.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
@@ -86,6 +89,7 @@ async function validateText(
   const config = resolveNamedFiles(checked.config as Config, file.path);
   return {
     config: deepFreeze(config),
+    written,
     files,
     warnings: problems,
     secretFiles,
@@ -139,7 +143,7 @@ interface ValidatedConfig {
 
 /**
  * Checks plain data against the whole schema, section by section, so that a mistake in one section hides none in another.
- * `unknown`: settings whose value could not be read; they are reported already.
+ * `unknown`: settings whose value could not be read; they are reported already. Exported for its tests.
  */
 export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []): ValidatedConfig {
   if (!isObject(plain)) {

@@ -144,14 +144,14 @@ type Milliseconds = number;
 type Bytes = number;
 
 /** The units of durations and sizes, the smallest first. */
-export const msPerUnit: Readonly<Record<string, number>> = {
+const msPerUnit: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
 };
-export const bytesPerUnit: Readonly<Record<string, number>> = {
+const bytesPerUnit: Readonly<Record<string, number>> = {
   '': 1,
   B: 1,
   KiB: 1024,
