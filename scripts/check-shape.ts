@@ -1,12 +1,17 @@
 /**
- * The shape rule of src: no function over 60 lines, no circle of imports between files, and no file that one other
- * file alone imports and no test. What stands otherwise is licensed below, with its reason; a licence that nothing
- * needs any more is a complaint, too. Exits 1 and names every breach.
+ * The shape rule of src: no folder above its size, no function over 60 lines, no circle of imports between files, and no file
+ * that one other file alone imports and no test. Exceptions are listed below with their reason; one that nothing needs any
+ * more is a complaint, too. Exits 1 and names every breach.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { type Node, parse } from 'acorn';
+
+/** Lines of each folder of src, files directly in src included. A limit may only fall. */
+const folderLimits: Readonly<Record<string, number>> = {};
+/** A folder that is smaller than its limit by more lines asks for a lower limit. */
+const folderSlack = 100;
 
 const mostLines = 60;
 
@@ -109,8 +114,18 @@ function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] 
   return found;
 }
 
+function folderSizes(sources: readonly Source[]): Map<string, number> {
+  const sizes = new Map<string, number>();
+  for (const { file, text } of sources) {
+    const folder = file.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+    sizes.set(folder, (sizes.get(folder) ?? 0) + text.split('\n').length - 1);
+  }
+  return sizes;
+}
+
 const sources = globSync('src/**/*.ts').map((file) => readSource(file));
 const others = globSync('{test,bench,demo,scripts}/**/*.ts').map((file) => readSource(file));
+const sizes = folderSizes(sources);
 const complaints: string[] = [];
 const used = new Set<string>();
 const license = (licences: Readonly<Record<string, string>>, key: string, complaint: string) => {
@@ -139,6 +154,14 @@ for (const key of [
   ...singleImporters.map(([one]) => String(one)),
 ]) {
   if (!used.has(key)) complaints.push(`the licence of ${key} is not needed any more`);
+}
+
+for (const folder of Object.keys({ ...folderLimits, ...Object.fromEntries(sizes) }).sort()) {
+  const [size = 0, limit = 0] = [sizes.get(folder), folderLimits[folder]];
+  console.log(`${folder.padEnd(16)}${String(size).padStart(6)} lines, limit ${limit}`);
+  if (size > limit) complaints.push(`src/${folder} has ${size} lines; its limit is ${limit}`);
+  if (size < limit - folderSlack)
+    complaints.push(`src/${folder} has ${size} lines: lower its limit of ${limit}`);
 }
 
 for (const complaint of complaints) console.error(complaint);

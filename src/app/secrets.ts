@@ -69,6 +69,16 @@ function certificateNotices({ tls, upstreamTls }: Secrets): string[] {
   });
 }
 
+/** TLS 1.2: the suites of RFC 9325 section 4.2, and their counterparts with CHACHA20. */
+const ciphers = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
 type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
 
 export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): Secrets {
@@ -81,7 +91,7 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
       cert: textOf('upstream-certificate'),
       key: textOf('upstream-certificate-key'),
     },
-    tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, cert, key },
+    tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, ciphers, cert, key },
     issuers: listIssuers(config.auth).map(({ keys, introspection }) => ({
       key: keys && 'secret' in keys ? keys.secret : undefined,
       client: introspection?.clientSecret,

@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { SettingProblem } from './issues.ts';
 import type { PartialConfig } from './schema.ts';
 
-/** `listen.tls`: PEM texts, and the suites and versions that a handshake may use. */
+/** `listen.tls`: PEM texts, and the oldest version that a handshake may use. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -25,7 +25,6 @@ function validateCertificate(tls: Certificate): string | undefined {
   } catch (fault) {
     const { code } = fault as NodeJS.ErrnoException;
     if (code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH') return 'the private key is not that of the certificate';
-    if (code === 'ERR_SSL_NO_CIPHER_MATCH') return 'ciphers names no suite that is known';
     return 'they cannot be used as certificate and private key';
   }
 }

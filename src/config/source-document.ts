@@ -36,14 +36,13 @@ const parserTexts: Readonly<Record<string, string>> = {
 export function parseSourceDocument(text: string, file: string): SourceDocument {
   const { document, fault, problemAt } = parseYaml(text, file, true);
   const all = document === undefined ? [] : [...document.errors, ...document.warnings];
-  const exhausted = all.filter(({ code }) => code === 'RESOURCE_EXHAUSTION');
-  const faults = (exhausted.length > 0 ? exhausted : all).map(({ code, pos }) =>
-    problemAt(pos[0], parserTexts[code] ?? 'this is not valid YAML'),
-  );
+  // The first one only: most others follow from it.
+  const [first] = all.toSorted((a, b) => a.pos[0] - b.pos[0]);
+  const mistake = first && problemAt(first.pos[0], parserTexts[first.code] ?? 'this is not valid YAML');
   const root = document?.contents ?? null;
   return {
     root,
-    problems: fault === undefined ? withoutEchoes(faults) : [fault],
+    problems: [fault ?? mistake ?? []].flat(),
     problemAt: (path, problem, more = {}) => problemAt(placeOf(root, path, more.at), problem, more.severity),
     textAt(path) {
       let node: unknown = root;
@@ -51,13 +50,6 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
       return isScalar(node) && typeof node.value === 'string' ? node.value : undefined;
     },
   };
-}
-
-/** Removes follow-up errors: after one misplaced token the parser reports every later one, and some errors twice. */
-function withoutEchoes(problems: readonly Problem[]): Problem[] {
-  const isEcho = (one: Problem, other: Problem) =>
-    one.text === other.text && (one.line === other.line || one.text === parserTexts.UNEXPECTED_TOKEN);
-  return problems.filter((one, index) => problems.findIndex((other) => isEcho(one, other)) === index);
 }
 
 function placeOf(root: Node | null, path: SettingPath, part?: 'key'): number {

@@ -1,5 +1,6 @@
 import type { Method } from '../http/canonical-request.ts';
 import type { RejectionName } from '../http/rejection.ts';
+import { isolated } from '../lib/faults.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -88,43 +89,28 @@ interface AccessLogOptions {
   readonly windowMs?: number;
 }
 
-interface Window {
-  lines: number;
-  hidden: number;
-}
-
 /**
  * The access log. Refused requests cost their sender little, so a flood of them must not fill the disk or keep the process
  * busy writing: the log has the first ones of each second and the number of the rest, while metrics count all of them.
  * Forwarded requests are always logged: the pace of the shop bounds them.
  */
 export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }: AccessLogOptions) {
-  const windows = new Map<RejectionName, Window>();
-
-  const openWindow = (rejection: RejectionName): Window => {
-    const window = { lines: 0, hidden: 0 };
-    windows.set(rejection, window);
-    const close = () => {
-      windows.delete(rejection);
-      if (window.hidden === 0) return;
-      const { hidden } = window;
-      log.warn(
-        { event: 'requests-not-logged', rejection, count: hidden },
-        `${hidden} more requests were refused for the same reason`,
-      );
-    };
-    setTimeout(close, windowMs).unref();
-    return window;
-  };
-
-  const isFlooded = (rejection: RejectionName): boolean => {
-    const window = windows.get(rejection) ?? openWindow(rejection);
-    if (window.lines < maxRefusalLines) {
-      window.lines++;
-      return false;
+  /** Refusals of this second. */
+  const counts = new Map<RejectionName, number>();
+  const endSecond = isolated(() => {
+    for (const [rejection, count] of counts) {
+      const hidden = count - maxRefusalLines;
+      if (hidden <= 0) continue;
+      const text = `${hidden} more requests were refused for the same reason`;
+      log.warn({ event: 'requests-not-logged', rejection, count: hidden }, text);
     }
-    window.hidden++;
-    return true;
+    counts.clear();
+  });
+  const isFlooded = (rejection: RejectionName): boolean => {
+    if (counts.size === 0) setTimeout(endSecond, windowMs).unref();
+    const count = (counts.get(rejection) ?? 0) + 1;
+    counts.set(rejection, count);
+    return count > maxRefusalLines;
   };
 
   return {

@@ -61,16 +61,6 @@ describe('the setting that names the files', () => {
     expect(problemsOf([file(role), file(`${role}-key`, testKey)])).toEqual([]);
   });
 
-  it('listen.tls, of which the suites must be known', () => {
-    const files = [file('certificate', testCertificate), file('certificate-key', testKey)];
-    expect(problemsOf(files, { listen: { tls: { ciphers: 'NO-SUCH-SUITE' } } })).toEqual([
-      expect.stringContaining('error: listen.tls names'),
-    ]);
-    expect(problemsOf(files, { listen: { tls: { ciphers: 'NO-SUCH-SUITE' } } })[0]).toContain(
-      'ciphers names no suite that is known',
-    );
-  });
-
   it('listen.tls, of a certificate that ends soon, as a warning', () => {
     const files = [file('certificate', testCertificate), file('certificate-key', testKey)];
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - dayMs, toFake: ['Date'] });

@@ -25,6 +25,10 @@ describe('one mistake', () => {
       'urlResolver: { learn: false }',
       '16: error: urlResolver.learn is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
     ],
+    [
+      'listen: { tls: { cert: gone.pem, key: gone.pem, ciphers: x } }',
+      '49: error: listen.tls.ciphers is no longer a key: the suites of TLS 1.2 are those of RFC 9325 section 4.2; leave the line out, or set minVersion: TLSv1.3',
+    ],
     ['__proto__: { a: 1 }', '1: error: __proto__ is not a known key'],
     ['constructor: 1', '1: error: constructor is not a known key'],
     ['"a b": 1', '1: error: "a b" is not a known key'],

@@ -11,19 +11,8 @@ import {
   pathTemplateOrBelow,
   port,
   size,
-  text,
   trustableField,
 } from '../values.ts';
-
-/** The suites of RFC 9325 section 4.2, and their counterparts with CHACHA20. */
-const forwardSecretCiphers = [
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-];
 
 export const listen = z
   .strictObject({
@@ -45,13 +34,9 @@ export const listen = z
       .strictObject({
         cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
         key: filePath().meta({ description: 'PEM file with the private key.' }),
-        minVersion: z
-          .enum(['TLSv1.2', 'TLSv1.3'])
-          .default('TLSv1.2')
-          .meta({ description: 'Oldest version of TLS that a handshake may agree on.' }),
-        ciphers: text().default(forwardSecretCiphers.join(':')).meta({
+        minVersion: z.enum(['TLSv1.2', 'TLSv1.3']).default('TLSv1.2').meta({
           description:
-            'Cipher suites of TLS 1.2: names of OpenSSL, separated by colons. The suites of TLS 1.3 are always allowed. The default suites have forward secrecy and authenticated encryption.',
+            'Oldest version of TLS that a handshake may agree on. The suites of TLS 1.2 are those with forward secrecy and authenticated encryption (RFC 9325 section 4.2).',
         }),
       })
       .optional()
