@@ -9,7 +9,27 @@ import path from 'node:path';
 import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
-const folderLimits: Readonly<Record<string, number>> = {};
+const folderLimits: Readonly<Record<string, number>> = {
+  access: 4557,
+  admin: 2803,
+  app: 2452,
+  cli: 6143,
+  cluster: 1034,
+  config: 2758,
+  'entity-tags': 3064,
+  http: 3004,
+  lib: 755,
+  main: 30,
+  proxy: 481,
+  'rate-limits': 271,
+  redis: 2259,
+  'refresh-tokens': 3115,
+  rollout: 1337,
+  server: 1473,
+  telemetry: 823,
+  upstream: 4596,
+  'url-resolver': 3182,
+};
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;
 

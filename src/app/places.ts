@@ -20,15 +20,10 @@ export function createPlaces(config: Config, log: Log): { places: ConnectionPlac
   const descriptors = openFilesLimit();
   const fitting = connectionsFor(descriptors, config);
   const limit = config.listen.maxConnections ?? Math.min(fitting, maxByDefault);
-  if (limit > fitting) {
+  if (limit > fitting || descriptors < fewDescriptors) {
     log.warn(
       { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit, fitting },
-      'listen.maxConnections is more than the limit of open files leaves: clients can shut out the upstream, Redis and the admin port',
-    );
-  } else if (descriptors < fewDescriptors) {
-    log.warn(
-      { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit },
-      'few files may be open: raise the limit (ulimit -n, LimitNOFILE)',
+      'few files may be open for so many connections (ulimit -n, LimitNOFILE): clients can shut out the upstream, Redis and the admin port',
     );
   }
   const isTrusted = compileTrust(config.trustedProxies);

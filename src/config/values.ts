@@ -36,27 +36,25 @@ export function listenHost() {
 
 /** `scheme://host[:port]`, normalised, without a closing slash. */
 export function originUrl() {
-  return z.string().transform((value, context) => {
-    const origin = parseOrigin(value);
-    if (origin === undefined) {
-      context.addIssue(
-        'must be http:// or https:// with a host and perhaps a port, without path, query and user',
-      );
-    }
-    return origin?.origin ?? '';
-  });
+  const error = 'must be http:// or https:// with a host and perhaps a port, without path, query and user';
+  return address((text) => parseOrigin(text)?.origin, error);
 }
 
 /** `scheme://host[:port][/path]`, normalised, without a closing slash. */
 export function upstreamUrl() {
-  return z.string().transform((value, context) => {
-    const address = parseUpstreamUrl(value);
-    if (address === undefined) {
-      context.addIssue(
-        'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments',
-      );
-    }
-    return address === undefined ? '' : address.origin + address.path;
+  const error =
+    'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments';
+  return address((text) => {
+    const parsed = parseUpstreamUrl(text);
+    return parsed && parsed.origin + parsed.path;
+  }, error);
+}
+
+function address(normalise: (text: string) => string | undefined, error: string) {
+  return z.string().transform((text, context) => {
+    const normalised = normalise(text);
+    if (normalised === undefined) context.addIssue(error);
+    return normalised ?? '';
   });
 }
 
@@ -164,15 +162,15 @@ const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
 
-/** Parses `250ms`, `1.5s`, `30d`; undefined: not a duration. Exported for its tests. */
-export function parseDuration(text: string): Milliseconds | undefined {
+/** Parses `250ms`, `1.5s`, `30d`; undefined: not a duration. */
+function parseDuration(text: string): Milliseconds | undefined {
   const [, amount, unit] = durationPattern.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return undefined;
   return Math.round(Number(amount) * (msPerUnit[unit] ?? Number.NaN));
 }
 
-/** Parses `65536`, `64KiB`, `2MiB`; undefined: not a size. Exported for its tests. */
-export function parseSize(text: string): Bytes | undefined {
+/** Parses `65536`, `64KiB`, `2MiB`; undefined: not a size. */
+function parseSize(text: string): Bytes | undefined {
   const [, amount, unit = ''] = sizePattern.exec(text) ?? [];
   const bytes = amount === undefined ? Number.NaN : Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
@@ -230,9 +228,9 @@ const pattern =
 
 /**
  * Parses an http or https origin (RFC 6454 section 6.1), perhaps with one closing slash. Undefined for anything else: a path, a
- * query, userinfo, another scheme, a port outside 1-65535. Exported for its tests.
+ * query, userinfo, another scheme, a port outside 1-65535.
  */
-export function parseOrigin(text: string): Origin | undefined {
+function parseOrigin(text: string): Origin | undefined {
   const match = pattern.exec(text);
   if (match === null) return undefined;
   const scheme = match[1]?.toLowerCase() === 'https' ? 'https' : 'http';

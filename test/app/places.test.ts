@@ -35,7 +35,7 @@ describe('connections of clients', () => {
   it.each([
     // A quarter of the files, at least, is for clients and their upstream.
     ['1024', 608, []],
-    ['1023', 607, [{ event: 'few-descriptors', openFiles: 1023, maxConnections: 607 }]],
+    ['1023', 607, [{ event: 'few-descriptors', openFiles: 1023, maxConnections: 607, fitting: 607 }]],
     ['20000', 10_000, []],
     ['unlimited', 10_000, []],
   ])('of %s open files', (openFiles, limit, said) => {

@@ -12,59 +12,13 @@ const nested = known.flatMap((key) => {
   return [schema, ...(schema.anyOf ?? [])].flatMap(({ properties = {} }) => Object.keys(properties));
 });
 const word = fc.constantFrom(
-  ...[
-    ...known,
-    ...nested,
-    '__proto__',
-    'constructor',
-    '<<',
-    '30s',
-    '64KiB',
-    'false',
-    'null',
-    '~',
-    '0x10',
-    '1e999',
-  ],
-  ...[
-    '.nan',
-    '${A}',
-    '${A:-1}',
-    '${',
-    '$${',
-    '${file:x}',
-    '*a',
-    '&a',
-    '!!binary',
-    '!x',
-    '|',
-    '>',
-    '---',
-    '...',
-    '%YAML 1.1',
-    '?',
-    '-',
-  ],
+  ...[...known, ...nested, '__proto__', 'constructor', '<<', '30s', '64KiB', 'false', 'null', '~', '0x10'],
+  ...['1e999', '.nan', '${A}', '${A:-1}', '${', '$${', '${file:x}', '*a', '&a', '!!binary', '!x', '|', '>'],
+  ...['---', '...', '%YAML 1.1', '?', '-'],
 );
 const glue = fc.constantFrom(
-  ' ',
-  '\n',
-  '\n  ',
-  '\n    ',
-  ': ',
-  '\n- ',
-  ', ',
-  '{ ',
-  ' }',
-  '[',
-  ']',
-  '"',
-  "'",
-  '#',
-  '\t',
-  '\r',
-  '\u0000',
-  '\uFEFF',
+  ...[' ', '\n', '\n  ', '\n    ', ': ', '\n- ', ', ', '{ ', ' }', '[', ']', '"', "'", '#', '\t', '\r'],
+  ...['\u0000', '\uFEFF'],
 );
 const yamlish = fc
   .array(
@@ -85,7 +39,7 @@ function validate(text: string) {
   return [...document.problems, ...problems.map(({ path, text: words }) => document.problemAt(path, words))];
 }
 
-it('no text throws, and every problem has a place in it and one line of words', () => {
+it('any text gives problems with a line, a column and one line of words', () => {
   fc.assert(
     fc.property(yamlish, (text) => {
       const lines = text.split(/\r\n|\n|\r/).length;
@@ -99,17 +53,7 @@ it('no text throws, and every problem has a place in it and one line of words', 
   );
 });
 
-it('no value of any shape at any key throws, nor is it accepted unless it is right', () => {
-  fc.assert(
-    fc.property(fc.dictionary(fc.constantFrom(...known), fc.jsonValue({ maxDepth: 4 })), (plain) => {
-      const { problems } = validateConfig(plain);
-      expect(problems.filter(({ path, text }) => path.length === 0 || !/^[a-z]/.test(text))).toEqual([]);
-    }),
-    { numRuns: 3000 },
-  );
-});
-
-it('the loader never rejects, whatever the bytes', async () => {
+it('any bytes give problems or a configuration', async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(yamlish, fc.uint8Array({ maxLength: 60 })), async (content) => {
       const result = await loadText(content);
@@ -119,7 +63,7 @@ it('the loader never rejects, whatever the bytes', async () => {
   );
 });
 
-it('a configuration that was cut off anywhere is refused, or says the same', async () => {
+it('a configuration that is cut off anywhere is refused, or says the same', async () => {
   const whole = 'auth: { keys: { jwks: "https://shop.example/jwks.json" } }\nlisten: { port: 8443 }\n';
   for (let length = 0; length < whole.length; length++) {
     const problems = validate(whole.slice(0, length));

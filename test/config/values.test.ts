@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   cidr,
   distinct,
@@ -6,79 +6,16 @@ import {
   isLinkLocal,
   isLoopback,
   listenHost,
-  parseDuration,
-  parseOrigin,
-  parseSize,
-  parseUpstreamUrl,
+  originUrl,
   path,
   pathTemplate,
   pathTemplateOrBelow,
   port,
   size,
   text,
+  upstreamUrl,
 } from '../../src/config/values.ts';
 import { nearestName } from '../../src/lib/nearest-name.ts';
-
-it.each([
-  ['250ms', 250],
-  ['30s', 30_000],
-  ['1.5s', 1500],
-  ['5m', 300_000],
-  ['8h', 28_800_000],
-  ['30d', 2_592_000_000],
-  ['2628000s', 2_628_000_000],
-  ['0s', 0],
-  ['', undefined],
-  ['30', undefined],
-  ['-1s', undefined],
-  ['1 s', undefined],
-  ['1S', undefined],
-  ['1w', undefined],
-  ['1e3s', undefined],
-  ['s', undefined],
-])('duration %j', (text, ms) => expect(parseDuration(text)).toBe(ms));
-
-it.each([
-  ['65536', 65_536],
-  ['10B', 10],
-  ['64KiB', 65_536],
-  ['2MiB', 2_097_152],
-  ['1GiB', 1_073_741_824],
-  ['1KB', undefined],
-  ['1.5MiB', undefined],
-  ['-1', undefined],
-  ['999999999999999GiB', undefined],
-])('size %j', (text, bytes) => expect(parseSize(text)).toBe(bytes));
-
-describe('origin', () => {
-  it.each([
-    ['http://shop', 'http://shop', 'shop', 80],
-    ['HTTPS://Shop.Example:443/', 'https://shop.example', 'shop.example', 443],
-    ['http://10.0.0.1:9000', 'http://10.0.0.1:9000', '10.0.0.1', 9000],
-    ['http://[::1]:80', 'http://[::1]', '::1', 80],
-    ['http://glue_de:81', 'http://glue_de:81', 'glue_de', 81],
-  ])('%s', (text, origin, hostname, port) => {
-    expect(parseOrigin(text)).toMatchObject({ origin, hostname, port });
-  });
-
-  it.each([
-    'shop',
-    '//shop',
-    'ftp://shop',
-    'http://',
-    'http://shop/api',
-    'http://shop//',
-    'http://shop?',
-    'http://shop#',
-    'http://u@shop',
-    'http://shop:65536',
-    'http://shop:x',
-    'http://sh op',
-    'http://shop\n',
-    'http://-shop',
-    'http://shop\\@evil',
-  ])('not %j', (text) => expect(parseOrigin(text)).toBeUndefined());
-});
 
 it.each([
   ['127.0.0.1', true],
@@ -109,31 +46,6 @@ it.each([
   ['metadata.google.internal.example', false],
 ])('link-local %s: %s', (host, is) => expect(isLinkLocal(host)).toBe(is));
 
-it.each([
-  ['http://shop', ''],
-  ['http://shop/', ''],
-  ['https://shop:8443/api/v2', '/api/v2'],
-  ['http://shop/api/', '/api'],
-  ['http://shop/a.b/..c', '/a.b/..c'],
-  ['http://shop/api//', undefined],
-  ['http://shop//api', undefined],
-  ['http://shop/a/../b', undefined],
-  ['http://shop/..', undefined],
-  ['http://shop/./a', undefined],
-  ['http://shop/...', undefined],
-  ['http://shop/a%2fb', undefined],
-  ['http://shop/a;b', undefined],
-  ['http://shop/a?b', undefined],
-  ['ftp://shop/a', undefined],
-  ['http://sh op/a', undefined],
-])('the path of the upstream %s: %j', (url, found) => expect(parseUpstreamUrl(url)?.path).toBe(found));
-
-it('an upstream below a path has the origin of its host', () => {
-  expect(parseUpstreamUrl('HTTP://Shop:81/api')).toEqual({
-    ...{ scheme: 'http', hostname: 'shop', port: 81, origin: 'http://shop:81', path: '/api' },
-  });
-});
-
 /** What each kind of setting takes, and what it makes of it; undefined: it is refused. */
 const kinds = {
   text: text(),
@@ -148,6 +60,8 @@ const kinds = {
   size: size(),
   'size 10 to 20': size({ from: 10, to: 20 }),
   distinct: distinct(text()),
+  origin: originUrl(),
+  upstream: upstreamUrl(),
 };
 
 it.each<[keyof typeof kinds, unknown, unknown]>([
@@ -187,6 +101,14 @@ it.each<[keyof typeof kinds, unknown, unknown]>([
   ['pathTemplateOrBelow', '/**', '/**'],
   ['pathTemplateOrBelow', '/', undefined],
   ['duration', '1ms', 1],
+  ['duration', '1.5s', 1500],
+  ['duration', '5m', 300_000],
+  ['duration', '8h', 28_800_000],
+  ['duration', '30', undefined],
+  ['duration', '-1s', undefined],
+  ['duration', '1 s', undefined],
+  ['duration', '1S', undefined],
+  ['duration', '1e3s', undefined],
   ['duration', '0.4ms', undefined],
   ['duration', '24d', 2_073_600_000],
   ['duration', '24.001d', undefined],
@@ -197,13 +119,33 @@ it.each<[keyof typeof kinds, unknown, unknown]>([
   ['duration 1s to 1m', 'soon', undefined],
   ['size', 1, 1],
   ['size', 0, undefined],
-  ['size', 'much', undefined],
+  ['size', '65536', 65_536],
+  ['size', '64KiB', 65_536],
+  ['size', '2MiB', 2_097_152],
+  ['size', '1GiB', 1_073_741_824],
+  ['size', '1KB', undefined],
+  ['size', '1.5MiB', undefined],
+  ['size', '999999999999999GiB', undefined],
   ['size 10 to 20', 9, undefined],
   ['size 10 to 20', '10B', 10],
   ['size 10 to 20', 20, 20],
   ['size 10 to 20', '21B', undefined],
   ['distinct', ['a', 'b'], ['a', 'b']],
   ['distinct', ['a', 'b', 'a'], undefined],
+  ['origin', 'HTTPS://Shop.Example:443/', 'https://shop.example'],
+  ['origin', 'http://[::1]:80', 'http://[::1]'],
+  ['origin', 'http://glue_de:81', 'http://glue_de:81'],
+  ['origin', '//shop', undefined],
+  ['origin', 'http://shop/api', undefined],
+  ['origin', 'http://shop?', undefined],
+  ['origin', 'http://u@shop', undefined],
+  ['origin', 'http://shop:65536', undefined],
+  ['origin', 'http://shop\n', undefined],
+  ['origin', 'http://-shop', undefined],
+  ['origin', 'http://shop\\@evil', undefined],
+  ['upstream', 'HTTP://Shop:81/api/', 'http://shop:81/api'],
+  ['upstream', 'http://shop/a.b/..c', 'http://shop/a.b/..c'],
+  ['upstream', 'http://shop/..', undefined],
 ])('a setting of kind %s: %j is %j', (kind, given, taken) => {
   expect(kinds[kind].safeParse(given).data).toEqual(taken);
 });
