@@ -38,6 +38,10 @@ interface CreatedIssuers {
   useSecrets(secrets: readonly IssuerSecrets[]): void;
 }
 
+/** Milliseconds for which the answer about a token that is not active is kept. */
+const inactiveTtlMs = 5_000;
+/** Answers of each kind that are kept. */
+const maxAnswers = 10_000;
 /** Verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
@@ -89,8 +93,8 @@ function createIssuer(
       credentials: { id: introspection.clientId, secret: introspection.clientSecret },
       timeoutMs: introspection.timeout,
       ttlMs: introspection.ttl,
-      inactiveTtlMs: introspection.inactiveTtl,
-      maxTokens: introspection.maxTokens,
+      inactiveTtlMs,
+      maxTokens: maxAnswers,
       connections: introspection.connections,
       clientOf: networkOf,
       requireTokenType: introspection.requireTokenType,

@@ -53,8 +53,10 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
-/** Keys of earlier versions, and what to do about them. */
+/** Keys of earlier versions, by their path or its last two steps, and what to do about them. */
 const removedKeys: ReadonlyMap<string, string> = new Map([
+  ['introspection.inactiveTtl', 'is no longer a key: it is 5s, at most ttl; leave the line out'],
+  ['introspection.maxTokens', 'is no longer a key: 10,000 answers are kept; leave the line out'],
   [
     'listen.tls.ciphers',
     'is no longer a key: the suites of TLS 1.2 are those of RFC 9325 section 4.2; leave the line out, or set minVersion: TLSv1.3',
@@ -67,7 +69,7 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
 
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
   const near = nearestName(key, keysAt(path));
-  const gone = removedKeys.get([...path, key].join('.'));
+  const gone = removedKeys.get([...path, key].join('.')) ?? removedKeys.get(`${path.at(-1)}.${key}`);
   if (gone !== undefined) return { path: [...path, key], text: gone, at: 'key' };
   const text = near === undefined ? 'is not a known key' : `is not a known key; did you mean ${near}?`;
   return { path: [...path, key], text, at: 'key' };

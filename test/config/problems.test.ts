@@ -281,6 +281,12 @@ describe('keys and algorithms', () => {
   const kindText = (one: string) => `auth.algorithms[0] ${one}`;
   const table: readonly (readonly [string, readonly string[]])[] = [
     ['mode: enforce', ['1:1: error: auth is required']],
+    [
+      'auth: { introspection: { url: "https://a/b", clientId: a, clientSecret: b, maxTokens: 1 } }',
+      [
+        '1:76: error: auth.introspection.maxTokens is no longer a key: 10,000 answers are kept; leave the line out',
+      ],
+    ],
     ['auth: {}', ['1:1: error: auth.keys is required']],
     [
       'auth: { keys: {} }',

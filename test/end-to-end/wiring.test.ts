@@ -298,7 +298,7 @@ describe.concurrent('auth.introspection', () => {
         introspection: {
           url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/place`,
           ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
-          ...{ timeout: '2500ms', ttl: '1h', inactiveTtl: '0s', maxTokens: 1, connections: 2 },
+          ...{ timeout: '2500ms', ttl: '1h', connections: 2 },
         },
       },
     });
@@ -307,10 +307,8 @@ describe.concurrent('auth.introspection', () => {
     const basic = (secret: string) => `Basic ${Buffer.from(`odd%3Aid:${secret}`).toString('base64')}`;
     expect([await ask('t1'), await ask('t1')]).toEqual([200, 200]);
     expect(asked).toEqual([`/odd/place ${basic('odd+secret')}`]);
-    // Room for one: another pushes it out.
-    expect([await ask('t2'), await ask('t1'), asked.length]).toEqual([200, 200, 3]);
     answer = { active: false };
-    expect([await ask('t3'), await ask('t3'), asked.length]).toEqual([401, 401, 5]);
+    expect([await ask('t3'), asked.length]).toEqual([401, 2]);
     answer = undefined;
     expect(await ask('t4')).toBe(503);
     await writeFile(file, 'next');

@@ -75,13 +75,7 @@ const introspection = z.strictObject({
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
-      'How long the answer about an active token is kept, at most until its `exp`. A revoked token keeps working for this time. `0s`: the issuer is asked for each request.',
-  }),
-  inactiveTtl: duration({ from: '0s', to: '5m' }).prefault('5s').meta({
-    description: 'How long the answer about a token that is not active is kept, at most `ttl`.',
-  }),
-  maxTokens: z.int().min(1).max(1_000_000).default(10_000).meta({
-    description: 'Active tokens that are kept in memory, as digests; and as many that are not active.',
+      'How long the answer about an active token is kept, at most until its `exp`. A revoked token keeps working for this time. The answer about another token is kept for 5 s, at most for this time. Of each kind 10,000 are kept, as digests. `0s`: the issuer is asked for each request.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
