@@ -48,7 +48,7 @@ export const slow = [
   'test/drill/**',
   'test/hunt/hunt.test.ts',
   'test/end-to-end/{reload-under-load,rolling-restart}.test.ts',
-  'test/server/answer-memory.test.ts',
+  'test/server/{answer-memory,pipelined-memory}.test.ts',
   'test/admin/console-hostile-list.test.ts',
   'test/entity-tags/model/broken-rules.test.ts',
   'test/differential/differential.test.ts',
