@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const ground = ['lib', 'http', 'redis'];
+const ground = ['lib', 'http', 'routes', 'redis'];
 const features = ['access', 'entity-tags', 'rate-limits', 'url-resolver', 'refresh-tokens', 'upstream'];
 /** What features agree on with the pipeline, which runs them, and with the forwarder. */
 const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
@@ -14,6 +14,7 @@ const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
 const mayImport: Record<string, readonly string[]> = {
   lib: [],
   http: ['lib'],
+  routes: ['lib', 'http'],
   redis: ['lib'],
   telemetry: ['lib', 'http'],
   config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
@@ -33,6 +34,7 @@ const mayImport: Record<string, readonly string[]> = {
 const pure = [
   'http/rejection.ts',
   'http/{canonicalise-request,request-target,request-fields,field-*,form-encoding,path-*}.ts',
+  'routes/*.ts',
   'access/{protected-list*,bearer-credentials,authenticate,token-claims}.ts',
   'proxy/{plan,filter}.ts',
   'entity-tags/{protocol,entity-tag,times}.ts',

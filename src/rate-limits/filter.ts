@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { isExtensionMethod, type Method } from '../http/canonical-request.ts';
-import { buildPathTable, type PathRules } from '../http/path-table.ts';
+import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
 import type { Rate, Taken, TakeToken } from './buckets.ts';

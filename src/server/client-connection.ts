@@ -41,8 +41,8 @@ interface ClientConnectionOptions {
 }
 
 /**
- * Pipelined requests that wait behind the one in progress, and the fields that they may have before one more is too much:
- * each takes 100 bytes. Beyond that the connection gets its answers and is closed.
+ * Pipelined requests that may wait for the one in progress. A field takes 100 bytes, so no more requests wait than have
+ * this many fields, either. Beyond that the connection gets its answers and is closed.
  */
 const maxWaiting = 16;
 const maxWaitingFields = 512;

@@ -162,7 +162,7 @@ export const limits = z
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description:
-        'Requests in progress at once in one process; more are refused with 503. One connection has one at a time. Up to 16 pipelined requests, with 512 fields together, wait behind it. If a client sends more before it is answered, these are answered and the connection is closed.',
+        'Requests in progress at once in one process; more are refused with 503. One connection has one at a time. Up to 16 pipelined requests, with 512 fields together, wait for it. If a client sends more before it is answered, these are answered and the connection is closed.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
