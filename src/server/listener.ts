@@ -73,8 +73,6 @@ export class Listener {
   readonly #connections = new Map<Duplex, ClientConnection>();
   /** As they were accepted, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** By address and port of the peer, which a TLS socket shares with the TCP socket below it. */
-  readonly #handshakes = new Map<string, Socket>();
   /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
   #declined: IncomingMessage | undefined;
   #draining = false;
@@ -152,7 +150,10 @@ export class Listener {
     );
     server.on(
       'secureConnection',
-      isolated((socket: TLSSocket) => this.#secure(socket), destroy),
+      isolated((socket: TLSSocket) => {
+        this.#connectionOf(socket);
+        this.#options.places?.idle(socket);
+      }, destroy),
     );
     server.on('request', take);
     // Without these two listeners node answers 100 and 417 itself, before the token is checked.
@@ -170,7 +171,7 @@ export class Listener {
       const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
       // A WebSocket ends with its token or with either side, and is not closed to make room.
-      this.#options.places?.busy(socket);
+      this.#options.places?.busy(socket as Socket);
       handleUpgrade(incoming, socket, head);
     };
     server.on('upgrade', isolated(upgrade, destroySocketOf));
@@ -187,19 +188,6 @@ export class Listener {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#options.tls === undefined) this.#connectionOf(socket);
-    else {
-      const peer = peerOf(socket);
-      this.#handshakes.set(peer, socket);
-      socket.once('close', () => this.#handshakes.delete(peer));
-    }
-  }
-
-  #secure(socket: TLSSocket): void {
-    const { places } = this.#options;
-    this.#connectionOf(socket);
-    const raw = this.#handshakes.get(peerOf(socket));
-    if (raw !== undefined) places?.busy(raw);
-    places?.idle(socket);
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
@@ -239,11 +227,7 @@ export class Listener {
     const connection = new ClientConnection(socket as Socket, this.#options);
     if (this.#draining) connection.drain();
     this.#connections.set(socket, connection);
-    const forget = isolated(() => {
-      this.#connections.delete(socket);
-      this.#options.places?.busy(socket);
-    });
-    socket.once('close', forget);
+    socket.once('close', () => this.#connections.delete(socket));
     return connection;
   }
 }
@@ -262,10 +246,6 @@ function destroy(socket: Duplex): void {
 
 function destroySocketOf({ socket }: IncomingMessage): void {
   socket.destroy();
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 /**
