@@ -13,7 +13,8 @@ const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   lib: [],
-  http: ['lib'],
+  // The one table of refusals is made of each feature's rows, which are data alone.
+  http: ['lib', ...features.map((feature) => `${feature}/refusal-rows`)],
   routes: ['lib', 'http'],
   redis: ['lib'],
   telemetry: ['lib', 'http'],
@@ -32,7 +33,8 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Decisions: values in, values out. */
 const pure = [
-  'http/rejection.ts',
+  'http/rejection*.ts',
+  '*/refusal-rows.ts',
   'http/{canonicalise-request,request-target,request-fields,field-*,form-encoding,path-*}.ts',
   'routes/*.ts',
   'access/{protected-list*,bearer-credentials,authenticate,token-claims}.ts',
