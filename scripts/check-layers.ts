@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const ground = ['lib', 'http', 'redis'];
+const ground = ['lib', 'http', 'routes', 'redis'];
 const features = ['access', 'entity-tags', 'rate-limits', 'url-resolver', 'refresh-tokens', 'upstream'];
 /** What features agree on with the pipeline, which runs them, and with the forwarder. */
 const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
@@ -13,7 +13,9 @@ const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   lib: [],
-  http: ['lib'],
+  // The one table of refusals is made of each feature's rows, which are data alone.
+  http: ['lib', ...features.map((feature) => `${feature}/refusal-rows`)],
+  routes: ['lib', 'http'],
   redis: ['lib'],
   telemetry: ['lib', 'http'],
   config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
@@ -31,8 +33,10 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Decisions: values in, values out. */
 const pure = [
-  'http/rejection.ts',
+  'http/rejection*.ts',
+  '*/refusal-rows.ts',
   'http/{canonicalise-request,request-target,request-fields,field-*,form-encoding,path-*}.ts',
+  'routes/*.ts',
   'access/{protected-list*,bearer-credentials,authenticate,token-claims}.ts',
   'proxy/{plan,filter}.ts',
   'entity-tags/{protocol,entity-tag,times}.ts',

@@ -10,7 +10,7 @@ export const measures = [
   'test/cost/documents.test.ts',
   'test/budget/**',
   'test/cost/**',
-  'test/http/path-table-cost.test.ts',
+  'test/routes/path-table-cost.test.ts',
 ];
 
 /**
@@ -48,7 +48,7 @@ export const slow = [
   'test/drill/**',
   'test/hunt/hunt.test.ts',
   'test/end-to-end/{reload-under-load,rolling-restart}.test.ts',
-  'test/server/answer-memory.test.ts',
+  'test/server/{answer-memory,pipelined-memory}.test.ts',
   'test/admin/console-hostile-list.test.ts',
   'test/entity-tags/model/broken-rules.test.ts',
   'test/differential/differential.test.ts',
@@ -57,7 +57,7 @@ export const slow = [
   'test/attacks/corpus.test.ts',
   'test/end-to-end/{workers,decided-is-forwarded,wiring}.test.ts',
   'test/faults/other-faults.test.ts',
-  'test/http/path-table.property.test.ts',
+  'test/routes/path-table.property.test.ts',
   'test/admin/console-sleep.test.ts',
   'test/fuzz/**',
   'test/cli/protected-import.test.ts',

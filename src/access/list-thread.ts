@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { PathRules } from '../http/path-table.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { Problem } from '../lib/problem.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { compileInSteps, type ProtectedList, type ProtectedResource } from './protected-list.ts';

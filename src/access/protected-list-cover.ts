@@ -1,5 +1,5 @@
 import { type Method, methods } from '../http/canonical-request.ts';
-import { buildPathTable } from '../http/path-table.ts';
+import { buildPathTable } from '../routes/path-table.ts';
 import type { ProtectedResource } from './protected-list.ts';
 import { commonPlaces, headerAlone } from './token-places.ts';
 

@@ -7,7 +7,7 @@ import {
   type PathTable,
   type PathTableRequest,
   type PathTableRow,
-} from '../http/path-table.ts';
+} from '../routes/path-table.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';

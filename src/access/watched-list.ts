@@ -1,4 +1,4 @@
-import type { PathRules } from '../http/path-table.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import {
   type Component,
   type ComponentLog,

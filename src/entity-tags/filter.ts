@@ -1,6 +1,6 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
-import type { PathRules } from '../http/path-table.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';

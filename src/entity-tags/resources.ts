@@ -1,6 +1,6 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { decodeSegment, foldSuffixes, withoutFormatSuffix } from '../http/path-folding.ts';
-import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../http/path-table.ts';
+import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { isTemplateProblem, parsePathTemplate, writtenShape } from '../http/path-template.ts';
 import { collectionKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';

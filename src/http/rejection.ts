@@ -1,4 +1,13 @@
+import { accessRefusals } from '../access/refusal-rows.ts';
+import { entityTagRefusals } from '../entity-tags/refusal-rows.ts';
+import { rateLimitRefusals } from '../rate-limits/refusal-rows.ts';
+import { refreshTokenRefusals } from '../refresh-tokens/refusal-rows.ts';
+import { upstreamRefusals } from '../upstream/refusal-rows.ts';
+import { resolverRefusals } from '../url-resolver/refusal-rows.ts';
 import type { FieldList } from './field-list.ts';
+import { outage, type RejectionRow, refusal, type WrittenRow } from './rejection-row.ts';
+
+export type { RejectionRow } from './rejection-row.ts';
 
 /**
  * A refusal as a value: what a decision returns instead of its result. It names a row of the table; status, code and
@@ -50,20 +59,11 @@ export function isAnswer(value: unknown): value is Answer {
 }
 
 /**
- * All refusals of shopward: name -> status, code, detail.
+ * All refusals of shopward: name -> status, code, detail. Each feature has its own in its `refusal-rows.ts`.
  *
  * Codes are the contract's and the shop's where they have one; otherwise the rejection's own name. A shop team may
  * override status, code and detail by name (`rejections` in the configuration), never the decision itself.
  */
-export interface RejectionRow {
-  /** HTTP status. */
-  readonly status: number;
-  /** Application error code of the error object. */
-  readonly code: string;
-  /** Text for people; it never contains a part of the request. */
-  readonly detail: string;
-}
-
 export const rejectionTable = {
   // the request itself (RFC 9112, RFC 9110)
   'bad-request': refusal(400, 'The request is malformed.'),
@@ -82,74 +82,22 @@ export const rejectionTable = {
   'fields-too-large': refusal(431, 'The request fields are too large.'),
   'transfer-encoding-unsupported': refusal(501, 'Only the chunked transfer coding is supported.'),
   'http-version-unsupported': refusal(505, 'Only HTTP/1.1 and HTTP/1.0 are supported.'),
-  // who asks (contract: Authentication; RFC 6750)
-  'access-token-missing': refusal(401, 'Missing access token.', '002'),
-  'access-token-invalid': refusal(401, 'Invalid access token.', '001'),
-  'access-token-repeated': refusal(400, 'The access token must stand in one place.'),
-  'cross-site-request': refusal(403, 'A change with a cookie must come from a page of this site.'),
-  'insufficient-scope': refusal(403, 'The access token does not carry a required scope.'),
-  'keys-unavailable': outage(503, 'Access tokens cannot be verified at the moment.'),
-  // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)
-  'if-match-missing': refusal(428, 'If-Match header is missing.', '005'),
-  'if-match-invalid': refusal(
-    412,
-    'If-Match is not the current tag of this resource: fetch it again, compare, and send the new tag.',
-    '006',
-  ),
-  'collection-write': refusal(400, 'A collection is not changed as a whole here, but member by member.'),
-  'tag-store-unavailable': outage(503, 'The state of this resource cannot be checked at the moment.'),
-  'resource-busy': refusal(503, 'Another change of this resource is under way.'),
-  // URL resolver (contract: Resolve a SEF URL)
-  'url-missing': ownAnswer(422, 'Url request parameter is missing.', '2801'),
-  'url-not-found': ownAnswer(404, 'Url not found.', '2802'),
-  // refresh tokens (contract: Tokens)
-  'refresh-token-invalid': refusal(401, 'Failed to refresh token.', '004'),
-  'token-request-not-plain': refusal(
-    400,
-    'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
-  ),
-  'token-answer-unreadable': outage(502, 'The upstream answered with tokens that cannot be read.'),
-  'refresh-token-busy': refusal(503, 'This refresh token is being exchanged by another request.'),
-  'refresh-token-unavailable': outage(503, 'Whether this refresh token was exchanged is not known yet.'),
-  'token-store-unavailable': outage(503, 'The state of this token cannot be checked at the moment.'),
-  // the upstream, and ourselves
-  'upstream-unreachable': outage(502, 'The upstream cannot be reached.'),
-  'upstream-invalid': outage(502, 'The upstream sent an invalid response.'),
-  'upstream-timeout': outage(504, 'The upstream did not answer in time.'),
-  'rate-limited': refusal(429, 'Too many requests.'),
   overloaded: refusal(503, 'Too many requests are in flight.'),
   'internal-error': outage(500, 'Internal error.'),
-} as const satisfies Record<string, Row>;
+  ...accessRefusals,
+  ...entityTagRefusals,
+  ...resolverRefusals,
+  ...refreshTokenRefusals,
+  ...upstreamRefusals,
+  ...rateLimitRefusals,
+} as const satisfies Record<string, WrittenRow>;
 
 export type RejectionName = keyof typeof rejectionTable;
 
 export const rejectionNames = Object.keys(rejectionTable) as readonly RejectionName[];
 
-/** As a row is written: without a code the rejection's own name is the code. */
-interface Row {
-  readonly kind: 'refusal' | 'outage' | 'answer';
-  readonly status: number;
-  readonly detail: string;
-  readonly code?: string;
-}
-
-/** A rule or a limit turned the request away. */
-function refusal(status: number, detail: string, code?: string): Row {
-  return { kind: 'refusal', status, detail, ...(code !== undefined && { code }) };
-}
-
-/** Something that shopward needs is broken, and the client did nothing wrong. */
-function outage(status: number, detail: string): Row {
-  return { kind: 'outage', status, detail };
-}
-
-/** The honest answer of an endpoint of ours, such as "there is no such URL". */
-function ownAnswer(status: number, detail: string, code: string): Row {
-  return { kind: 'answer', status, detail, code };
-}
-
 /** The cause of a rejection. */
-export function rejectionKind(name: RejectionName): Row['kind'] {
+export function rejectionKind(name: RejectionName): WrittenRow['kind'] {
   return rejectionTable[name].kind;
 }
 
@@ -165,7 +113,7 @@ export type Rejections = Readonly<Record<RejectionName, RejectionRow>>;
 export function buildRejections(overrides: RejectionOverrides = {}): Rejections {
   return Object.fromEntries(
     rejectionNames.map((name) => {
-      const { status, detail, code = name }: Row = rejectionTable[name];
+      const { status, detail, code = name }: WrittenRow = rejectionTable[name];
       const own = overrides[name];
       return [
         name,

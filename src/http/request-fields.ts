@@ -27,15 +27,19 @@ export interface FieldFacts {
   readonly requestId: string | undefined;
 }
 
+/** Field lines of a request; more is 431. */
+export const maxFields = 256;
+
 /** While they are read. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };
 
-/** One pass over the field lines. Refuses repeated single fields and nominations of end-to-end fields. */
+/** One pass over the field lines. Refuses too many of them, repeated single fields and nominations of end-to-end fields. */
 export function readFields(
   fields: FieldList,
   kinds: FieldKinds,
   peerIsTrusted: boolean,
 ): FieldFacts | Rejection {
+  if (fields.length > 2 * maxFields) return reject('fields-too-large', { reason: 'too-many' });
   const facts = noFacts();
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;

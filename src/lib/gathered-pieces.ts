@@ -7,11 +7,8 @@ export const wholeBytes = 4_096;
 const gatheredBytes = 16_384;
 /** Size of the largest buffer: the last piece may exceed `gatheredBytes` by its own length. */
 const maxGathered = gatheredBytes + wholeBytes;
-/**
- * Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. Exported for its
- * tests.
- */
-export const waitingBytes = 32_768;
+/** Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. */
+const waitingBytes = 32_768;
 /** Small pieces that one connection may deliver in one turn of the event loop; the rest waits for the next turn. */
 const piecesPerTurn = 1_024;
 

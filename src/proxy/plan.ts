@@ -1,6 +1,6 @@
 import type { Requirement } from '../access/protected-list.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import { buildPathTable, type PathRules } from '../http/path-table.ts';
+import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Filter, Matcher } from './filter.ts';
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { isExtensionMethod, type Method } from '../http/canonical-request.ts';
-import { buildPathTable, type PathRules } from '../http/path-table.ts';
+import type { Method } from '../http/canonical-request.ts';
+import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
 import type { Rate, Taken, TakeToken } from './buckets.ts';
@@ -40,15 +40,9 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
   const rows = limits.map((data) => ({ method: data.method, template: data.path, data }));
   const table = buildPathTable(rows, paths);
-  const isAny = limits.some(({ method }) => method === 'ANY');
-  const methods = new Set<string>(limits.map(({ method }) => method));
-  if (methods.has('GET')) methods.add('HEAD');
   return {
     name: 'rate-limits',
     match(request) {
-      // A method that no row can be written for meets the rows of any.
-      if (!isAny && !methods.has(request.method) && !request.isFormPost && !isExtensionMethod(request.method))
-        return undefined;
       const met = table.match(request);
       return met.length === 0 ? undefined : met.map(({ data }) => data);
     },

@@ -6,7 +6,7 @@ import {
   foldSuffixes,
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
-import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-table.ts';
+import { buildPathTable, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 
 /** An endpoint of the shop that issues, refreshes or revokes refresh tokens. */
 export interface TokenEndpoint {

@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { PathRules } from '../http/path-table.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
 import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
@@ -26,20 +27,13 @@ export interface MalformedHead {
   readonly accept?: string | undefined;
 }
 
-/** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
-interface Waiting {
-  count: number;
-  readonly max: number;
-}
-
 interface Broken {
   readonly why: RejectionName;
   readonly head: MalformedHead;
 }
 
-export interface ClientConnectionOptions {
+interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
-  readonly waiting: Waiting;
   /** Told when the connection begins a request, and when it has none in progress. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** Octets that are not a request: the callee writes the answer and ends the socket. */
@@ -47,33 +41,42 @@ export interface ClientConnectionOptions {
 }
 
 /**
- * More requests than fit into one read of node's (64 KiB), which is parsed to its end even while the socket is paused.
+ * Pipelined requests that may wait for the one in progress. A field takes 100 bytes, so no more requests wait than have
+ * this many fields, either. Beyond that the connection gets its answers and is closed.
  */
-const maxWaiting = 4096;
+const maxWaiting = 16;
+const maxWaitingFields = 512;
 
-/** Milliseconds for which a connection stays open after a response that promised to keep it. */
+/** Octets beyond the requests that may wait that are read and dropped. */
+const surplusBytes = 1_048_576;
+
+/** Milliseconds for which a connection stays open after a response that promised to keep it, or after its last one. */
 const lingerMs = 1_000;
 
 /**
  * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining,
- * RFC 9112 section 9.3.2), so that at most one of them is in progress. Octets that are not a request are answered in
- * their turn, too: an earlier answer would land inside a response that is being sent.
+ * RFC 9112 section 9.3.2). Nothing is read while one of them waits. Octets that are not a request are answered in their
+ * turn: an earlier answer would land inside a response that is being sent.
  */
 export class ClientConnection {
-  readonly #socket: Duplex;
+  readonly #socket: Socket;
   readonly #options: ClientConnectionOptions;
   readonly #waiting: Pair[] = [];
   #current: Pair | undefined;
   #handled: Handled | undefined;
-  /** Why nothing more is read of this connection. */
-  #broken: Broken | undefined;
+  /** Why nothing more is read: octets that are not a request, or more requests than may wait. */
+  #stopped: Broken | 'full' | undefined;
+  #readUntil = 0;
   #draining = false;
   #ending = false;
   #isBusy = false;
 
-  constructor(socket: Duplex, options: ClientConnectionOptions) {
+  constructor(socket: Socket, options: ClientConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
+    // Node resumes the socket by itself after each request and each response.
+    socket.on('resume', isolated(this.#holdReading));
+    stopParserWhen(socket, () => this.#isFull());
   }
 
   get isIdle(): boolean {
@@ -86,18 +89,42 @@ export class ClientConnection {
   }
 
   take(incoming: IncomingMessage, response: ServerResponse): void {
-    if (this.#broken !== undefined) return;
+    if (this.#stopped !== undefined) return;
     if (this.#current === undefined) this.#begin({ incoming, response });
-    else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded', { reason: 'pipelined' });
-    else if (this.#options.waiting.count >= this.#options.waiting.max) {
-      // Node keeps what it has parsed until the connection ends. Whoever pipelines has to be ready to send again (RFC
-      // 9112 section 9.3.2).
-      this.#socket.destroy();
-    } else {
-      this.#options.waiting.count += 1;
+    else if (this.#isFull()) this.stopAsFull();
+    else {
       this.#waiting.push({ incoming, response });
-      this.#socket.pause();
+      this.#holdReading();
     }
+  }
+
+  readonly #holdReading = (): void => {
+    if (this.#waiting.length === 0 || this.#stopped === 'full') return;
+    this.#socket.pause();
+    // A stream that is paused already says nothing, although Node has just begun to read again.
+    this.#socket.emit('pause');
+  };
+
+  #isFull(): boolean {
+    if (this.#waiting.length === maxWaiting) return true;
+    let names = 0;
+    for (const { incoming } of this.#waiting) names += incoming.rawHeaders.length / 2;
+    return names >= maxWaitingFields;
+  }
+
+  /**
+   * More requests came than may wait. Those that wait are answered, the last one with `Connection: close`; the client
+   * has to send the others again (RFC 9112 section 9.3.2). What it sends is read on, so that it is noticed if it leaves.
+   */
+  stopAsFull(): void {
+    const socket = this.#socket;
+    if (this.#stopped === undefined) {
+      this.#stopped = 'full';
+      this.#readUntil = socket.bytesRead + surplusBytes;
+      this.drain();
+      lingerAtTheEnd(socket);
+      socket.resume();
+    } else if (socket.bytesRead > this.#readUntil) socket.pause();
   }
 
   /**
@@ -105,8 +132,8 @@ export class ClientConnection {
    * connection ends.
    */
   breakOff(why: RejectionName, head: MalformedHead): void {
-    if (this.#broken !== undefined) return;
-    this.#broken = { why, head };
+    if (this.#stopped !== undefined) return;
+    this.#stopped = { why, head };
     this.#socket.pause();
     this.#endIfDue();
   }
@@ -130,18 +157,12 @@ export class ClientConnection {
     this.#isBusy = true;
     response.on('close', this.#ended);
     this.#markIfLast(pair);
-    if (this.#waiting.length > 0) setImmediate(() => this.#holdReading());
     this.#handled = this.#options.handle(incoming, response);
   }
 
   /** Node closes the connection after a response that says so, even if requests wait. */
   #markIfLast({ response }: Pair): void {
     if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
-  }
-
-  /** Node reads on by itself after each response. */
-  #holdReading(): void {
-    if (this.#waiting.length > 0) this.#socket.pause();
   }
 
   readonly #ended = (): void => {
@@ -158,16 +179,17 @@ export class ClientConnection {
     this.#handled?.ended();
     this.#handled = undefined;
     if (!this.#socket.writable) {
-      this.#options.waiting.count -= this.#waiting.length;
       this.#waiting.length = 0;
       return;
     }
     const next = this.#waiting.shift();
     if (next !== undefined) {
-      this.#options.waiting.count -= 1;
+      // The body of the last one may be still to come.
+      if (this.#waiting.length === 0 && this.#stopped === undefined) this.#socket.resume();
       this.#begin(next);
       this.#endIfDue();
-    } else if (this.#broken === undefined) {
+    } else if (this.#stopped === 'full') this.#socket.destroySoon();
+    else if (this.#stopped === undefined) {
       this.#isBusy = false;
       this.#options.places?.idle(this.#socket);
       this.#socket.resume();
@@ -175,7 +197,7 @@ export class ClientConnection {
     } else if (ended?.incoming.complete === false) {
       // It broke in the body of a request that has had its answer.
       this.#socket.destroy();
-    } else this.#end(this.#broken);
+    } else this.#end(this.#stopped);
   }
 
   /** The response did not say that it is the last one, so a request that its client sends at once is still answered. */
@@ -188,8 +210,8 @@ export class ClientConnection {
 
   /** If the last request broke in its own body, the refusal is its answer, unless its response has begun. */
   #endIfDue(): void {
-    const broken = this.#broken;
-    if (broken === undefined || this.#waiting.length > 0) return;
+    const broken = this.#stopped;
+    if (typeof broken !== 'object' || this.#waiting.length > 0) return;
     const current = this.#current;
     if (current === undefined || !(current.incoming.complete || current.response.headersSent))
       this.#end(broken);
@@ -203,4 +225,32 @@ export class ClientConnection {
       : head;
     this.#options.rejectMalformed(why, this.#socket, known);
   }
+}
+
+/** The error of a parser that `stopParserWhen` has stopped. */
+export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';
+
+/**
+ * Stops the parser of a socket at the first head for which `isDue`; whatever follows is an error with the code
+ * `stoppedParser`. Node parses all of a read of 64 KiB in one go, makes a request and a response of each 18 octets, and
+ * keeps them until the connection ends, and has no option for it. Where this cannot be done, only memory is lost.
+ */
+function stopParserWhen(socket: Socket, isDue: () => boolean): void {
+  const { parser } = socket as { parser?: { onIncoming?: (...of: [IncomingMessage, boolean]) => number } };
+  const onIncoming = parser?.onIncoming;
+  if (parser === undefined || typeof onIncoming !== 'function') return;
+  parser.onIncoming = (incoming, keepAlive) => (isDue() ? -1 : onIncoming(incoming, keepAlive));
+}
+
+/**
+ * Reads on for a moment after the last answer: to close at once, with octets unread, would reset the connection, and
+ * its client might not read the answer (RFC 9112 section 9.6).
+ */
+function lingerAtTheEnd(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+  };
 }

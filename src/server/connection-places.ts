@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { isolated } from '../lib/faults.ts';
 import { networkOf, type SharedLimit, Shares } from './in-flight.ts';
 
@@ -31,8 +30,8 @@ export class ConnectionPlaces {
   onShort: (() => void) | undefined;
   readonly #options: ConnectionPlacesOptions;
   readonly #peers: Shares;
-  /** The longest idle first. */
-  readonly #idle = new Set<Duplex>();
+  /** The longest idle first, by address and port of the peer, which a TLS socket shares with the TCP socket below it. */
+  readonly #idle = new Map<string, Socket>();
   #open = 0;
 
   constructor(options: ConnectionPlacesOptions) {
@@ -56,13 +55,14 @@ export class ConnectionPlaces {
       return this.#refuse(socket, 'refused');
     }
     this.#open += 1;
-    this.#idle.add(socket);
+    const end = endOf(socket);
+    this.#idle.set(end, socket);
     let isOpen = true;
     const leave = () => {
       if (!isOpen) return;
       isOpen = false;
       this.#open -= 1;
-      this.#idle.delete(socket);
+      this.#idle.delete(end);
       if (share !== undefined) this.#peers.giveBack(share);
     };
     socket.once('close', isolated(leave));
@@ -77,20 +77,20 @@ export class ConnectionPlaces {
   }
 
   /** The connection has a request in progress, or must not be closed to make room any more. */
-  busy(socket: Duplex): void {
-    this.#idle.delete(socket);
+  busy(socket: Socket): void {
+    this.#idle.delete(endOf(socket));
   }
 
   /** It waits for a request. */
-  idle(socket: Duplex): void {
-    if (!socket.destroyed) this.#idle.add(socket);
+  idle(socket: Socket): void {
+    if (!socket.destroyed) this.#idle.set(endOf(socket), socket);
   }
 
   /** Closes the connection that has been idle the longest; `false`: none is idle. */
   #evict(): boolean {
     this.lastFullMs = performance.now();
-    for (const socket of this.#idle) {
-      this.#idle.delete(socket);
+    for (const [end, socket] of this.#idle) {
+      this.#idle.delete(end);
       if (socket.destroyed) continue;
       this.counts.evicted += 1;
       socket.destroy();
@@ -99,4 +99,8 @@ export class ConnectionPlaces {
     }
     return false;
   }
+}
+
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -6,13 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
+import { maxFields } from '../http/request-fields.ts';
 import { isolated } from '../lib/faults.ts';
-import {
-  ClientConnection,
-  type ClientConnectionOptions,
-  type Handled,
-  type MalformedHead,
-} from './client-connection.ts';
+import { ClientConnection, type Handled, type MalformedHead, stoppedParser } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
@@ -51,9 +47,6 @@ interface DrainOptions {
   readonly withinMs: number;
 }
 
-/** Pipelined requests that may wait at once, on all connections together: they hold 24 MiB. */
-const maxWaiting = 16_384;
-
 /** Milliseconds for which a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
@@ -77,19 +70,15 @@ const fixedSettings = {
 export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
-  readonly #perConnection: ClientConnectionOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
   /** As they were accepted, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** By address and port of the peer, which a TLS socket shares with the TCP socket below it. */
-  readonly #handshakes = new Map<string, Socket>();
   /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
   #declined: IncomingMessage | undefined;
   #draining = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#perConnection = { ...options, waiting: { count: 0, max: maxWaiting } };
     const settings = {
       ...fixedSettings,
       maxHeaderSize: options.requestHeadersBytes,
@@ -97,7 +86,8 @@ export class Listener {
       shouldUpgradeCallback: (incoming: IncomingMessage) => this.#shouldUpgrade(incoming),
     };
     this.server = options.tls ? https.createServer({ ...settings, ...options.tls }) : createServer(settings);
-    this.server.maxHeadersCount = 1000;
+    // Node drops the others in silence: one more than is accepted shows that there are too many.
+    this.server.maxHeadersCount = maxFields + 1;
     this.server.maxRequestsPerSocket = 0;
     this.#hear();
   }
@@ -160,7 +150,10 @@ export class Listener {
     );
     server.on(
       'secureConnection',
-      isolated((socket: TLSSocket) => this.#secure(socket), destroy),
+      isolated((socket: TLSSocket) => {
+        this.#connectionOf(socket);
+        this.#options.places?.idle(socket);
+      }, destroy),
     );
     server.on('request', take);
     // Without these two listeners node answers 100 and 417 itself, before the token is checked.
@@ -178,7 +171,7 @@ export class Listener {
       const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
       // A WebSocket ends with its token or with either side, and is not closed to make room.
-      this.#options.places?.busy(socket);
+      this.#options.places?.busy(socket as Socket);
       handleUpgrade(incoming, socket, head);
     };
     server.on('upgrade', isolated(upgrade, destroySocketOf));
@@ -195,19 +188,6 @@ export class Listener {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#options.tls === undefined) this.#connectionOf(socket);
-    else {
-      const peer = peerOf(socket);
-      this.#handshakes.set(peer, socket);
-      socket.once('close', () => this.#handshakes.delete(peer));
-    }
-  }
-
-  #secure(socket: TLSSocket): void {
-    const { places } = this.#options;
-    this.#connectionOf(socket);
-    const raw = this.#handshakes.get(peerOf(socket));
-    if (raw !== undefined) places?.busy(raw);
-    places?.idle(socket);
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
@@ -218,6 +198,10 @@ export class Listener {
   }
 
   #refuseBytes(socket: Duplex, fault: NodeJS.ErrnoException): void {
+    if (fault.code === stoppedParser) {
+      this.#connectionOf(socket).stopAsFull();
+      return;
+    }
     // Before the TLS handshake is finished nothing can be written: it would wait, and the socket with it.
     const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
@@ -240,14 +224,10 @@ export class Listener {
   #connectionOf(socket: Duplex): ClientConnection {
     const known = this.#connections.get(socket);
     if (known !== undefined) return known;
-    const connection = new ClientConnection(socket, this.#perConnection);
+    const connection = new ClientConnection(socket as Socket, this.#options);
     if (this.#draining) connection.drain();
     this.#connections.set(socket, connection);
-    const forget = isolated(() => {
-      this.#connections.delete(socket);
-      this.#options.places?.busy(socket);
-    });
-    socket.once('close', forget);
+    socket.once('close', () => this.#connections.delete(socket));
     return connection;
   }
 }
@@ -266,10 +246,6 @@ function destroy(socket: Duplex): void {
 
 function destroySocketOf({ socket }: IncomingMessage): void {
   socket.destroy();
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { createOwnPathTest } from '../http/path-interpretations.ts';
-import type { PathRules } from '../http/path-table.ts';
+import { createOwnPathTest } from '../routes/path-interpretations.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';

@@ -1,4 +1,4 @@
-import type { PathRules } from '../http/path-table.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
 import type { EnvelopePointers } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';

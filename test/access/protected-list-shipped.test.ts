@@ -9,7 +9,7 @@ import { diffProtectedLists } from '../../src/access/protected-list-review.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { adviceValidators } from '../../src/cli/list-advice.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
-import { tableRequest } from '../http/path-table-request.ts';
+import { tableRequest } from '../routes/path-table-request.ts';
 import { contractRows } from './contract-rows.ts';
 
 const config = path.join(import.meta.dirname, '../../config');

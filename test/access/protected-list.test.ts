@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileProtectedList, type ProtectedList, resourceId } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { tableRequest } from '../http/path-table-request.ts';
+import { tableRequest } from '../routes/path-table-request.ts';
 
 function compile(...rows: string[]): ProtectedList {
   const text = `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;

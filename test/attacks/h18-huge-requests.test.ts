@@ -15,6 +15,8 @@ describe('H18: requests that are too large', () => {
       431,
       'fields-too-large',
     ],
+    ['257 fields', request('GET /stores', Array(256).fill('X-A: b')), 431, 'fields-too-large'],
+    ['5,000 fields', request('GET /stores', Array(5_000).fill('X-A: b')), 431, 'fields-too-large'],
     ['a field name of 70 KiB', request('GET /stores', [`${kib(70)}: x`]), 431, 'fields-too-large'],
     ['a target of 70 KiB', request(`GET /${kib(70)}`), 431, 'fields-too-large'],
     ['a path of 9 KiB', request(`GET /stores/${kib(9)}`), 414, 'target-too-long'],
@@ -65,7 +67,7 @@ describe('H18: requests that are too large', () => {
     ['a cookie of 8 KiB', request('GET /stores', [`Cookie: a=${kib(8)}`])],
     ['a path of 8000 octets', request(`GET /stores/${'x'.repeat(7992)}`)],
     ['a query of 30 KiB', request(`GET /stores?${kib(30)}`)],
-    ['900 fields', request('GET /stores', Array(900).fill('X-A: b'))],
+    ['256 fields', request('GET /stores', Array(255).fill('X-A: b'))],
     ['a body of 100 KiB', request('POST /stores', [json, 'Content-Length: 102400'], kib(100))],
   ])('%s is not', async (_, bytes) => {
     expect((await stage.passes(bytes)).response.status).toBe(200);

@@ -4,7 +4,7 @@ import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
-import type { PathRules } from '../../src/http/path-table.ts';
+import type { PathRules } from '../../src/routes/path-table.ts';
 import { type Answer, isAnswer, isRejection } from '../../src/http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';

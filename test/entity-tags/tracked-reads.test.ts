@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compileTrackedResources, type TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { buildPathTable, type PathTableRow } from '../../src/http/path-table.ts';
+import { buildPathTable, type PathTableRow } from '../../src/routes/path-table.ts';
 
 type Place = readonly [resource: TrackedResourceOptions, role: string];
 

@@ -201,9 +201,17 @@ describe('Connection', () => {
   );
 
   it('many nominations of many fields cost their sum, not their product', () => {
-    // The sum is a matter of half a second, the product one of many minutes: a hang.
-    const fields = Array.from({ length: 50_000 }, (_, i) => [`x${i}`, '1']).flat();
+    // The product would be a hang.
+    const fields = Array.from({ length: 250 }, (_, i) => [`x${i}`, '1']).flat();
     const nominations = Array.from({ length: 400_000 }, (_, i) => `y${i}`).join();
-    expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(50_000);
+    expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(250);
+  });
+
+  it.each([
+    [255, 'passes'],
+    [256, 'fields-too-large'],
+  ])('Host and %i more: %s', (count, expected) => {
+    const fields = Array.from({ length: count }, (_, i) => [`x${i}`, '1']).flat();
+    expect(refusalOf({ rawHeaders: ['Host', 's', ...fields] }) ?? 'passes').toBe(expected);
   });
 });

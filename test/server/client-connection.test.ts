@@ -1,246 +1,228 @@
-import { EventEmitter } from 'node:events';
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClientConnection } from '../../src/server/client-connection.ts';
+import { afterEach, expect, it } from 'vitest';
+import { Listener } from '../../src/server/listener.ts';
+import { openRawConnection, type RawConnection } from '../harness/raw-client.ts';
 
-/** A connection whose socket and responses are made up here: what is done to them, in its order. */
-function open({ max = 100_000 } = {}) {
-  const done: string[] = [];
-  const socket = {
-    writable: true,
-    isPaused: false,
-    pause() {
-      socket.isPaused = true;
-    },
-    resume() {
-      socket.isPaused = false;
-    },
-    end: (then: () => void) => {
-      done.push('ended');
-      then();
-    },
-    destroy: () => {
-      socket.writable = false;
-      done.push('destroyed');
-    },
+let listener: Listener;
+let client: RawConnection;
+/** Requests under `/held` that wait for their answer. */
+let held: (() => void)[] = [];
+afterEach(async () => {
+  client.close();
+  await listener.drain({ graceMs: 0, withinMs: 0 });
+});
+
+/** A client of a listener that answers with method, target and body, at the end of the body. */
+async function start(): Promise<void> {
+  held = [];
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
+    if (incoming.headers.expect !== undefined) response.writeContinue();
+    let body = '';
+    for await (const piece of incoming) body += piece;
+    const end = () => response.end(`${incoming.method} ${incoming.url} ${body}`.trim());
+    if (incoming.url?.startsWith('/held')) held.push(end);
+    else end();
   };
-  const waiting = { count: 0, max };
-  const connection = new ClientConnection(socket as unknown as Duplex, {
-    waiting,
-    handle: ({ url }) => {
-      done.push(`handle ${url}`);
-      return { ended: () => void done.push(`over ${url}`) };
+  listener = new Listener({
+    ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
+    rejectMalformed: (why, socket) => {
+      const body = `refused ${why}`;
+      socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     },
-    places: { busy: () => void done.push('busy'), idle: () => void done.push('idle') },
-    rejectMalformed: (why, _socket, head) => void done.push(`${why} ${JSON.stringify(head)}`),
+    handle: (incoming, response) => {
+      answer(incoming, response).catch(() => {});
+      return undefined;
+    },
+    handleUpgrade: (_incoming, socket) => void socket.end('an upgrade'),
   });
-  const take = (url: string, { complete = true } = {}) => {
-    const response = Object.assign(new EventEmitter(), {
-      shouldKeepAlive: true,
-      writableEnded: false,
-      headersSent: false,
-    });
-    const incoming = { url, method: 'GET', complete, headers: { accept: 'text/html' } };
-    connection.take(incoming as unknown as IncomingMessage, response as unknown as ServerResponse);
-    return response;
-  };
-  /** What was done since the last time. */
-  const news = () => done.splice(0);
-  return { connection, socket, waiting, take, news };
+  client = await openRawConnection((await listener.listen()).port);
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-afterEach(() => void vi.useRealTimers());
+const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: s\r\n\r\n`;
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-describe('the requests of one connection', () => {
-  it('are handled one after the other, and nothing is read while one waits', async () => {
-    const { connection, socket, waiting, take, news } = open();
-    expect(connection.isIdle).toBe(true);
-    const a = take('/a');
-    expect([connection.isIdle, socket.isPaused, waiting.count]).toEqual([false, false, 0]);
-    const b = take('/b');
-    const c = take('/c');
-    expect([socket.isPaused, waiting.count]).toEqual([true, 2]);
-    expect(news()).toEqual(['busy', 'handle /a']);
-    a.emit('close');
-    expect(news()).toEqual(['over /a', 'handle /b']);
-    // Node has read on by itself.
-    socket.resume();
-    await turn();
-    expect([socket.isPaused, waiting.count]).toEqual([true, 1]);
-    b.emit('close');
-    expect(waiting.count).toBe(0);
-    socket.resume();
-    await turn();
-    expect(socket.isPaused).toBe(false);
-    socket.pause();
-    c.emit('close');
-    expect(news()).toEqual(['over /b', 'handle /c', 'over /c', 'idle']);
-    expect([connection.isIdle, socket.isPaused]).toEqual([true, false]);
-    take('/d');
-    expect(news()).toEqual(['busy', 'handle /d']);
-  });
+/** Bodies of the next answers, and which of them say that the connection closes. */
+async function answers(methods: readonly string[]) {
+  const all: string[] = [];
+  for (const method of methods) {
+    const response = await client.readResponse(method);
+    if (response.status === 100) all.push('100');
+    else all.push(`${response.body}${response.field('connection') === 'close' ? ', close' : ''}`.trim());
+  }
+  return all;
+}
 
-  it('may have a body that is still to come when their turn comes', () => {
-    const { take, news } = open();
-    const first = take('/a');
-    take('/b', { complete: false });
-    first.emit('close');
-    expect(news()).toEqual(['busy', 'handle /a', 'over /a', 'handle /b']);
-  });
-
-  it('are read on where the last one was begun before the turn is over', async () => {
-    const { socket, take } = open();
-    const [a, b] = [take('/a'), take('/b')];
-    take('/c');
-    a.emit('close');
-    b.emit('close');
-    socket.resume();
-    await turn();
-    expect(socket.isPaused).toBe(false);
-  });
-
-  it('4,096 of them wait; one more is refused in its turn, and nothing that follows is looked at', () => {
-    const { connection, waiting, take, news } = open();
-    let response = take('/');
-    const rest = Array.from({ length: 4_096 }, () => take('/'));
-    expect(waiting.count).toBe(4_096);
-    take('/beyond');
-    take('/ignored');
-    connection.breakOff('bad-request', { reason: 'later' });
-    expect([waiting.count, news()]).toEqual([4_096, ['busy', 'handle /']]);
-    for (const next of rest) {
-      response.emit('close');
-      response = next;
+it.each([17, 1])(
+  '%i requests in one segment are answered in their order, and the connection stays',
+  async (count) => {
+    await start();
+    for (const turn of [1, 2]) {
+      await client.write(
+        range(count)
+          .map((i) => get(`/${turn}/${i}`))
+          .join(''),
+      );
+      expect(await answers(range(count).map(() => 'GET'))).toEqual(
+        range(count).map((i) => `GET /${turn}/${i}`),
+      );
     }
-    expect(news()).toHaveLength(2 * 4_096);
-    response.emit('close');
-    expect(news()).toEqual(['over /', 'overloaded {"reason":"pipelined"}']);
-  });
+  },
+);
 
-  it('beyond what may wait of all connections they end theirs, and leave room for others', () => {
-    const { waiting, take, news } = open({ max: 2 });
-    const first = take('/a');
-    take('/b');
-    take('/c');
-    expect(news()).toEqual(['busy', 'handle /a']);
-    take('/d');
-    expect([waiting.count, news()]).toEqual([2, ['destroyed']]);
-    first.emit('close');
-    expect([waiting.count, news()]).toEqual([0, ['over /a']]);
-  });
+it.each([18, 100, 5_000])(
+  'of %i requests in one segment 17 are answered, and the connection closes',
+  async (count) => {
+    await start();
+    await client.write(
+      range(count)
+        .map((i) => get(`/${i}`))
+        .join(''),
+    );
+    expect(await answers(range(17).map(() => 'GET'))).toEqual([
+      ...range(16).map((i) => `GET /${i}`),
+      'GET /16, close',
+    ]);
+    // By FIN, not by a reset, although octets of it were never read.
+    expect(String(await client.readAll())).toBe('');
+  },
+);
 
-  it('have their answer handed over, and not sent yet', () => {
-    const { connection, take } = open();
-    expect(connection.unsent).toBeUndefined();
-    const response = take('/');
-    expect(connection.unsent).toBeUndefined();
-    response.writableEnded = true;
-    expect(connection.unsent).toBe(response);
-  });
+it('17 requests octet by octet are all answered', async () => {
+  await start();
+  for (const octet of range(17)
+    .map((i) => get(`/${i}`))
+    .join(''))
+    await client.write(octet);
+  expect(await answers(range(17).map(() => 'GET'))).toEqual(range(17).map((i) => `GET /${i}`));
 });
 
-describe('a connection that is to end', () => {
-  it('says so in the last answer, and in those to come', () => {
-    const { connection, take } = open();
-    const [a, b] = [take('/a'), take('/b')];
-    connection.drain();
-    expect([a.shouldKeepAlive, b.shouldKeepAlive]).toEqual([true, true]);
-    a.emit('close');
-    expect(b.shouldKeepAlive).toBe(false);
-    b.emit('close');
-    expect(take('/c').shouldKeepAlive).toBe(false);
-    const other = open();
-    const only = other.take('/');
-    other.connection.drain();
-    expect(only.shouldKeepAlive).toBe(false);
-  });
-
-  it('ends at once where it is idle', () => {
-    const { connection, news } = open();
-    connection.end();
-    expect(news()).toEqual(['destroyed']);
-  });
-
-  it('stays for a second after an answer that promised to keep it, and for what comes in it', () => {
-    vi.useFakeTimers();
-    const { connection, take, news } = open();
-    const a = take('/a');
-    connection.end();
-    a.emit('close');
-    news();
-    vi.advanceTimersByTime(999);
-    expect(news()).toEqual([]);
-    const b = take('/b');
-    vi.advanceTimersByTime(1);
-    b.emit('close');
-    expect(news()).toEqual(['busy', 'handle /b', 'over /b', 'idle']);
-    vi.advanceTimersByTime(1_000);
-    expect(news()).toEqual(['ended', 'destroyed']);
-  });
-
-  it('and only then', () => {
-    vi.useFakeTimers();
-    const { take, news } = open();
-    take('/').emit('close');
-    news();
-    vi.advanceTimersByTime(10_000);
-    expect(news()).toEqual([]);
-  });
+it('requests that together have more than 512 fields are too many as well', async () => {
+  await start();
+  const wide = `GET /wide HTTP/1.1\r\nHost: s\r\n${'A: b\r\n'.repeat(199)}\r\n`;
+  await client.write(get('/held') + wide.repeat(5));
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers(range(4).map(() => 'GET'))).toEqual([
+    'GET /held',
+    ...['GET /wide', 'GET /wide', 'GET /wide, close'],
+  ]);
 });
 
-describe('octets that are no request', () => {
-  const head = { reason: 'invalid-method' };
-  const refusal = 'bad-request {"reason":"invalid-method"}';
+it('nothing is read while a request waits, and the client is answered once it goes on', async () => {
+  await start();
+  const accepted = once(listener.server, 'request') as Promise<[IncomingMessage]>;
+  await client.write(get('/held'));
+  const [{ socket }] = await accepted;
+  await client.write(get('/a'));
+  await expect.poll(() => socket.bytesRead).toBe(get('/held').length + get('/a').length);
+  const read = socket.bytesRead;
+  for (const i of range(200)) await client.write(get(`/${i}`));
+  expect(socket.bytesRead).toBe(read);
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+});
 
-  it('are refused at once where nothing is under way, and nothing more is read', () => {
-    const { connection, socket, take, news } = open();
-    connection.breakOff('bad-request', head);
-    expect([socket.isPaused, news()]).toEqual([true, [refusal]]);
-    take('/');
-    expect(news()).toEqual([]);
-  });
+const post = (target: string, body: string) =>
+  `POST ${target} HTTP/1.1\r\nHost: s\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const chunked = (target: string, body: string) =>
+  `POST ${target} HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+const upgrade = 'GET /ws HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+const expecting = 'POST /e HTTP/1.1\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi';
+const head = (target: string) => get(target).replace('GET', 'HEAD');
+const closed = 'refused bad-request';
 
-  it('are refused after what came before them', () => {
-    const { connection, take, news } = open();
-    const [a, b] = [take('/a'), take('/b')];
-    news();
-    connection.breakOff('bad-request', head);
-    a.emit('close');
-    expect(news()).toEqual(['over /a', 'handle /b']);
-    b.emit('close');
-    expect(news()).toEqual(['over /b', refusal]);
-  });
+it.each<[string, string, readonly string[], readonly string[]]>([
+  [
+    'bodies',
+    post('/a', get('/x')) + chunked('/b', get('/y')) + get('/c'),
+    ['POST', 'POST', 'GET'],
+    [`POST /a ${get('/x').trim()}`, `POST /b ${get('/y').trim()}`, 'GET /c'],
+  ],
+  ['HEAD', get('/a') + head('/b') + get('/c'), ['GET', 'HEAD', 'GET'], ['GET /a', '', 'GET /c']],
+  [
+    'Expect',
+    get('/a') + expecting + get('/c'),
+    ['GET', 'POST', 'POST', 'GET'],
+    ['GET /a', '100', 'POST /e hi', 'GET /c'],
+  ],
+  [
+    'an upgrade',
+    get('/a') + get('/b') + upgrade + get('/c'),
+    ['GET', 'GET', 'GET'],
+    ['GET /a', 'GET /b', closed],
+  ],
+  [
+    'octets that are no request',
+    `${get('/a')}${get('/b')}nonsense\r\n\r\n`,
+    ['GET', 'GET', 'GET'],
+    ['GET /a', 'GET /b', 'refused method-not-allowed'],
+  ],
+  [
+    'a body that breaks',
+    `${get('/a')}${chunked('/b', 'hi').replace('2\r\n', 'x\r\n')}`,
+    ['GET', 'POST'],
+    ['GET /a', closed],
+  ],
+  [
+    '18 requests and nonsense',
+    `${range(18)
+      .map((i) => get(`/${i}`))
+      .join('')}nonsense`,
+    range(17).map(() => 'GET'),
+    [...range(16).map((i) => `GET /${i}`), 'GET /16, close'],
+  ],
+])('a pipeline with %s, in one segment and octet by octet', async (_, octets, methods, expected) => {
+  await start();
+  await client.write(octets);
+  expect(await answers(methods)).toEqual(expected);
+  // Later than the requests before it, a handshake is made, and a client finds room for one more.
+  if (octets.includes('Upgrade') || expected.length === 17) return;
+  client.close();
+  await listener.drain({ graceMs: 0, withinMs: 0 });
+  await start();
+  for (const octet of octets) await client.write(octet);
+  expect(await answers(methods)).toEqual(expected);
+});
 
-  const ofBody = `bad-request ${JSON.stringify({ ...head, method: 'GET', target: '/a', accept: 'text/html' })}`;
+it('the body of the last request that may wait comes when its turn has come', async () => {
+  await start();
+  const body = 'b'.repeat(200_000);
+  const octets =
+    get('/held') +
+    range(15)
+      .map((i) => get(`/${i}`))
+      .join('') +
+    post('/last', body) +
+    get('/beyond');
+  const written = client.write(octets);
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers([...range(16).map(() => 'GET'), 'POST', 'GET'])).toEqual([
+    'GET /held',
+    ...range(15).map((i) => `GET /${i}`),
+    `POST /last ${body}`,
+    'GET /beyond',
+  ]);
+  await written;
+});
 
-  it('in the body of a request are its answer, unless one has begun', () => {
-    const { connection, take, news } = open();
-    take('/a', { complete: false });
-    news();
-    connection.breakOff('bad-request', head);
-    expect(news()).toEqual([ofBody]);
-  });
+it('fields that come slowly while others wait are read in their turn', async () => {
+  await start();
+  await client.write(`${get('/held')}${get('/a')}GET /b HTTP/1.1\r\nHo`);
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+  await client.write('st: s\r\n\r\n');
+  expect(await answers(['GET'])).toEqual(['GET /b']);
+});
 
-  it('in the body of one that waited are its answer when its turn comes', () => {
-    const { connection, take, news } = open();
-    const first = take('/first');
-    take('/a', { complete: false });
-    connection.breakOff('bad-request', head);
-    expect(news()).toEqual(['busy', 'handle /first']);
-    first.emit('close');
-    expect(news()).toEqual(['over /first', 'handle /a', ofBody]);
-  });
-
-  it('behind an answer that has begun end the connection without another one', () => {
-    const { connection, take, news } = open();
-    const response = take('/a', { complete: false });
-    response.headersSent = true;
-    news();
-    connection.breakOff('bad-request', head);
-    expect(news()).toEqual([]);
-    response.emit('close');
-    expect(news()).toEqual(['over /a', 'destroyed']);
-  });
+it('a drain marks only the last of the answers that wait', async () => {
+  await start();
+  await client.write(get('/held') + get('/a'));
+  await expect.poll(() => held.length).toBe(1);
+  const drained = listener.drain({ graceMs: 60_000, withinMs: 0 });
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a, close']);
+  void drained;
 });

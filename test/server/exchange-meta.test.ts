@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, readMalformedRequest, toExchangeRecord } from '../../src/server/exchange-meta.ts';
+import { codeOf, readMalformedRequest } from '../../src/server/exchange-meta.ts';
 
 const sixteen = Array.from({ length: 16 }, (_, i) => `${i}`);
 
@@ -38,42 +38,6 @@ describe('of a request that was not understood', () => {
   it('each has an id of its own', () => {
     const [a, b] = [readMalformedRequest(), readMalformedRequest()];
     expect(a.requestId).not.toBe(b.requestId);
-  });
-});
-
-describe('the record of a request', () => {
-  const malformed = { requestId: 'ours', method: 'other', segments: ['x'] } as const;
-  const meta = {
-    ...{ request: undefined, malformed, route: '*', observed: undefined },
-    ...{ startedMs: performance.now() - 1_000, peerAddress: '192.0.2.1' },
-  };
-  const redact = (segments: readonly string[]) => `/${segments.join('/')}`;
-  const refusal = { rejection: 'bad-request', reason: 'target' } as const;
-  const observed = { rejection: 'overloaded', reason: 'client-share' } as const;
-
-  it('that was not understood says what is known of it, and where it came from', () => {
-    const record = toExchangeRecord(meta, { decision: 'refused', status: 400, rejection: refusal }, redact);
-    expect(record).toMatchObject({
-      ...{ requestId: 'ours', method: 'other', path: '/x', clientAddress: '192.0.2.1', route: '*' },
-      ...{ decision: 'refused', status: 400, rejection: 'bad-request', reason: 'target' },
-    });
-    expect(record.observed).toBeUndefined();
-    expect(record.durationMs).toBeGreaterThanOrEqual(1_000);
-    expect(record.durationMs).toBeLessThan(1_000_000);
-  });
-
-  it('that was understood says what it was, and what observe mode noted', () => {
-    const request = {
-      ...{ requestId: 'theirs', method: 'GET', segments: ['carts'], clientAddress: '198.51.100.1' },
-    } as never;
-    const noted = { ...meta, request, observed };
-    const outcome = { decision: 'forwarded', status: 200, upstreamMs: 5, fault: 'ECONNRESET' } as const;
-    expect(toExchangeRecord(noted, outcome, redact)).toMatchObject({
-      ...{ requestId: 'theirs', method: 'GET', path: '/carts', clientAddress: '198.51.100.1' },
-      ...{ observed: 'overloaded', reason: 'client-share', upstreamMs: 5, fault: 'ECONNRESET' },
-    });
-    const both = toExchangeRecord(noted, { ...outcome, rejection: refusal }, redact);
-    expect([both.rejection, both.reason, both.observed]).toEqual(['bad-request', 'target', 'overloaded']);
   });
 });
 

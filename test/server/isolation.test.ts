@@ -121,22 +121,3 @@ describe('an event of a connection', () => {
     other.destroy();
   });
 });
-
-it('more pipelined requests than may wait in all end the connection that sends them', async () => {
-  const held: (() => void)[] = [];
-  const port = await start((incoming, response) => {
-    if (incoming.url === '/now') response.end('ok');
-    else held.push(() => response.end('ok'));
-    return undefined;
-  });
-  const crowd = Array.from({ length: 10 }, () => connect(port, '127.0.0.1'));
-  let ended = 0;
-  for (const socket of crowd) {
-    socket.on('error', () => {}).on('close', () => (ended += 1));
-    socket.resume().write('GET / HTTP/1.1\r\nHost:a\r\n\r\n'.repeat(2_400));
-  }
-  await expect.poll(() => ended).toBeGreaterThanOrEqual(2);
-  expect(ended).toBeLessThan(8);
-  expect((await exchangeRaw(port, get('/now'))).status).toBe(200);
-  for (const socket of crowd) socket.destroy();
-});

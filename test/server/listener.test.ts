@@ -39,7 +39,7 @@ it('every time-out and size of node’s server is ours', async () => {
     headersTimeout: 10_000,
     requestTimeout: 300_000,
     keepAliveTimeout: 61_000,
-    maxHeadersCount: 1_000,
+    maxHeadersCount: 257,
     maxRequestsPerSocket: 0,
     timeout: 0,
   });

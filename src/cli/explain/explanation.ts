@@ -1,7 +1,7 @@
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { TokenPlace } from '../../access/token-places.ts';
 import type { Config } from '../../config/schema.ts';
-import type { InterpretationStep } from '../../http/path-table.ts';
+import type { InterpretationStep } from '../../routes/path-table.ts';
 import {
   buildRejections,
   isRejection,

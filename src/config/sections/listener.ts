@@ -96,7 +96,8 @@ export const limits = z
     requestHeaders: size({ from: 1024, to: 1024 ** 2 })
       .prefault('64KiB')
       .meta({
-        description: 'Size of the request line and all fields together; a larger head is refused with 431.',
+        description:
+          'Size of the request line and all fields together. A larger head, and one with more than 256 fields, is refused with 431.',
       }),
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
       description: 'Size of a request body; a larger one is refused with 413.',
@@ -145,7 +146,8 @@ export const limits = z
         description: 'Size of a response body that may get an entity tag; a larger one passes without a tag.',
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
-      description: 'Requests in progress at once in one process; more are refused with 503.',
+      description:
+        'Requests in progress at once in one process; more are refused with 503. One connection has one at a time. Up to 16 pipelined requests, with 512 fields together, wait for it. If a client sends more before it is answered, these are answered and the connection is closed.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:

@@ -1,9 +1,9 @@
 import type { Steps } from '../lib/slices.ts';
-import { isExtensionMethod, type Method, methods, type UsualMethod } from './canonical-request.ts';
-import type { SegmentInterner } from './path-folding.ts';
-import { isVersionSegment } from './path-folding.ts';
+import { isExtensionMethod, type Method, methods, type UsualMethod } from '../http/canonical-request.ts';
+import type { SegmentInterner } from '../http/path-folding.ts';
+import { isVersionSegment } from '../http/path-folding.ts';
 import type { PathRules } from './path-interpretations.ts';
-import { isTemplateProblem, parsePathTemplate, type TemplateSegment } from './path-template.ts';
+import { isTemplateProblem, parsePathTemplate, type TemplateSegment } from '../http/path-template.ts';
 
 export interface PathTableRow<T> {
   readonly method: Method | 'ANY';

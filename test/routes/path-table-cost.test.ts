@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createSegmentInterner } from '../../src/http/path-folding.ts';
-import { PathInterpreter } from '../../src/http/path-interpretations.ts';
-import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/http/path-table.ts';
+import { PathInterpreter } from '../../src/routes/path-interpretations.ts';
+import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
 /** What the router was asked: the real one, counted. */

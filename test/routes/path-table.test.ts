@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Method } from '../../src/http/canonical-request.ts';
 import { decodeSegment } from '../../src/http/path-folding.ts';
-import { buildPathTable, type PathTable } from '../../src/http/path-table.ts';
+import { buildPathTable, type PathTable } from '../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
 const ignoredPrefixes = ['/index.php'];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Method, methods } from '../../src/http/canonical-request.ts';
-import { buildPathTable, type PathTableRequest } from '../../src/http/path-table.ts';
+import { buildPathTable, type PathTableRequest } from '../../src/routes/path-table.ts';
 import { anyText } from '../harness/any-text.ts';
 import { modelMatch } from './path-table-model.ts';
 

@@ -1,4 +1,4 @@
-import type { PathTableRequest } from '../../src/http/path-table.ts';
+import type { PathTableRequest } from '../../src/routes/path-table.ts';
 
 /** A request as the table sees it, of `METHOD /canonical/path`; `form POST /path` is a form POST. */
 export function tableRequest(text: string, alternative?: string): PathTableRequest {

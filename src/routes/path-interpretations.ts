@@ -1,4 +1,4 @@
-import type { CanonicalRequest } from './canonical-request.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import {
   createSegmentInterner,
   decodeSegment,
@@ -11,8 +11,8 @@ import {
   type SegmentInterner,
   unknownId,
   withoutFormatSuffix,
-} from './path-folding.ts';
-import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
+} from '../http/path-folding.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
 /** Which interpretations of a path count besides the path as it stands (`request` in the configuration). */
 export interface PathRules {

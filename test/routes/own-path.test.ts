@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOwnPathTest } from '../../src/http/path-interpretations.ts';
+import { createOwnPathTest } from '../../src/routes/path-interpretations.ts';
 
 /** The `url-resolver` of a shop that strips versions, and prefixes that are configured. */
 test.each([

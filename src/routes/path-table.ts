@@ -1,6 +1,6 @@
 import { finish, type Steps } from '../lib/slices.ts';
-import type { CanonicalRequest } from './canonical-request.ts';
-import { createSegmentInterner, type SegmentInterner } from './path-folding.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { createSegmentInterner, type SegmentInterner } from '../http/path-folding.ts';
 import { indexRoutes, type Meet, type PathIndex } from './path-index.ts';
 import {
   type PathInterpretation,
