@@ -55,6 +55,7 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
 
 /** Keys of earlier versions, and what to do about them. */
 const removedKeys: ReadonlyMap<string, string> = new Map([
+  ['upstream.engine', 'is no longer a key: there is one HTTP client; remove the line'],
   [
     'urlResolver.learn',
     'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',

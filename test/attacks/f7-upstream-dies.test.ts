@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordedConnection } from '../harness/recording-upstream.ts';
 
@@ -27,7 +27,7 @@ const bodies = {
 };
 
 /** F7: an upstream that dies inside a body must neither leave the client waiting nor look complete. */
-eachEngine('F7: an upstream dies inside a body', (start) => {
+frontSuite('F7: an upstream dies inside a body', (start) => {
   it.each([
     ['FIN', 'Content-Length', fin],
     ['FIN', 'chunked', fin],

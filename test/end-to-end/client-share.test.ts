@@ -109,10 +109,10 @@ describe.concurrent('one client never holds more than its share of limits.inFlig
   });
 });
 
-describe.concurrent('one client never holds more than its share of the connections to the shop for bodies that still arrive', () => {
-  it.for(['llhttp', 'http-proxy-3'])('%s', async (engine, context) => {
+describe.concurrent('connections to the shop', () => {
+  it('one client has at most its share of those for bodies that still arrive', async (context) => {
     const { shopward, leave, ask } = await start(context, {
-      upstream: { engine, connections: 16 },
+      upstream: { connections: 16 },
       trustedProxies: ['127.0.0.1/32'],
     });
     const upload = (address: string, end: string) =>
