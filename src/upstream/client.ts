@@ -1,3 +1,4 @@
+import { isolated } from '../lib/faults.ts';
 import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
 import { Exchange, type ExchangeConnections } from './exchange.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -36,7 +37,7 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
   readonly #idle = new LinkedList<Connection>();
   /** Connections whose place belongs to an exchange that is sent on a new connection. */
   readonly #reserved = new Map<Connection, Exchange>();
-  /** Connections that waiters will get, or whose place a new one will take: connecting, resting, ending, and not reserved. */
+  /** Connections that waiters will get, or whose place a new one will take: connecting or ending, and not reserved. */
   #coming = 0;
   readonly #sweeper: NodeJS.Timeout;
   readonly #closed = Promise.withResolvers<void>();
@@ -46,7 +47,10 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     this.#options = options;
     this.#open = open;
     this.#queue = new FairQueue(options);
-    this.#sweeper = setInterval(() => this.#sweep(performance.now()), sweepMs).unref();
+    this.#sweeper = setInterval(
+      isolated(() => this.#sweep(performance.now())),
+      sweepMs,
+    ).unref();
   }
 
   get queueTimeoutMs(): number {
@@ -105,7 +109,7 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     this.#queue.leave(exchange);
     if (connection !== undefined) {
       if (this.#reserved.get(connection) === exchange) this.#reserve(connection, undefined);
-      else if (isReusable) this.#rest(connection);
+      else if (isReusable) this.#release(connection);
       else this.#end(connection);
     }
     if (!this.#isClosing) this.#serve();
@@ -128,12 +132,8 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     else this.#offer(connection);
   }
 
-  onRested(connection: Connection): void {
-    if (connection.phase === 'resting') this.#offer(connection);
-  }
-
   onEnd(connection: Connection): void {
-    if (connection.phase === 'idle' || connection.phase === 'resting') this.#end(connection);
+    if (connection.phase === 'idle') this.#end(connection);
     this.#serve();
   }
 
@@ -196,7 +196,7 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
 
   #isComing(connection: Connection): boolean {
     const { phase } = connection;
-    if (phase !== 'connecting' && phase !== 'resting' && phase !== 'ending') return false;
+    if (phase !== 'connecting' && phase !== 'ending') return false;
     return this.#reserved.size === 0 || !this.#reserved.has(connection);
   }
 
@@ -227,18 +227,11 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     this.#serve();
   }
 
-  /**
-   * The response was complete. The connection is used again from the next turn of the event loop: surplus bytes of the
-   * upstream may arrive in a separate read (a TLS record), and would be taken for the answer to another request.
-   */
-  #rest(connection: Connection): void {
+  #release(connection: Connection): void {
     const nowMs = performance.now();
     this.#setIdleTimes(connection, nowMs);
     if (this.#isClosing || !isUsable(connection, nowMs)) this.#end(connection);
-    else {
-      this.#enter(connection, 'resting');
-      connection.rest();
-    }
+    else this.#offer(connection);
   }
 
   #setIdleTimes(connection: Connection, nowMs: number): void {

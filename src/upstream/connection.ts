@@ -1,7 +1,7 @@
 import { connect as connectTcp, type OnReadOpts, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
-import { isolated } from '../lib/faults.ts';
+import { isolate, isolated } from '../lib/faults.ts';
 import type { Linked, LinkedList } from './linked-list.ts';
 import { longestRead } from './llhttp.ts';
 import type { ClientOptions } from './port.ts';
@@ -22,8 +22,6 @@ export interface ResponseReader {
 /** Told of each connection: `onOpen` at most once, and `onClosed` exactly once as the last, never within the constructor. */
 export interface ConnectionOwner {
   onOpen(connection: Connection): void;
-  /** The turn of the event loop in which it began to rest has ended. */
-  onRested(connection: Connection): void;
   /** The upstream has ended an idle connection. */
   onEnd(connection: Connection): void;
   onClosed(connection: Connection): void;
@@ -43,11 +41,6 @@ const paused = new EndOfTurn<Connection>(
   ({ socket }) => socket.destroy(),
 );
 
-const resting = new EndOfTurn<Connection>(
-  (connection) => connection.endRest(),
-  ({ socket }) => socket.destroy(),
-);
-
 /**
  * A socket to the upstream, from the attempt to connect to its end. Its bytes go to the parser without a stream. It is
  * open when a request can be sent at once: connected, and for https after the TLS handshake.
@@ -55,7 +48,7 @@ const resting = new EndOfTurn<Connection>(
 export class Connection implements Linked<Connection> {
   readonly socket: Socket;
   /** Kept by the client (docs/decisions/upstream-client.md). */
-  phase: 'connecting' | 'busy' | 'resting' | 'idle' | 'ending' | 'closed' = 'connecting';
+  phase: 'connecting' | 'busy' | 'idle' | 'ending' | 'closed' = 'connecting';
   /** Exchanges that it has begun, including the present one. */
   exchanges = 0;
   /** `performance.now()` from which on it takes no exchange. */
@@ -114,18 +107,10 @@ export class Connection implements Linked<Connection> {
     this.#isAsked = false;
   }
 
-  /** A request is sent: its response is read. */
+  /** A request is sent: its response is read. Until then any byte closes the connection. */
   begin(isHeadRequest: boolean): void {
     this.#isAsked = true;
     this.#response.begin(isHeadRequest);
-  }
-
-  rest(): void {
-    resting.add(this);
-  }
-
-  endRest(): void {
-    this.#owner.onRested(this);
   }
 
   /** The exchange has ended: bytes that arrive from now on close the connection. */
@@ -175,7 +160,7 @@ export class Connection implements Linked<Connection> {
 
   #throwTo(reader: ResponseReader | undefined, cause: unknown): void {
     this.socket.destroy();
-    reader?.onThrown(cause);
+    isolate(() => reader?.onThrown(cause));
   }
 
   #end(): void {

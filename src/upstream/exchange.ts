@@ -1,6 +1,6 @@
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
-import { endAlone, isolate } from '../lib/faults.ts';
+import { endAlone, isolate, isolated } from '../lib/faults.ts';
 import type { Connection, ResponseReader } from './connection.ts';
 import { QueueMember } from './fair-queue.ts';
 import type {
@@ -66,7 +66,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     this.#connections.enter(this);
     if (this.state !== 'waiting') return;
     this.#waitTimer = setTimeout(
-      () => this.#fail(this.#connections.faultOfWait(this)),
+      isolated(() => this.#fail(this.#connections.faultOfWait(this))),
       this.#connections.queueTimeoutMs,
     );
   }
@@ -180,12 +180,12 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     this.#isWritten = true;
     const socket = this.connection?.socket;
     if (this.#handler.onSent === undefined || socket === undefined) return;
-    const tell = () => {
-      if (!this.#isOver) this.#guard(() => this.#handler.onSent?.());
-    };
+    const onTaken = isolated((broken: Error | null | undefined) => {
+      if (!broken && !this.#isOver) this.#guard(() => this.#handler.onSent?.());
+    });
     // The kernel may not have taken all of it yet.
-    if (socket.writableLength === 0) tell();
-    else socket.write('', (broken) => broken || tell());
+    if (socket.writableLength === 0) onTaken(undefined);
+    else socket.write('', onTaken);
   }
 
   /** Passes on what the buffer had, in its order. The handler may end the exchange at any step. */
@@ -270,14 +270,21 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
   #detach(isReusable: boolean): void {
     clearTimeout(this.#waitTimer);
     let isIntact = isReusable;
-    try {
-      if (!this.#isWritten) this.#stopBody?.();
-    } catch (thrown) {
-      isIntact = false;
-      endAlone(thrown);
-    }
-    this.connection?.leave();
-    this.#connections.leave(this, isIntact);
+    isolate(
+      () => {
+        if (!this.#isWritten) this.#stopBody?.();
+      },
+      () => {
+        isIntact = false;
+      },
+    );
+    isolate(
+      () => {
+        this.connection?.leave();
+        this.#connections.leave(this, isIntact);
+      },
+      () => this.connection?.socket.destroy(),
+    );
   }
 
   #guard(act: () => void): void {

@@ -37,7 +37,6 @@ function open(
   };
   const connection = new Connection(options, {
     onOpen: () => events.push('open'),
-    onRested: () => events.push('rested'),
     onEnd: () => events.push('end'),
     onClosed: () => events.push('closed'),
   });
