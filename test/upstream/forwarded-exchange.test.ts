@@ -118,6 +118,10 @@ class ClientSocket extends Duplex {
     else this.#taken.push(taken);
   }
 
+  destroySoon(): void {
+    this.end(() => this.destroy());
+  }
+
   goOn(): void {
     this.isReading = true;
     for (const taken of this.#taken.splice(0)) taken();
