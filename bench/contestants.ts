@@ -84,7 +84,6 @@ export async function startRedis(replicaOf?: number): Promise<{ readonly url: st
 }
 
 export interface ShopwardSettings {
-  readonly engine?: 'llhttp' | 'http-proxy-3';
   /** Rows of the protected list. */
   readonly rows?: readonly string[];
   /** Default: `warn`, since no other contestant writes a line for each request. */
@@ -99,7 +98,6 @@ export async function startShopward(
   name: string,
   upstream: string,
   {
-    engine = 'llhttp',
     rows = ['GET /orders/{id}'],
     logLevel = 'warn',
     more = '',
@@ -113,7 +111,7 @@ export async function startShopward(
     path.join(home, 'shopward.yaml'),
     `listen: { host: 127.0.0.1, port: 0 }
 admin: { host: 127.0.0.1, port: 0 }
-upstream: { url: '${upstream}', engine: ${engine} }
+upstream: { url: '${upstream}' }
 auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: ${logLevel} }
 ${more}`,

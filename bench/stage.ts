@@ -53,9 +53,6 @@ export class Stage {
     return [
       await this.shopward(),
       await this.shopwardWithAccessLog(),
-      await this.#once('http-proxy-3', () =>
-        contestants.startShopward('shopward on http-proxy-3', upstream, { engine: 'http-proxy-3' }),
-      ),
       await this.httpProxy3('bare'),
       await this.httpProxy3('tuned'),
       await this.fastify(),

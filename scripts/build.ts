@@ -21,17 +21,16 @@ const chunks = 'chunks';
 /** pino starts a thread from a file beside this one, where the log is pretty. */
 const prettyLog = 'pino/lib/transport.js';
 /**
- * Packages that stay where npm installs them: what starts threads from files of its own; of undici a single file is used,
- * which the bundler's wrapper would copy octet by octet; the others are not loaded at a start.
+ * Packages that stay where npm installs them: what starts threads from files of its own, and what is not loaded at a start.
  */
-const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|undici|http-proxy-3|commander)(?:\/|$)/;
+const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|http-proxy-3|commander)(?:\/|$)/;
 
 const emptied = path.resolve(to);
 if (`${source}${path.sep}`.startsWith(`${emptied}${path.sep}`) || emptied.startsWith(source + path.sep))
   throw new Error(`${to} holds the sources, and would be emptied: name a folder for what is built alone`);
 rmSync(to, { recursive: true, force: true });
 await bundle(['main.ts', ...findThreads()]);
-for (const asset of globSync('src/**/*.{lua,html,css,svg,js}')) {
+for (const asset of globSync('src/**/*.{lua,html,css,svg,js,wasm,LICENSE}')) {
   cpSync(asset, path.join(to, path.relative('src', asset)));
 }
 // The console's charts: served from the package itself, with their licence, and by nobody else.

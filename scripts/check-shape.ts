@@ -45,8 +45,8 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [
-    /^src\/upstream\/[^/]+\/(connection|exchange)\.ts$/,
-    'the state of one connection or exchange in an engine, which the suites play scripts through',
+    /^src\/upstream\/(exchange|fair-queue|read-buffers)\.ts$/,
+    'parts of the client of the upstream, which the suites test over sockets',
   ],
   [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
   [

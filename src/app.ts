@@ -138,10 +138,10 @@ async function createFeatures({ config, secrets, log, worker, ...input }: AppInp
   const forwarding = await createForwarding(config, secrets.upstreamTls, log);
   const store = await openStore(config, log);
   const { list, accessToken } = access;
-  const { createQuestionEngine } = forwarding;
+  const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);
   const filters = createFilters(
-    { config, list, redis: store, upstreamHost, createQuestionEngine, log, metrics },
+    { config, list, redis: store, upstreamHost, createQuestionClient, log, metrics },
     input.filters ?? filterDefinitions,
   );
   const rules = {

@@ -64,7 +64,7 @@ export const slow = [
   // 5 to 10 s.
   'test/differential/pair-shop.test.ts',
   'test/admin/{list-history,console-pasted}.test.ts',
-  'test/{config/load-fuzz,config/mutated-config,upstream/piece-memory,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
+  'test/{config/load-fuzz,config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/scripts/{arguments,audit,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
@@ -81,7 +81,7 @@ export const slow = [
   'test/cli/{protected-openapi,loaded-files}.test.ts',
   'test/url-resolver/{freshness,mapping-file,sharing}.test.ts',
   'test/**/*{.property,-fuzz}.test.ts',
-  'test/upstream/{alike/engines-alike,forwarded-exchange}.test.ts',
+  'test/upstream/{random-answers,forwarded-exchange}.test.ts',
   'test/demo/shop-main.test.ts',
   'test/{access/protected-list-truncation,telemetry/tracing}.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
@@ -91,6 +91,6 @@ export const slow = [
 export const longest = [
   'test/{http/canonicalise-request,config/problems,admin/api}.test.ts',
   'test/cli/{verify,explain}.test.ts',
-  'test/{access/protected-list-document,upstream/pool/listener-closes}.test.ts',
+  'test/{access/protected-list-document,upstream/listener-closes}.test.ts',
   'test/{server/client-message,url-resolver/mapping-rows,demo/url-resolver,config/watch}.test.ts',
 ];

@@ -1,4 +1,4 @@
-/** node:http in front, undici's `dispatch` behind, nothing between: what the default engine costs without any care. */
+/** node:http in front, undici's `dispatch` behind, nothing between (no checks, no configuration). */
 import http, { type ServerResponse } from 'node:http';
 import { Client, type Dispatcher } from 'undici';
 

@@ -8,7 +8,7 @@ import { compileRouteLimits, type PlanRules } from '../proxy/plan.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { UpstreamEngine } from '../upstream/engine.ts';
+import type { UpstreamClient } from '../upstream/port.ts';
 
 /** What filters are created from. */
 export interface FilterDependencies {
@@ -19,7 +19,7 @@ export interface FilterDependencies {
   /** `host[:port]` of the upstream. */
   readonly upstreamHost: string;
   /** For requests of the filter's own to the shop, over connections of its own. */
-  createQuestionEngine(): UpstreamEngine;
+  createQuestionClient(): UpstreamClient;
   readonly log: Log;
   readonly metrics: Metrics;
 }

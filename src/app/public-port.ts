@@ -13,7 +13,7 @@ import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
 import { createCors } from '../server/cors.ts';
 import { Exchange, type ExchangeContext } from '../server/exchange.ts';
-import { InFlight } from '../server/in-flight.ts';
+import { InFlight, networkOf } from '../server/in-flight.ts';
 import { Listener } from '../server/listener.ts';
 import { createOwnFields } from '../server/own-fields.ts';
 import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../server/upgrade.ts';
@@ -111,11 +111,11 @@ function createRequestHandler(
         },
         () => sendContinue(canonical, response),
       ),
-    forward: (exchange, request, _identity, body, hooks, own) =>
-      forwarder.forward(
-        { request, incoming: exchange.incoming, response: exchange.response, body, hooks, limits: own },
-        exchange,
-      ),
+    forward: (exchange, request, identity, body, hooks, own) => {
+      const { incoming, response } = exchange;
+      const sender = { address: networkOf(request.clientAddress), subject: identity?.subject };
+      return forwarder.forward({ request, incoming, response, body, hooks, sender, limits: own }, exchange);
+    },
   });
   return (incoming: IncomingMessage, response: ServerResponse): Exchange => {
     const place = inFlight.enter();

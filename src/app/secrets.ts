@@ -7,7 +7,7 @@ import { isolated } from '../lib/faults.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { UpstreamCertificates } from '../upstream/connection.ts';
+import type { UpstreamCertificates } from '../upstream/upstream-tls.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
 /** The settings that take effect without a restart when the files that they come from change. */

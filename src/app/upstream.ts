@@ -2,11 +2,12 @@ import type { Config } from '../config/schema.ts';
 import { parseUpstreamUrl, type UpstreamAddress } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
-import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
-import type { UpstreamEngine } from '../upstream/engine.ts';
+import { createUpstreamClient } from '../upstream/client.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/public-references.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
+import { type UpstreamCertificates, UpstreamTls } from '../upstream/upstream-tls.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 
 export interface Forwarding {
@@ -16,15 +17,9 @@ export interface Forwarding {
   readonly component: UpstreamComponent;
   /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
   useCertificates(certificates: UpstreamCertificates): void;
-  /** An engine with connections of its own, for shopward's own requests to the shop. */
-  createQuestionEngine(): UpstreamEngine;
+  /** A client with connections of its own, for shopward's own requests to the shop. */
+  createQuestionClient(): UpstreamClient;
 }
-
-/** Only the configured one is loaded, to keep the start short. */
-const engines = {
-  'http-proxy-3': async () => (await import('../upstream/http-proxy-3/engine.ts')).createHttpProxy3Engine,
-  llhttp: async () => (await import('../upstream/llhttp/engine.ts')).createLlhttpEngine,
-};
 
 /** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
 export const questionConnections = 64;
@@ -32,7 +27,7 @@ export const questionConnections = 64;
 /** Milliseconds for which a client may read nothing of what was written to it. */
 const writeStallTimeoutMs = 60_000;
 
-/** Creates the engine, the forwarder and the WebSocket forwarder. */
+/** Creates the client, the forwarder and the WebSocket forwarder. */
 export async function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
@@ -41,10 +36,10 @@ export async function createForwarding(
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
   if (certificates !== undefined) tls?.use(certificates);
   const address = upstreamAddress(upstream.url);
-  const createEngine = await engines[upstream.engine]();
-  const engineOf = (connections: number) => {
-    const engine = createEngine({
+  const createClient = (connections: number, sharePercent: number) => {
+    const client = createUpstreamClient({
       upstream: address,
+      sharePercent,
       connectTimeoutMs: upstream.connectTimeout,
       connections,
       queueLimit: limits.inFlight,
@@ -53,13 +48,13 @@ export async function createForwarding(
       connectionLifetimeMs: upstream.connectionLifetime,
       tls,
     });
-    return address.path === '' ? engine : belowPath(engine, address.path);
+    return address.path === '' ? client : belowPath(client, address.path);
   };
   const references = upstream.rewriteLocation
     ? new PublicReferences({ upstream: address, publicUrl })
     : undefined;
   const forwarder = createForwarder({
-    engine: engineOf(upstream.connections),
+    client: createClient(upstream.connections, limits.clientShare),
     streamingBodies: new InFlight({
       limit: Math.max(1, Math.floor(upstream.connections / 2)),
       sharePercent: limits.clientShare,
@@ -88,21 +83,21 @@ export async function createForwarding(
           limit: limits.inFlight,
         })
       : undefined,
-    createQuestionEngine: () => engineOf(questionConnections),
+    createQuestionClient: () => createClient(questionConnections, 100),
   };
 }
 
 /** Adds the path of `upstream.url` to every request: the one place that knows of it. */
-function belowPath(engine: UpstreamEngine, path: string): UpstreamEngine {
+function belowPath(client: UpstreamClient, path: string): UpstreamClient {
   return {
-    dispatch: (request, handler) => engine.dispatch({ ...request, target: path + request.target }, handler),
+    dispatch: (request, handler) => client.dispatch({ ...request, target: path + request.target }, handler),
     get inFlight() {
-      return engine.inFlight;
+      return client.inFlight;
     },
     get queued() {
-      return engine.queued;
+      return client.queued;
     },
-    close: () => engine.close(),
+    close: () => client.close(),
   };
 }
 

@@ -3,7 +3,7 @@ import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
+import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
 import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
@@ -26,8 +26,8 @@ export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolve
     return urlResolver ? createResolverMatcher(urlResolver.path, request) : undefined;
   },
   create(matcher, dependencies) {
-    const engine = dependencies.createQuestionEngine();
-    const resolver = createResolver(dependencies, engine);
+    const client = dependencies.createQuestionClient();
+    const resolver = createResolver(dependencies, client);
     return {
       ...matcher,
       resolver,
@@ -43,7 +43,7 @@ export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolve
       },
       async close() {
         await resolver.close();
-        await engine.close();
+        await client.close();
       },
     };
   },
@@ -51,7 +51,7 @@ export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolve
 
 function createResolver(
   { config, redis, upstreamHost, log, metrics }: FilterDependencies,
-  engine: UpstreamEngine,
+  client: UpstreamClient,
 ): UrlResolver {
   const { urlResolver: settings, upstream, store } = config;
   if (settings === false) throw new TypeError('urlResolver is off');
@@ -64,7 +64,7 @@ function createResolver(
     storeByHost: upstream.forwardHost,
     upstream: source.upstream
       ? {
-          ask: createAskUpstream(engine, upstreamHost),
+          ask: createAskUpstream(client, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
           maxLookups: questionConnections,
         }
@@ -177,7 +177,7 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
 }
 
 /** Sends the resolver's lookups to the upstream; `upstreamHost` where a lookup names no Host. */
-function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
+function createAskUpstream(client: UpstreamClient, upstreamHost: string): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise((resolve) => {
       const collected = new CollectedBody(maxBodyBytes);
@@ -197,7 +197,7 @@ function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUps
         fields: hasHost ? fields : ['Host', upstreamHost, ...fields],
         body: null,
       };
-      exchange = engine.dispatch(request, {
+      exchange = client.dispatch(request, {
         onHead(answerStatus, _reason, list) {
           status = answerStatus;
           answerFields = list;

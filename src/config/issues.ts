@@ -61,6 +61,7 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'listen.tls.ciphers',
     'is no longer a key: the suites of TLS 1.2 are those of RFC 9325 section 4.2; leave the line out, or set minVersion: TLSv1.3',
   ],
+  ['upstream.engine', 'is no longer a key: there is one HTTP client; remove the line'],
   [
     'urlResolver.learn',
     'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',

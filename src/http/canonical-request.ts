@@ -36,7 +36,7 @@ export interface CanonicalRequest {
   readonly alternativeSegments?: readonly string[] | undefined;
   /**
    * End-to-end fields as they will be forwarded: hop-by-hop, override and spoofable fields are gone, framing fields
-   * too (the engine frames anew); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
+   * too (the client of the upstream frames anew); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
    */
   readonly fields: FieldList;
   /** Valid `host[:port]` of the client's request; the upstream's own for an HTTP/1.0 request without one. */

@@ -1,6 +1,6 @@
 /**
  * Field lines in the order of the wire, flat: name, value, name, value … (the form of `rawHeaders`, and what both
- * engines take and give), so that repeated fields, their order and their spelling survive.
+ * the client of the upstream takes and gives), so that repeated fields, their order and their spelling survive.
  */
 export type FieldList = readonly string[];
 

@@ -148,17 +148,22 @@ export class ClientResponse {
   }
 
   /**
-   * Ends the connection so that the client sees that the response is not whole: by missing bytes of a Content-Length,
-   * a missing last chunk, or a reset if only the end of the connection ends the body.
+   * Ends the connection after what was written, so that the client sees an incomplete response: by missing bytes of a
+   * Content-Length, a missing last chunk, or an immediate reset if only the end of the connection ends the body.
    */
   cut(): void {
     this.withdraw();
     clearTimeout(this.#stallTimer);
     this.isGone = true;
-    const socket = this.#response.socket;
-    const isFramed = this.#incoming.httpVersion === '1.1';
-    if (socket !== null && !isFramed && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
-    this.#response.destroy();
+    const response = this.#response;
+    const { socket } = response;
+    if (socket !== null && this.#incoming.httpVersion === '1.1') {
+      this.#stallTimer = setTimeout(() => response.destroy(), this.#stallTimeoutMs);
+      socket.destroySoon();
+      return;
+    }
+    if (socket !== null && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+    response.destroy();
   }
 
   /** The response cannot be written: its client sees that, and the exchange learns that nobody waits for it. */

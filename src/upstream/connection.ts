@@ -1,98 +1,191 @@
-import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext } from 'node:tls';
-import { endAlone, isolate } from '../lib/faults.ts';
-import type { EngineOptions } from './engine.ts';
-import { PoolMember } from './pool-state.ts';
+import { connect as connectTcp, type OnReadOpts, Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { isolate, isolated } from '../lib/faults.ts';
+import type { Linked, LinkedList } from './linked-list.ts';
+import { longestRead } from './llhttp.ts';
+import type { ClientOptions } from './port.ts';
+import { createRelease, returnReadBuffer, takeReadBuffer } from './read-buffers.ts';
+import { ResponseParser, responseHeadBytes } from './response-parser.ts';
+import { verification } from './upstream-tls.ts';
 
-/** Why there is no connection; `overloaded`: all were busy for too long, or too many wait. */
-export interface ConnectionFault {
-  readonly kind: 'unreachable' | 'connect-timeout' | 'overloaded';
-  readonly cause: unknown;
+/** Reads the response on a connection. */
+export interface ResponseReader {
+  /** With `release` the buffer belongs to the reader until it calls that; without it the next read overwrites the buffer. */
+  onRead(response: ResponseParser, buffer: Buffer, release: (() => void) | undefined): void;
+  /** The upstream has ended the connection; without `response` it broke. */
+  onClosed(response: ResponseParser | undefined, cause: unknown): void;
+  /** An exception while reading: it must end only this exchange. */
+  onThrown(cause: unknown): void;
 }
 
-/**
- * One connected socket to the upstream. It is not read as a stream: octets are read into pieces whose length the
- * engine chose.
- */
-export abstract class PooledConnection extends PoolMember {
-  readonly socket: Socket;
-  /** The buffer for the next octets. */
-  piece: Buffer;
-  /** Milliseconds for which the upstream said that it keeps an idle connection, less a margin. */
-  saidIdleTimeoutMs: number | undefined;
+/** Told of each connection: `onOpen` at most once, and `onClosed` exactly once as the last, never within the constructor. */
+export interface ConnectionOwner {
+  onOpen(connection: Connection): void;
+  /** The upstream has ended an idle connection. */
+  onEnd(connection: Connection): void;
+  onClosed(connection: Connection): void;
+}
 
-  constructor(socket: Socket, piece: Buffer) {
-    super();
-    this.socket = socket;
-    this.piece = piece;
+/** Opens a socket; tests give another one. */
+export type OpenSocket = (options: ClientOptions, onread: OnReadOpts) => Socket;
+
+/** A body longer than this is passed on in its buffer instead of a copy; the next bytes are read into another buffer. */
+const copiedBytes = longestRead / 2;
+
+/** Chunks of a body that are parsed in one turn of the event loop; the rest waits for the next turn. */
+const chunksPerTurn = 1_024;
+
+const paused = new EndOfTurn<Connection>(
+  (connection) => connection.continueReading(),
+  ({ socket }) => socket.destroy(),
+);
+
+/**
+ * A socket to the upstream, from the attempt to connect to its end. Its bytes go to the parser without a stream. It is
+ * open when a request can be sent at once: connected, and for https after the TLS handshake.
+ */
+export class Connection implements Linked<Connection> {
+  readonly socket: Socket;
+  /** Kept by the client (docs/decisions/upstream-client.md). */
+  phase: 'connecting' | 'busy' | 'idle' | 'ending' | 'closed' = 'connecting';
+  /** Exchanges that it has begun, including the present one. */
+  exchanges = 0;
+  /** `performance.now()` from which on it takes no exchange. */
+  retireAtMs = Number.POSITIVE_INFINITY;
+  /** While it is idle: until when a request that must not be lost may use it, and until when any other may. */
+  recentUntilMs = 0;
+  idleUntilMs = 0;
+  /** Milliseconds for which the upstream keeps it idle, as it said, less a margin. */
+  saidIdleTimeoutMs: number | undefined;
+  /** Why it could not be opened, or broke; `undefined` if it ended. */
+  cause: unknown;
+  isTimedOut = false;
+  older: Connection | undefined;
+  newer: Connection | undefined;
+  list: LinkedList<Connection> | undefined;
+  readonly #owner: ConnectionOwner;
+  readonly #response = new ResponseParser(responseHeadBytes);
+  #buffer = takeReadBuffer();
+  #reader: ResponseReader | undefined;
+  #isAsked = false;
+
+  constructor(options: ClientOptions, owner: ConnectionOwner, open: OpenSocket = openSocket) {
+    this.#owner = owner;
+    const onread: OnReadOpts = {
+      buffer: () => this.#buffer,
+      callback: (length) => this.#read(length),
+    };
+    this.socket = openOrFail(options, onread, open);
+    const timer = setTimeout(() => {
+      this.isTimedOut = true;
+      this.socket.destroy();
+    }, options.connectTimeoutMs);
+    const ready = options.upstream.scheme === 'https' ? 'secureConnect' : 'connect';
+    const destroy = () => void this.socket.destroy();
+    const onReady = isolated(() => {
+      clearTimeout(timer);
+      if (this.phase === 'connecting' && this.socket.writable) owner.onOpen(this);
+    }, destroy);
+    const onEnd = isolated(() => this.#end(), destroy);
+    const onClose = isolated(() => {
+      clearTimeout(timer);
+      this.#close();
+    });
+    this.socket
+      .once(ready, onReady)
+      .on('end', onEnd)
+      .once('close', onClose)
+      .on('error', (cause) => {
+        this.cause = cause;
+      });
   }
 
-  /**
-   * `piece` begins with the `length` octets that were read. `false`: nothing more is read until the socket is resumed.
-   */
-  abstract read(length: number): boolean;
-}
+  /** `reader` is told from now on if the connection ends. */
+  assign(reader: ResponseReader): void {
+    this.#reader = reader;
+    this.#isAsked = false;
+  }
 
-/**
- * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https after the TLS
- * handshake. So the first byte of a request leaves in the turn in which it gets its socket. Returns a function that
- * gives the attempt up. `first`: the buffer for the first octets.
- */
-export function openConnection<C extends PooledConnection>(
-  options: EngineOptions,
-  first: Buffer,
-  adopt: (socket: Socket) => C,
-  opened: (connection: C) => void,
-  failed: (fault: ConnectionFault) => void,
-): () => void {
-  const { scheme } = options.upstream;
-  let connection: C | undefined;
-  let spokeFirst = false;
-  const onread: OnReadOpts = {
-    buffer: () => connection?.piece ?? first,
-    callback(length) {
-      spokeFirst = connection === undefined;
-      try {
-        return connection?.read(length) ?? true;
-      } catch (fault) {
-        endAlone(fault, () => socket.destroy());
-        return true;
-      }
-    },
-  };
-  const socket = connectTo(options, onread, first.length);
-  const ready = scheme === 'https' ? 'secureConnect' : 'connect';
+  /** A request is sent: its response is read. Until then any byte closes the connection. */
+  begin(isHeadRequest: boolean): void {
+    this.#isAsked = true;
+    this.#response.begin(isHeadRequest);
+  }
 
-  const fail = (kind: ConnectionFault['kind'], cause: unknown) => {
-    release();
-    socket.on('error', ignore);
-    socket.destroy();
-    isolate(() => failed({ kind, cause }));
-  };
-  const onError = (cause: Error) => fail('unreachable', cause);
-  const onClose = () => fail('unreachable', new Error('closed while connecting'));
-  const timer = setTimeout(() => fail('connect-timeout', undefined), options.connectTimeoutMs);
-  const onReady = () => {
-    release();
-    try {
-      connection = adopt(socket);
-      // Bytes that the upstream sends unasked would be taken for the answer to the next request.
-      if (spokeFirst) socket.destroy();
-      opened(connection);
-    } catch (fault) {
-      endAlone(fault, () => socket.destroy());
-      if (connection === undefined) fail('unreachable', fault);
+  /** The exchange has ended: bytes that arrive from now on close the connection. */
+  leave(): void {
+    this.#reader = undefined;
+    // Node's TLS delivers what it has decrypted even while paused, so the response may end on a paused socket.
+    if (this.socket.isPaused()) this.socket.resume();
+  }
+
+  /** Continues in the next turn, unless the reader itself has paused the socket. */
+  continueReading(): void {
+    if (!this.socket.isPaused()) this.socket.resume();
+  }
+
+  /** `false`: Node reads nothing more until the socket is resumed. */
+  #read(length: number): boolean {
+    const reader = this.#reader;
+    const response = this.#response;
+    if (reader === undefined || !this.#isAsked) {
+      // Unasked bytes would be taken for the answer to the next request.
+      this.socket.destroy();
+      return true;
     }
-  };
-  const release = () => {
-    clearTimeout(timer);
-    socket.off(ready, onReady).off('error', onError).off('close', onClose);
-  };
-  socket.once(ready, onReady).once('error', onError).once('close', onClose);
-  return () => fail('unreachable', new Error('given up'));
+    try {
+      const buffer = this.#buffer;
+      response.read(buffer, length);
+      const isPassedOn = response.bodyEnd - response.bodyStart > copiedBytes;
+      if (isPassedOn) this.#buffer = takeReadBuffer();
+      reader.onRead(response, buffer, isPassedOn ? createRelease(buffer) : undefined);
+    } catch (cause) {
+      this.#throwTo(reader, cause);
+    }
+    if (response.bodyChunks <= chunksPerTurn) return true;
+    paused.add(this);
+    return false;
+  }
+
+  #tellClosed(response: ResponseParser | undefined): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    try {
+      reader?.onClosed(response, this.cause);
+    } catch (cause) {
+      this.#throwTo(reader, cause);
+    }
+  }
+
+  #throwTo(reader: ResponseReader | undefined, cause: unknown): void {
+    this.socket.destroy();
+    isolate(() => reader?.onThrown(cause));
+  }
+
+  #end(): void {
+    this.#tellClosed(this.#response);
+    this.#owner.onEnd(this);
+  }
+
+  #close(): void {
+    this.#tellClosed(undefined);
+    this.#response.free();
+    returnReadBuffer(this.#buffer);
+    this.#owner.onClosed(this);
+  }
 }
 
-function connectTo(options: EngineOptions, onread: OnReadOpts, pieceBytes: number): Socket {
+/** If the socket cannot even be created, one that breaks with that cause. */
+function openOrFail(options: ClientOptions, onread: OnReadOpts, open: OpenSocket): Socket {
+  try {
+    return open(options, onread);
+  } catch (cause) {
+    return new Socket().destroy(cause as Error);
+  }
+}
+
+function openSocket(options: ClientOptions, onread: OnReadOpts): Socket {
   const { scheme, hostname, port } = options.upstream;
   const address = {
     host: hostname,
@@ -100,51 +193,11 @@ function connectTo(options: EngineOptions, onread: OnReadOpts, pieceBytes: numbe
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    // A socket that is held up reads no further ahead than a piece, where its pieces go through its own queue.
-    highWaterMark: pieceBytes,
+    // TLS keeps what it has decrypted while paused: no more than one buffer.
+    highWaterMark: longestRead,
     onread,
   };
   return scheme === 'https'
     ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })
     : connectTcp(address);
 }
-
-/**
- * What the certificate of the upstream is checked against. The name is always given: without it node's client would
- * take it from the `Host` field, and so from the client.
- */
-export function verification({ upstream: { hostname }, tls }: Pick<EngineOptions, 'upstream' | 'tls'>) {
-  return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
-}
-
-/** RFC 6066 section 3: an address is not a server name; the certificate has to contain the address. */
-function serverName(hostname: string): string {
-  return /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname : '';
-}
-
-/** PEM texts: authorities in place of the system's, and a client certificate with its key. */
-export interface UpstreamCertificates {
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-}
-
-/** The TLS settings of engines; `use` applies to every connection that is opened afterwards. */
-export class UpstreamTls {
-  secureContext: NonNullable<EngineOptions['tls']>['secureContext'];
-  declare readonly servername?: string;
-
-  constructor(serverName: string | undefined) {
-    if (serverName !== undefined) this.servername = serverName;
-  }
-
-  /** One context for all connections: a context for each would parse the authorities each time. */
-  use({ ca, cert, key }: UpstreamCertificates): void {
-    this.secureContext = createSecureContext({
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert, key }),
-    });
-  }
-}
-
-function ignore(): void {}

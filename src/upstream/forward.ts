@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
 import { editFields, type FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
-import type { UpstreamFault, UpstreamRequest } from './engine.ts';
+import type { RequestSender, UpstreamFault, UpstreamRequest } from './port.ts';
 import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
 
 export interface ForwardInput {
@@ -13,6 +13,8 @@ export interface ForwardInput {
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
+  /** Whose share of the connections it uses. */
+  readonly sender?: RequestSender | undefined;
   /** Replaces the limits of every request. */
   readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;
 }
@@ -47,9 +49,9 @@ export interface ForwardResult {
   readonly retried: boolean;
 }
 
-/** The request for the engine; `maySend`: the feature's hook, and the deadline for sending. */
+/** The request for the client of the upstream; `maySend`: the feature's hook, and the deadline for sending. */
 export function upstreamRequestOf(
-  { request, hooks }: ForwardInput,
+  { request, hooks, sender }: ForwardInput,
   body: UpstreamRequest['body'],
   maySend: UpstreamRequest['maySend'],
 ): UpstreamRequest {
@@ -59,12 +61,13 @@ export function upstreamRequestOf(
     target: requestTarget(request),
     fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
     body,
+    sender,
     beforeSend: hooks?.beforeSend,
     maySend,
   };
 }
 
-/** Why an exchange failed: the engine's fault, or the reason for which shopward ended it. */
+/** Why an exchange failed: the fault of the upstream's client, or the reason for which shopward ended it. */
 export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
 
 /** The refusal for a fault, if no byte of an answer was sent to the client. */

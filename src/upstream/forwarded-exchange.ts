@@ -4,12 +4,12 @@ import { endAlone, isolate, isolateLate } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type {
-  UpstreamEngine,
+  UpstreamClient,
   UpstreamExchange,
   UpstreamFault,
   UpstreamHandler,
   UpstreamRequest,
-} from './engine.ts';
+} from './port.ts';
 import {
   done,
   type ExchangeState,
@@ -37,7 +37,7 @@ import { endToEndFields } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 export interface ExchangeOptions extends BodyLimits {
-  readonly engine: UpstreamEngine;
+  readonly client: UpstreamClient;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
@@ -93,7 +93,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#deadlines.begin();
     const { hooks } = this.#input;
     const maySend = hooks === undefined ? undefined : () => this.#maySend(hooks);
-    this.#upstream = this.#options.engine.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
+    this.#upstream = this.#options.client.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
   }
 
   /** Instead of `start`: the request's body could not be read. */
@@ -200,7 +200,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     return this.#input.hooks?.ignoreClientAbort === true;
   }
 
-  /** The engine reports a fault with this cause within this call. */
+  /** The client reports a fault with this cause within this call. */
   #abort(why: EndReason): void {
     this.#upstream?.abort(why);
   }

@@ -1,6 +1,6 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
-import type { UpstreamRequest } from './engine.ts';
+import type { UpstreamRequest } from './port.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
 import { limitsOfRoute, readWholeBody, sendContinue } from './request-body.ts';
@@ -17,7 +17,7 @@ interface StreamingBodyLimit {
 /** Exported for its tests. */
 export interface ForwarderOptions extends ExchangeOptions {
   /**
-   * A smaller number than the engine's connections, so that streaming bodies never take all of them, with a share for
+   * A smaller number than `upstream.connections`, so that streaming bodies never take all of them, with a share for
    * each client.
    */
   readonly streamingBodies: StreamingBodyLimit;
@@ -33,7 +33,7 @@ export interface Forwarder {
   close(): Promise<void>;
 }
 
-/** Forwards a decided request and its response. It contains everything in which engines must not differ. */
+/** Forwards a decided request and its response. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
   const start = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection, caller: ForwardCaller) => {
@@ -60,12 +60,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       return undefined;
     },
     get inFlight() {
-      return options.engine.inFlight;
+      return options.client.inFlight;
     },
     get queued() {
-      return options.engine.queued;
+      return options.client.queued;
     },
-    close: () => options.engine.close(),
+    close: () => options.client.close(),
   };
 }
 

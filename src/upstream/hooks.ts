@@ -1,7 +1,7 @@
 import type { FieldEdits, FieldList } from '../http/field-list.ts';
 import type { Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { UpstreamFault } from './engine.ts';
+import type { UpstreamFault } from './port.ts';
 
 /**
  * What a feature (entity tags, refresh tokens) wants of one forwarded request, and how it learns the outcome. The

@@ -5,10 +5,7 @@ export interface Linked<T extends Linked<T>> {
   list: LinkedList<T> | undefined;
 }
 
-/**
- * A queue from the middle of which a member can be removed in constant time and without allocation. A member is in one
- * list at most.
- */
+/** A queue from which any member can be removed in constant time and without allocation. A member is in one list at most. */
 export class LinkedList<T extends Linked<T>> {
   oldest: T | undefined;
   newest: T | undefined;
@@ -30,9 +27,9 @@ export class LinkedList<T extends Linked<T>> {
     return member;
   }
 
-  /** Whether it was in this list. */
-  remove(member: T): boolean {
-    if (member.list !== this) return false;
+  /** Does nothing if `member` is not in this list. */
+  remove(member: T): void {
+    if (member.list !== this) return;
     if (member.older === undefined) this.oldest = member.newer;
     else member.older.newer = member.newer;
     if (member.newer === undefined) this.newest = member.older;
@@ -41,33 +38,5 @@ export class LinkedList<T extends Linked<T>> {
     member.newer = undefined;
     member.list = undefined;
     this.length -= 1;
-    return true;
-  }
-}
-
-/**
- * First in, first out. An empty queue keeps its array, so that a queue that nearly every exchange uses allocates
- * nothing.
- */
-export class KeptQueue<T> {
-  readonly #items: (T | undefined)[] = [];
-  #next = 0;
-  #last = 0;
-
-  push(item: T): void {
-    this.#items[this.#last] = item;
-    this.#last += 1;
-  }
-
-  shift(): T | undefined {
-    if (this.#next === this.#last) {
-      this.#next = 0;
-      this.#last = 0;
-      return undefined;
-    }
-    const item = this.#items[this.#next];
-    this.#items[this.#next] = undefined;
-    this.#next += 1;
-    return item;
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isolated } from '../lib/faults.ts';
 
@@ -58,4 +59,30 @@ export function pumpBody(
   };
   stream.on('data', move).once('end', finish).resume();
   return stop;
+}
+
+/** Writes a body of known length. */
+export function plainSink(socket: Socket): BodySink {
+  return {
+    write(octets, taken) {
+      socket.write(octets, taken);
+      return socket.writableLength === 0;
+    },
+    end() {},
+  };
+}
+
+/** Writes a chunked body (RFC 9112 section 7.1). */
+export function chunkedSink(socket: Socket): BodySink {
+  return {
+    write(octets, taken) {
+      socket.cork();
+      socket.write(`${octets.length.toString(16)}\r\n`, 'latin1');
+      socket.write(octets);
+      socket.write('\r\n', 'latin1', taken);
+      socket.uncork();
+      return socket.writableLength === 0;
+    },
+    end: () => void socket.write('0\r\n\r\n', 'latin1'),
+  };
 }

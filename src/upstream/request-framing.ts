@@ -1,7 +1,7 @@
 import { type FieldList, hopByHopNames } from '../http/field-list.ts';
-import type { UpstreamRequest } from './engine.ts';
+import type { UpstreamRequest } from './port.ts';
 
-/** What frames a message or belongs to one connection; an engine sets its own, whatever a request carries. */
+/** Fields that frame a message or belong to one connection; the client sets its own, whatever a request carries. */
 const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
 
 const framingLengths = new Set([...framing].map((name) => name.length));

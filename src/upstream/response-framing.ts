@@ -1,7 +1,7 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 
 /**
- * What is checked of an upstream's response beside the parser, over every engine: parsers forgive, and what one of them
+ * What is checked of an upstream's response beside the parser: parsers forgive, and what one of them
  * takes for a field, a body or the end of a response, another reader (or the next client) may not.
  */
 

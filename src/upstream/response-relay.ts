@@ -1,7 +1,7 @@
 import type { Method } from '../http/canonical-request.ts';
 import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
-import type { ResponseHead } from './engine.ts';
+import type { ResponseHead } from './port.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { CollectedBody } from './request-body.ts';

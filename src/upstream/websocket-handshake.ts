@@ -6,13 +6,13 @@ import { editFields, type FieldList, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
 import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
-import type { EngineOptions } from './engine.ts';
+import type { ClientOptions } from './port.ts';
 import type { PublicReferences } from './public-references.ts';
 import { fieldsToObject } from './request-framing.ts';
 import { endToEndFields } from './response-fields.ts';
 import { isBodiless } from './response-framing.ts';
 
-export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
+export interface WebSocketOptions extends Pick<ClientOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
   /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
   readonly handshakeTimeoutMs: number;
   /** Put before every target. Default: nothing. */

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
@@ -6,8 +7,8 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
-import { verification } from './connection.ts';
 import { fieldsToObject } from './request-framing.ts';
+import { verification } from './upstream-tls.ts';
 import { Handshake, targetOf, type WebSocketOptions, type WebSocketResult } from './websocket-handshake.ts';
 
 export interface WebSocketForwarder {
@@ -27,8 +28,13 @@ export interface WebSocketForwarder {
   close(): void;
 }
 
-/** WebSocket upgrades (RFC 6455) through http-proxy-3, and no other protocol. */
+/**
+ * WebSocket upgrades (RFC 6455) through http-proxy-3, and no other protocol.
+ *
+ * @throws {Error} if DEBUG makes http-proxy-3 log request paths, which may hold tokens, to standard error.
+ */
 export function createWebSocketForwarder(options: WebSocketOptions): WebSocketForwarder {
+  refuseDebug();
   const { scheme, hostname, port } = options.upstream;
   const target = { protocol: `${scheme}:`, host: hostname, hostname, port };
   const proxy = createProxyServer({ target, toProxy: true, prependPath: false, secure: true });
@@ -91,4 +97,12 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
 function requestShape(request: CanonicalRequest, url: string): object {
   const headers = { ...fieldsToObject(request.fields), connection: 'Upgrade', upgrade: 'websocket' };
   return { method: 'GET', url, headers, httpVersion: '1.1', httpVersionMajor: 1, on() {} };
+}
+
+function refuseDebug(): void {
+  if (process.env.DEBUG === undefined) return;
+  const require = createRequire(import.meta.url);
+  const debug = createRequire(require.resolve('http-proxy-3'))('debug') as { enabled(name: string): boolean };
+  if (!debug.enabled('http-proxy-3') && !debug.enabled('http-proxy-3:ws-incoming')) return;
+  throw new Error('DEBUG makes http-proxy-3 log request paths, which may hold tokens; leave it out of DEBUG');
 }

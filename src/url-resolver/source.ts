@@ -4,7 +4,7 @@ import { isObject, parseJson } from '../lib/json.ts';
 import type { Envelope, Mapping } from './envelope.ts';
 import type { Partition } from './partition.ts';
 
-/** The port to the shop; implemented over the forwarding engine. */
+/** The port to the shop; implemented over the client of the upstream. */
 export type AskUpstream = (request: LookupRequest) => Promise<LookupResponse | LookupError>;
 
 /** A GET without a body. Of the client's request it has only what is in the key. */

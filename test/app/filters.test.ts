@@ -10,7 +10,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { isRejection, type Rejection } from '../../src/http/rejection.ts';
 import type { Filter, Matcher } from '../../src/proxy/filter.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
-import type { UpstreamFault, UpstreamHandler, UpstreamRequest } from '../../src/upstream/engine.ts';
+import type { UpstreamFault, UpstreamHandler, UpstreamRequest } from '../../src/upstream/port.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
 function configOf(more: object = {}): Config {
@@ -104,7 +104,7 @@ describe('look-ups of the resolver', () => {
   async function lookUp(play: Play, more: object = {}) {
     const asked: UpstreamRequest[] = [];
     let aborts = 0;
-    const engine = {
+    const client = {
       ...{ inFlight: 0, queued: 0, close: async () => {} },
       dispatch(request: UpstreamRequest, handler: UpstreamHandler) {
         asked.push(request);
@@ -121,7 +121,7 @@ describe('look-ups of the resolver', () => {
     const { filter, said } = create(
       urlResolverDefinition,
       { urlResolver: {}, ...more },
-      { createQuestionEngine: () => engine },
+      { createQuestionClient: () => client },
     );
     const url = '/url-resolver?url=/en/acer';
     const request = accepted(sampleHead({ url }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StageName } from './corpus-stage/corpus-schema.ts';
 import { play } from './corpus-stage/play.ts';
 import { readCorpus } from './corpus-stage/read-corpus.ts';
-import { type CorpusStage, engines, openStage } from './corpus-stage/stage.ts';
+import { type CorpusStage, openStage } from './corpus-stage/stage.ts';
 
 const corpus = readCorpus();
 
@@ -27,11 +27,11 @@ describe('the corpus', () => {
  * real process, with another one against what it runs, in this process, where an exception that nobody catches is an error
  * of the run.
  */
-describe.each(engines)('over %s', (engine) => {
+describe('every attack', () => {
   const names = [...new Set(corpus.map(({ stage }) => stage))];
   const stages = new Map<StageName, CorpusStage>();
   beforeAll(async () => {
-    for (const name of names) stages.set(name, await openStage(name, engine));
+    for (const name of names) stages.set(name, await openStage(name));
   });
   afterAll(async () => {
     for (const stage of stages.values()) await stage.close();

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 /** F1, F2: what WHATWG `URL` would make of a target must not happen after the decision, on any version of node. */
-eachEngine('F1: targets that a URL parser rewrites', (start) => {
+frontSuite('F1: targets that a URL parser rewrites', (start) => {
   it.each([
     '/a/../orders',
     '/a/%2e%2e/orders',

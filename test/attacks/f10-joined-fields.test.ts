@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 /** F10, F16: field lines are neither dropped nor joined by node's parsed view, and connections are kept. */
-eachEngine('F10: repeated field lines', (start) => {
+frontSuite('F10: repeated field lines', (start) => {
   it.each([
     'If-Match',
     'If-None-Match',

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import type { ForwardOutcome } from '../../src/upstream/hooks.ts';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 
 /** F3, F11, H17: what cannot be written is refused before a byte of it is, and never thrown out of the process. */
-eachEngine('F11: requests that cannot be written', (start) => {
+frontSuite('F11: requests that cannot be written', (start) => {
   it.each([
     ['CR LF in a value', { fields: ['Host', 's', 'X-User', 'a\r\nX-Admin: 1'] }],
     ['LF in a value', { fields: ['Host', 's', 'X-User', 'a\nX-Admin: 1'] }],

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { endToEndFields } from '../../src/upstream/response-fields.ts';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 
 /** F6, F12, H14, H15, H16, H21: what belongs to one connection stays on it. */
-eachEngine('F12: hop-by-hop fields', (start) => {
+frontSuite('F12: hop-by-hop fields', (start) => {
   it('of a response, and what Connection names', async () => {
     const { port } = await start(() =>
       answer(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type Script } from '../harness/recording-upstream.ts';
 
@@ -21,7 +21,7 @@ function staleAfterOne(death: 'fin' | 'rst' | 'cut head' | 'interim'): Script {
 }
 
 /** F13, H23: one retry, only of a safe request without a body, only when a reused connection broke without a byte. */
-eachEngine('F13: an idle connection has gone stale', (start) => {
+frontSuite('F13: an idle connection has gone stale', (start) => {
   it.each([
     ['GET', '', '', 'rst', 200, 3],
     ['GET', '', '', 'fin', 200, 3],

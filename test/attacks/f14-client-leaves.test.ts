@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 /** F14: a client that leaves must not hide what became of its write. */
-eachEngine('F14: the client leaves', (start) => {
+frontSuite('F14: the client leaves', (start) => {
   const patch = 'PATCH /a HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
   it('a write that outlives its client goes on to its outcome', async () => {

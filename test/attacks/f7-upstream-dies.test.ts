@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordedConnection } from '../harness/recording-upstream.ts';
 
@@ -27,7 +27,7 @@ const bodies = {
 };
 
 /** F7: an upstream that dies inside a body must neither leave the client waiting nor look complete. */
-eachEngine('F7: an upstream dies inside a body', (start) => {
+frontSuite('F7: an upstream dies inside a body', (start) => {
   it.each([
     ['FIN', 'Content-Length', fin],
     ['FIN', 'chunked', fin],
@@ -94,6 +94,26 @@ eachEngine('F7: an upstream dies inside a body', (start) => {
       await upstream.connections[0]?.closed;
     },
   );
+
+  it.each(['FIN', 'RST'])('bytes that arrived before a %s reach a client that reads late', async (how) => {
+    const size = 4_000_000;
+    const { port, front } = await start(({ connection: { socket } }) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * size}\r\n\r\n`);
+      socket.write('x'.repeat(size), () => {
+        if (how === 'FIN') socket.end();
+        else socket.resetAndDestroy();
+      });
+      return undefined;
+    });
+    const client = await openRawConnection(port);
+    client.socket.pause();
+    await client.write(get);
+    const [result] = await front.resultsOf(1);
+    client.socket.resume();
+    const response = await client.readResponse();
+    expect([result?.end, response.complete]).toEqual(['cut', false]);
+    expect(response.body.length).toBe(result?.bytes);
+  });
 
   it('a reset inside a body that ends with its connection is no end for HTTP/1.0 either', async () => {
     const { port, upstream } = await start(() => 'HTTP/1.1 200 OK\r\n\r\nhalf');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -48,7 +48,7 @@ const answers: ReadonlyArray<[what: string, bytes: string, statuses: number[]]> 
 ];
 
 /** F8, H16, H20: bytes that make node throw outside of any handler, or let one response run into the next. */
-eachEngine('F8: malformed answers', (start) => {
+frontSuite('F8: malformed answers', (start) => {
   it.each(answers)('%s', async (_what, bytes, statuses) => {
     const { port, upstream, front } = await start(({ head }) =>
       head.startsWith('GET /good') ? answer('good') : bytes,
@@ -89,7 +89,7 @@ eachEngine('F8: malformed answers', (start) => {
         if (head.startsWith('GET /1')) setTimeout(() => connection.socket.write(answer('evil')), 20);
         return answer(head.slice(4, 6));
       },
-      { engine: { idleTimeoutMs: 600_000 } },
+      { client: { idleTimeoutMs: 600_000 } },
     );
     await exchangeRaw(port, 'GET /1 HTTP/1.1\r\nHost: s\r\n\r\n');
     await upstream.connections[0]?.closed;

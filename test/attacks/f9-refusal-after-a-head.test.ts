@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 
 /** F9, H22: a refusal carries nothing of the upstream's head, and an error that comes twice is answered once. */
-eachEngine('F9: a refusal after the upstream sent a head', (start) => {
+frontSuite('F9: a refusal after the upstream sent a head', (start) => {
   it.each([
     ['an endless fields section', 'Set-Cookie: a=1\r\nContent-Length: 9999\r\n', 502],
     ['a broken body while it was held back', 'Set-Cookie: a=1\r\nContent-Length: 9999\r\n\r\nhalf', 502],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -7,7 +7,7 @@ const smuggled = 'GET /admin/secret HTTP/1.1\r\nHost: s\r\n\r\n';
 const chunked = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
 
 /** H1, F4, H4: no body, however it is framed, may become a second request on the connection to the upstream. */
-eachEngine('H1: a request inside a body', (start) => {
+frontSuite('H1: a request inside a body', (start) => {
   it.each(
     ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].flatMap((method) => [
       [method, 'Transfer-Encoding: chunked', chunked],

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 /** H24, H2: an answer that comes before its request has arrived; what is left of the body is never a next request. */
-eachEngine('H24: an answer before the end of the body', (start) => {
+frontSuite('H24: an answer before the end of the body', (start) => {
   it.each([
     ['and closes', true],
     ['and keeps its connection', false],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -14,7 +14,7 @@ function later(ms: number): Promise<string> {
 }
 
 /** H3, F15, X4: more requests than connections wait in a bounded queue for a bounded time; nothing crashes or hangs. */
-eachEngine('H3: a full queue', (start) => {
+frontSuite('H3: a full queue', (start) => {
   it('a client that stops reading for longer than the upstream may be silent gets all, once it reads on', async () => {
     const { port, front } = await start(
       ({ connection }) => {
@@ -72,7 +72,7 @@ eachEngine('H3: a full queue', (start) => {
   it('one more than the queue holds is 503 with Retry-After, and the upstream does not see it', async () => {
     const { port, upstream, front } = await start(() => undefined, {
       connections: 1,
-      engine: { queueLimit: 1 },
+      client: { queueLimit: 1 },
     });
     const first = await openRawConnection(port);
     await first.write(get);
@@ -93,7 +93,7 @@ eachEngine('H3: a full queue', (start) => {
   it('too long in the queue is 503', async () => {
     const { port, front } = await start(() => undefined, {
       connections: 1,
-      engine: { queueTimeoutMs: 2_000 },
+      client: { queueTimeoutMs: 2_000 },
     });
     const first = await openRawConnection(port);
     await first.write(get);

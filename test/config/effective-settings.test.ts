@@ -117,7 +117,6 @@ describe('the configuration for people', () => {
     expect(settingOf(config, 'limits.requestBody')).toMatchObject({ value: '3MiB', isDefault: false });
     expect(settingOf(config, 'limits.bodyTimeout')).toMatchObject({ value: '90s', isDefault: false });
     expect(settingOf(config, 'limits.requestHeaders')).toMatchObject({ value: '64KiB', isDefault: true });
-    expect(settingOf(config, 'upstream.engine')).toMatchObject({ value: 'llhttp', isDefault: true });
     expect(settingOf(config, 'mode')).toMatchObject({ value: 'enforce', isDefault: true });
   });
 });

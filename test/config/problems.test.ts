@@ -113,10 +113,9 @@ describe('one mistake', () => {
       'upstream: { url: "http://[fe80::1]" }',
       '18: warning: upstream.url is a link-local address, where clouds hand out credentials of machines: is that meant?',
     ],
-    ['upstream: { engine: nginx }', '21: error: upstream.engine must be one of llhttp, http-proxy-3'],
     [
-      'upstream: { engine: undici }',
-      '21: error: upstream.engine is no longer undici: use llhttp (the default), which replaces it',
+      'upstream: { engine: llhttp }',
+      '21: error: upstream.engine is no longer a key: there is one HTTP client; remove the line',
     ],
     ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
     [

@@ -24,7 +24,7 @@ import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
-import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/public-references.ts';
 import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';

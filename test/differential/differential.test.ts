@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { engines } from '../attacks/corpus-stage/stage.ts';
 import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
 import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { request } from '../harness/attack-stage.ts';
@@ -14,7 +13,7 @@ const plain = (target: string, fields: string[] = []) =>
   request(`GET ${target}`, ['Connection: close', ...fields]);
 let markers = 0;
 
-/** Made once: the same for each server and engine. */
+/** Made once: the same for each server. */
 const corpus = corpusOctets();
 const generated = fc.sample(
   fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
@@ -26,14 +25,13 @@ const generated = fc.sample(
  * them understands as a protected resource got past shopward.
  */
 for (const [name, start] of Object.entries(upstreams)) {
-  describe.skipIf(start === undefined).each(engines)(`${name} behind %s`, (engine) => {
+  describe.skipIf(start === undefined)(name, () => {
     let upstream: Understanding;
     let shopward: RunningShopward;
     beforeAll(async () => {
       if (start === undefined) return;
       upstream = await start();
-      const config = { upstream: { engine } };
-      shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+      shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
     });
     afterAll(async () => {
       await shopward?.stop();

@@ -27,7 +27,6 @@ it.each([
   'component',
   'metric',
   'endpoint of the admin port',
-  'engine',
   'kind of Redis',
   'verb',
 ])('docs/architecture.md says where to add a %s', (what) => {

@@ -109,10 +109,33 @@ describe.concurrent('one client never holds more than its share of limits.inFlig
   });
 });
 
-describe.concurrent('one client never holds more than its share of the connections to the shop for bodies that still arrive', () => {
-  it.for(['llhttp', 'http-proxy-3'])('%s', async (engine, context) => {
+describe.concurrent('connections to the shop', () => {
+  it.for([
+    ['one address', () => '192.0.2.1'],
+    ['one IPv6 network', (i: number) => `2001:db8::${i + 1}`],
+  ] as const)('300 slow answers of %s leave connections to others', async ([, addressOf], context) => {
+    const { shopward, leave, ask, held } = await start(context, {
+      upstream: { connections: 16, connectTimeout: '60s' },
+      trustedProxies: ['127.0.0.1/32'],
+    });
+    for (let i = 0; i < 300; i++) await ask(get('/hold', `X-Forwarded-For: ${addressOf(i)}`));
+    await held(8);
+    // Others wait for nothing: eight at a time, on eight connections.
+    for (let i = 0; i < 40; i++) {
+      const { status } = await exchangeRaw(shopward.port, get('/open', `X-Forwarded-For: 192.0.2.${i + 2}`));
+      expect(status).toBe(200);
+    }
+    await held(48);
+    leave();
+    await eventually('connections', async () => {
+      const { status } = await exchangeRaw(shopward.port, get('/open', `X-Forwarded-For: ${addressOf(0)}`));
+      return status === 200 || undefined;
+    });
+  });
+
+  it('one client has at most its share of those for bodies that still arrive', async (context) => {
     const { shopward, leave, ask } = await start(context, {
-      upstream: { engine, connections: 16 },
+      upstream: { connections: 16 },
       trustedProxies: ['127.0.0.1/32'],
     });
     const upload = (address: string, end: string) =>

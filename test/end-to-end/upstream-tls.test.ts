@@ -101,14 +101,14 @@ async function shake({ port }: RunningShopward, host = 'shop.example') {
   return response;
 }
 
-describe.each(['llhttp', 'http-proxy-3'])('upstream.tls (%s)', (engine) => {
+describe('upstream.tls', () => {
   it('an authority and a client certificate, in force when their files change', async () => {
     const files = {
       ca: await put('ca.pem', testCertificate),
       cert: await put('client.pem', testCertificate),
       key: await put('client.key', testKey),
     };
-    const one = await start(files, { engine });
+    const one = await start(files);
     expect(String((await ask(one)).body)).toBe('true,false');
     const joined = await shake(one);
     expect([joined.status, joined.field('x-seen')]).toEqual([101, 'true,false']);
@@ -133,9 +133,9 @@ describe.each(['llhttp', 'http-proxy-3'])('upstream.tls (%s)', (engine) => {
 
   it('without the authority, with an expired certificate or for another name: 502, and why is said', async () => {
     const ca = await put('ca.pem', testCertificate + expiredCertificate);
-    const untrusted = await start(undefined, { engine });
-    const misnamed = await start({ ca, serverName: 'other.example' }, { engine });
-    const expired = await start({ ca, serverName: 'localhost' }, { engine });
+    const untrusted = await start(undefined);
+    const misnamed = await start({ ca, serverName: 'other.example' });
+    const expired = await start({ ca, serverName: 'localhost' });
     expect((await ask(expired)).status).toBe(200);
     server.setSecureContext({ ...ended, ca: [testCertificate] });
     const seen: [RunningShopward, string, string][] = [
@@ -167,9 +167,9 @@ describe.each(['llhttp', 'http-proxy-3'])('upstream.tls (%s)', (engine) => {
 
   it("asks for its own name, never for the client's", async () => {
     const ca = await put('ca.pem', testCertificate);
-    const byName = await start({ ca }, { engine, forwardHost: true }, 'localhost');
-    const byAddress = await start({ ca }, { engine, forwardHost: true });
-    const named = await start({ ca, serverName: 'localhost' }, { engine, forwardHost: true });
+    const byName = await start({ ca }, { forwardHost: true }, 'localhost');
+    const byAddress = await start({ ca }, { forwardHost: true });
+    const named = await start({ ca, serverName: 'localhost' }, { forwardHost: true });
     for (const [one, name] of [
       [byName, 'localhost'],
       [byAddress, 'false'],

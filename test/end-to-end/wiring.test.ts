@@ -433,13 +433,13 @@ describe.concurrent('upstream', () => {
   });
 });
 
-describe.concurrent.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (engine) => {
+describe.concurrent('request.methods', () => {
   const extensions = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'];
 
   it('pass where they are named, under every row of a path, and as changes', async (context) => {
     const { start, lastHead } = await stage(context);
-    const one = await start({ upstream: { engine }, request: { methods: extensions } });
-    const usual = await start({ upstream: { engine } });
+    const one = await start({ request: { methods: extensions } });
+    const usual = await start({});
     const token = `Authorization: Bearer ${one.issueToken()}`;
     for (const method of extensions) {
       expect((await send(usual, `${method} /open`)).status).toBe(405);
@@ -466,11 +466,11 @@ describe.concurrent.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (en
   });
 });
 
-describe.concurrent.each(['llhttp', 'http-proxy-3'])('limits.routes (%s)', (engine) => {
+describe.concurrent('limits.routes', () => {
   it('a body may be longer or shorter, and the shop slower or faster, for one route alone', async (context) => {
     const { shop, start } = await stage(context);
     const one = await start({
-      upstream: { engine, responseTimeout: '60s' },
+      upstream: { responseTimeout: '60s' },
       entityTags: { lease: '70s', sendBy: '5s' },
       limits: {
         requestBody: '1KiB',

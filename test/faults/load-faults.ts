@@ -16,19 +16,15 @@ const round = 2 * connections * answersOfOne;
 
 /** Faults that stop nothing by themselves, while many ask. */
 export async function runLoadFaults(): Promise<Scene[]> {
-  return [
-    await closedListener('llhttp'),
-    await closedListener('http-proxy-3'),
-    ...(await usedUpDescriptors()),
-  ];
+  return [await closedListener(), ...(await usedUpDescriptors())];
 }
 
 /** A rolling restart: no new connection to the shop, and the open ones answer, a few requests each. */
-async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene> {
+async function closedListener(): Promise<Scene> {
   const shop = await startRestartingShop();
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,
-    config: { upstream: { engine, connections } },
+    config: { upstream: { connections } },
   });
   const load = startLoad(shopward);
   await load.more(round);
@@ -42,7 +38,7 @@ async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene>
   const stopped = await stop(shopward);
   shop.close();
   return checkScene(
-    `the listener refuses, open connections answer, ${clients} clients (${engine})`,
+    `the listener refuses, open connections answer, ${clients} clients`,
     { requests: seen, livez, afterwards: after, SIGTERM: stopped },
     {
       // Where the connections that are open suffice, nobody needs the listener.

@@ -1,36 +1,25 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterAll, describe } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { ClientMessage } from '../../src/server/client-message.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
-import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { createForwarder, type Forwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
 import type { UpstreamHooks } from '../../src/upstream/hooks.ts';
-import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
-import { createLlhttpEngine } from '../../src/upstream/llhttp/engine.ts';
+import type { ClientOptions } from '../../src/upstream/port.ts';
+import { type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 
-/** Every engine that must behave alike. */
-export const engines: ReadonlyArray<NamedEngine> = [
-  { name: 'http-proxy-3', createEngine: createHttpProxy3Engine },
-  { name: 'llhttp', createEngine: createLlhttpEngine },
-];
-
-interface NamedEngine {
-  readonly name: string;
-  createEngine(options: EngineOptions): UpstreamEngine;
-}
-
-export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine' | 'streamingBodies'>> {
+export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'client' | 'streamingBodies'>> {
   readonly connections?: number;
-  readonly createEngine: (options: EngineOptions) => UpstreamEngine;
   readonly upstreamPort: number;
   readonly scheme?: 'http' | 'https';
-  readonly engine?: Partial<EngineOptions>;
+  readonly client?: Partial<ClientOptions>;
   readonly hooks?: (request: CanonicalRequest) => UpstreamHooks | undefined;
   /** Changes to the request that the forwarder is given. */
   readonly edit?: (request: CanonicalRequest) => CanonicalRequest;
@@ -48,22 +37,14 @@ export interface ForwardingFront {
 
 /** A `node:http` server whose only step is the forwarder: nothing is canonicalised or decided. */
 export async function startFront(options: FrontOptions): Promise<ForwardingFront> {
-  const {
-    createEngine,
-    upstreamPort,
-    engine: engineOptions,
-    hooks,
-    edit,
-    connections = 16,
-    ...more
-  } = options;
-  const engine = createEngine({
+  const { upstreamPort, client: clientOptions, hooks, edit, connections = 16, ...more } = options;
+  const client = createUpstreamClient({
     queueLimit: 1_000,
     queueTimeoutMs: 60_000,
     upstream: { scheme: options.scheme ?? 'http', hostname: '127.0.0.1', port: upstreamPort },
     connectTimeoutMs: 30_000,
     connections,
-    ...engineOptions,
+    ...clientOptions,
   });
   const forwarder = createForwarder({
     responseTimeoutMs: 60_000,
@@ -72,7 +53,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     writeStallTimeoutMs: 60_000,
     ...more,
     streamingBodies: new InFlight({ limit: Math.max(1, Math.floor(connections / 2)), sharePercent: 100 }),
-    engine,
+    client,
   });
   const rejections = new RejectionBodies(buildRejections());
   const results: ForwardResult[] = [];
@@ -154,4 +135,32 @@ function requestOf(incoming: IncomingMessage): CanonicalRequest {
 
 function pairs(fields: readonly string[]): string[][] {
   return Array.from({ length: fields.length / 2 }, (_, i) => fields.slice(2 * i, 2 * i + 2));
+}
+
+export interface Stage {
+  readonly port: number;
+  readonly upstream: RecordingUpstream;
+  readonly front: ForwardingFront;
+}
+
+export type StartStage = (script: Script, options?: Partial<FrontOptions>) => Promise<Stage>;
+
+/** Concurrent tests, each with an upstream and a front of its own, which end when all tests have. */
+export function frontSuite(title: string, define: (start: StartStage) => void): void {
+  describe.concurrent(title, () => {
+    const stages: Stage[] = [];
+    afterAll(async () => {
+      for (const { front, upstream } of stages) {
+        await front.close();
+        await upstream.close();
+      }
+    });
+    define(async (script, options = {}) => {
+      const upstream = await startRecordingUpstream(script);
+      const front = await startFront({ upstreamPort: upstream.port, ...options });
+      const stage = { port: front.port, upstream, front };
+      stages.push(stage);
+      return stage;
+    });
+  });
 }

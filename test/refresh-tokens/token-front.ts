@@ -19,9 +19,9 @@ import {
 } from '../../src/refresh-tokens/filter.ts';
 import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { createForwarder } from '../../src/upstream/forwarder.ts';
-import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';
 
@@ -65,7 +65,7 @@ export async function startTokenFront(
     ...options,
   });
   const forwarder = createForwarder({
-    engine: createHttpProxy3Engine({
+    client: createUpstreamClient({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: upstream.port },
       connectTimeoutMs: 30_000,
       connections: 64,

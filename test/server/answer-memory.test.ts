@@ -30,70 +30,65 @@ function* longAnswer(piece: Buffer) {
   for (let i = 0; i < 640; i += 1) yield piece;
 }
 
-// Two processes, so that neither waits for the other.
-describe.concurrent.each(['llhttp', 'http-proxy-3'])(
-  'memory of an answer that nobody reads (%s)',
-  (engine) => {
-    let shopward: Shopward;
-    let memory: ProcessMemory;
-    let piece = Buffer.alloc(0);
-    const shops = new Set<Socket>();
-    const shop = createServer((socket) => {
-      shops.add(socket);
-      socket.on('error', () => {});
-      socket.once('data', () => {
-        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
-        Readable.from(longAnswer(piece), { objectMode: true, highWaterMark: 1 }).pipe(socket);
-      });
+describe('memory of an answer that nobody reads', () => {
+  let shopward: Shopward;
+  let memory: ProcessMemory;
+  let piece = Buffer.alloc(0);
+  const shops = new Set<Socket>();
+  const shop = createServer((socket) => {
+    shops.add(socket);
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      Readable.from(longAnswer(piece), { objectMode: true, highWaterMark: 1 }).pipe(socket);
     });
-    beforeAll(async () => {
-      await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
-      const { port } = shop.address() as { port: number };
-      shopward = await startShopward({
-        upstream: `http://127.0.0.1:${port}`,
-        config: { upstream: { engine } },
-        env: probed,
-      });
-      memory = new ProcessMemory(shopward);
-      await bytesEach(1_024, 8);
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
+    const { port } = shop.address() as { port: number };
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${port}`,
+      env: probed,
     });
-    afterAll(async () => {
-      await shopward.kill();
-      for (const socket of shops) socket.destroy();
-      shop.close();
-    });
+    memory = new ProcessMemory(shopward);
+    await bytesEach(1_024, 8);
+  });
+  afterAll(async () => {
+    await shopward.kill();
+    for (const socket of shops) socket.destroy();
+    shop.close();
+  });
 
-    const livez = () => fetch(`${shopward.adminUrl}/livez`);
+  const livez = () => fetch(`${shopward.adminUrl}/livez`);
 
-    const bytesEach = async (octets: number, count: number) => {
-      piece = chunksOf(octets);
-      const rest = await memory.bytes();
-      const connections = await Promise.all(
-        Array.from({ length: count }, () => openRawConnection(shopward.port)),
-      );
-      try {
-        for (const { socket } of connections) {
-          socket.on('error', () => {});
-          socket.pause();
-          socket.write(request('GET /stores'));
-        }
-        await eventually('all of them to be asked', () => shops.size === count || undefined);
-        await untilStill(livez, () => octetsTaken(shops));
-        const bytes = ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
-        const waiting = [...shops].filter((socket) => !socket.destroyed && socket.writableLength > 0);
-        expect(waiting).toHaveLength(count);
-        return bytes;
-      } finally {
-        for (const connection of connections) connection.close();
-        for (const socket of shops) socket.destroy();
-        shops.clear();
+  const bytesEach = async (octets: number, count: number) => {
+    piece = chunksOf(octets);
+    const rest = await memory.bytes();
+    const connections = await Promise.all(
+      Array.from({ length: count }, () => openRawConnection(shopward.port)),
+    );
+    try {
+      for (const { socket } of connections) {
+        socket.on('error', () => {});
+        socket.pause();
+        socket.write(request('GET /stores'));
       }
-    };
+      await eventually('all of them to be asked', () => shops.size === count || undefined);
+      await untilStill(livez, () => octetsTaken(shops));
+      const bytes = ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
+      const waiting = [...shops].filter((socket) => !socket.destroyed && socket.writableLength > 0);
+      expect(waiting).toHaveLength(count);
+      return bytes;
+    } finally {
+      for (const connection of connections) connection.close();
+      for (const socket of shops) socket.destroy();
+      shops.clear();
+    }
+  };
 
-    it.each(Object.entries(answers))('%s', { concurrent: false }, async (name, [octets, count]) => {
-      const bytes = await leastBytes(allowedBytes, () => bytesEach(octets, count));
-      console.info(`${engine}, ${name}: ${Math.round(bytes / 1024)} KiB a connection`);
-      expect(bytes).toBeLessThan(allowedBytes);
-    });
-  },
-);
+  it.each(Object.entries(answers))('%s', { concurrent: false }, async (name, [octets, count]) => {
+    const bytes = await leastBytes(allowedBytes, () => bytesEach(octets, count));
+    console.info(`${name}: ${Math.round(bytes / 1024)} KiB a connection`);
+    expect(bytes).toBeLessThan(allowedBytes);
+  });
+});

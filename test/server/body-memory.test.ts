@@ -99,108 +99,104 @@ const rows = Object.entries(kinds).flatMap(([kind, one]) =>
   one.batches.flatMap((batch) => batch.map((name) => [kind, name, one, batch] as const)),
 );
 
-// Two processes, so that neither waits for the other.
-describe.concurrent.each(['llhttp', 'http-proxy-3'])(
-  'memory of a connection while its body is under way (%s)',
-  (engine) => {
-    let shopward: Shopward;
-    let shop: Awaited<ReturnType<typeof startSilentShop>>;
-    let memory: ProcessMemory;
-    beforeAll(async () => {
-      shop = await startSilentShop();
-      shopward = await startShopward({
-        upstream: `http://127.0.0.1:${shop.port}`,
-        config: {
-          upstream: { engine, connections: places, connectTimeout: '10m', responseTimeout: '10m' },
-          // One client here stands for many.
-          limits: { requestBody: '32MiB', clientShare: 100 },
-        },
-        env: probed,
-      });
-      memory = new ProcessMemory(shopward);
-      // What is loaded and made only once belongs to the state of rest.
-      for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
+describe('memory of a connection while its body is under way', () => {
+  let shopward: Shopward;
+  let shop: Awaited<ReturnType<typeof startSilentShop>>;
+  let memory: ProcessMemory;
+  beforeAll(async () => {
+    shop = await startSilentShop();
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${shop.port}`,
+      config: {
+        upstream: { connections: places, connectTimeout: '10m', responseTimeout: '10m' },
+        // One client here stands for many.
+        limits: { requestBody: '32MiB', clientShare: 100 },
+      },
+      env: probed,
     });
-    afterAll(async () => {
-      await shopward.kill();
-      await shop.close();
-    });
+    memory = new ProcessMemory(shopward);
+    // What is loaded and made only once belongs to the state of rest.
+    for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
+  });
+  afterAll(async () => {
+    await shopward.kill();
+    await shop.close();
+  });
 
-    const inFlight = async () => {
-      const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
-      return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1]);
+  const inFlight = async () => {
+    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1]);
+  };
+
+  const livez = () => fetch(`${shopward.adminUrl}/livez`);
+
+  /** What connections hold, one for each of the cuts. */
+  const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
+    const others = (await before?.(shopward.port)) ?? [];
+    const connections = [...others];
+    const open = async () => {
+      const connection = await openRawConnection(shopward.port);
+      connections.push(connection);
+      return connection;
     };
-
-    const livez = () => fetch(`${shopward.adminUrl}/livez`);
-
-    /** What connections hold, one for each of the cuts. */
-    const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
-      const others = (await before?.(shopward.port)) ?? [];
-      const connections = [...others];
-      const open = async () => {
-        const connection = await openRawConnection(shopward.port);
-        connections.push(connection);
-        return connection;
-      };
-      try {
-        await eventually('the requests before them', async () =>
-          (await inFlight()) === others.length ? true : undefined,
-        );
-        const senders = await Promise.all(
-          names.flatMap((name) =>
-            Array.from({ length: count }, async () => ({ cut: cuts[name] as Cut, connection: await open() })),
-          ),
-        );
-        const sockets = senders.map(({ connection }) => connection.socket);
-        for (const socket of sockets) socket.on('error', () => {});
-        const rest = await memory.bytes();
-        for (const { cut, connection } of senders) {
-          connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
-        }
-        const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
-        for (let i = 0; i < most; i += 1) {
-          for (const { cut, connection } of senders) {
-            const piece = cut.pieces[i];
-            if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
-          }
-          if (most > 1) await sleep(0);
-        }
-        // Otherwise the measure would be of nothing.
-        const expected = others.length + (isRefused === true ? 0 : senders.length);
-        await eventually('requests under way', async () =>
-          (await inFlight()) === expected ? true : undefined,
-        );
-        await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
-        expect(await inFlight()).toBe(expected);
-        return ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
-      } finally {
-        for (const connection of connections) connection.close();
-        shop.cut();
-        while ((await inFlight()) > 0) await sleep(50);
+    try {
+      await eventually('the requests before them', async () =>
+        (await inFlight()) === others.length ? true : undefined,
+      );
+      const senders = await Promise.all(
+        names.flatMap((name) =>
+          Array.from({ length: count }, async () => ({ cut: cuts[name] as Cut, connection: await open() })),
+        ),
+      );
+      const sockets = senders.map(({ connection }) => connection.socket);
+      for (const socket of sockets) socket.on('error', () => {});
+      const rest = await memory.bytes();
+      for (const { cut, connection } of senders) {
+        connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
       }
-    };
+      const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
+      for (let i = 0; i < most; i += 1) {
+        for (const { cut, connection } of senders) {
+          const piece = cut.pieces[i];
+          if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+        }
+        if (most > 1) await sleep(0);
+      }
+      // Otherwise the measure would be of nothing.
+      const expected = others.length + (isRefused === true ? 0 : senders.length);
+      await eventually('requests under way', async () =>
+        (await inFlight()) === expected ? true : undefined,
+      );
+      await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
+      expect(await inFlight()).toBe(expected);
+      return ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
+    } finally {
+      for (const connection of connections) connection.close();
+      shop.cut();
+      while ((await inFlight()) > 0) await sleep(50);
+    }
+  };
 
-    /** What is measured side by side is measured once, by the first case of it. */
-    const measured = new Map<readonly string[], Promise<number>>();
-    const together = async (kind: Kind, batch: readonly string[]) => {
-      const before = measured.get(batch);
-      if (before !== undefined) return before;
-      const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
-      measured.set(batch, bytes);
-      // A second try measures anew.
-      bytes.catch(() => measured.delete(batch));
-      console.info(`${engine}, ${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
-      return bytes;
-    };
+  /** What is measured side by side is measured once, by the first case of it. */
+  const measured = new Map<readonly string[], Promise<number>>();
+  const together = async (kind: Kind, batch: readonly string[]) => {
+    const before = measured.get(batch);
+    if (before !== undefined) return before;
+    const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
+    measured.set(batch, bytes);
+    // A second try measures anew.
+    bytes.catch(() => measured.delete(batch));
+    console.info(`${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
+    return bytes;
+  };
 
-    it.each(rows)('%s, %s', { concurrent: false }, async (_, name, kind, batch) => {
-      let bytes = await together(kind, batch);
-      // Which of them it is, or none: each alone tells.
-      if (bytes >= allowedBytes) bytes = await leastBytes(allowedBytes, () => bytesEach(kind, [name]));
-      expect(bytes).toBeLessThan(allowedBytes);
-    });
-  },
-);
+  it.each(rows)('%s, %s', { concurrent: false }, async (_, name, kind, batch) => {
+    let bytes = await together(kind, batch);
+    // Which of them it is, or none: each alone tells.
+    if (bytes >= allowedBytes) bytes = await leastBytes(allowedBytes, () => bytesEach(kind, [name]));
+    expect(bytes).toBeLessThan(allowedBytes);
+  });
+});
 
 /** Every connection to the shop is taken by a request that it does not answer. */
 async function takeAll(port: number): Promise<RawConnection[]> {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -161,7 +161,7 @@ const fine: readonly (readonly [string, Script, string])[] = [
   ],
 ];
 
-eachEngine('what the shop answers', (start) => {
+frontSuite('what the shop answers', (start) => {
   /** A shop that plays the script where it is asked for `/odd`, and answers everybody else. */
   async function startShop(script: Script) {
     /** What is late has been written, however busy the machine is. */

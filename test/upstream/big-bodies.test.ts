@@ -4,7 +4,6 @@ import http, { type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { engines } from '../harness/forwarding-front.ts';
 import { octetsTaken, untilStill } from '../harness/until-still.ts';
 
 const piece = Buffer.alloc(65_536, 'a');
@@ -22,12 +21,10 @@ interface Front {
 }
 
 /** The front in a process of its own, so that its memory is nobody else's. */
-async function forkFront(engine: string, upstreamPort: number): Promise<Front> {
-  const child = fork(
-    new URL('../harness/front-process.ts', import.meta.url),
-    [engine, String(upstreamPort)],
-    { execArgv: ['--expose-gc'] },
-  );
+async function forkFront(upstreamPort: number): Promise<Front> {
+  const child = fork(new URL('../harness/front-process.ts', import.meta.url), [String(upstreamPort)], {
+    execArgv: ['--expose-gc'],
+  });
   const [port] = (await once(child, 'message')) as [number];
   const ask = async (message: string) => {
     child.send(message);
@@ -109,11 +106,11 @@ async function expectFlat(front: Front, atRest: number, reader: SlowReader, writ
   reader.readUntil(Number.POSITIVE_INFINITY);
 }
 
-describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
+describe('100 MB at flat memory', () => {
   const shop = new Shop();
   let front: Front;
   beforeAll(async () => {
-    front = await forkFront(name, await shop.start());
+    front = await forkFront(await shop.start());
   });
   // So that a test that failed leaves nothing to the next one.
   afterEach(() => shop.cut());

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Deadlines } from '../../src/upstream/deadlines.ts';
-import { IdleTimeout, idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 
 describe('the deadlines of an exchange', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -80,47 +80,20 @@ describe('the deadlines of an exchange', () => {
 
 test.each([
   [undefined, undefined],
-  ['timeout=5', 4000],
-  ['timeout="5"', 4000],
-  ['max=100, Timeout=5', 4000],
-  ['max=100,timeout=5', 4000],
+  ['timeout=5', 4_000],
+  ['timeout="65"', 64_000],
+  ['max=100, Timeout=5', 4_000],
+  ['max=100,timeout=5', 4_000],
   ['timeout=1', 0],
-  ['timeout=601', 600_000],
+  ['timeout=0', -1_000],
   ['timeout=602', 600_000],
   ['timeout=600', 599_000],
+  ['timeout=999999', 600_000],
+  ['max=100', undefined],
   ['timeout=x', undefined],
   ['xtimeout=5', undefined],
+  ['\xa0timeout=5', undefined],
   ['', undefined],
 ])('Keep-Alive: %j says %j ms', (value, ms) => {
   expect(idleTimeoutSaid(value === undefined ? [] : ['keep-alive', value])).toBe(ms);
-});
-
-describe('for how long an idle connection is used again', () => {
-  test('the time that the upstream sends counts, then the configured one', () => {
-    const idle = new IdleTimeout(4000);
-    expect([idle.usableMs(undefined), idle.usableMs(9000), idle.usableMs(0)]).toEqual([4000, 9000, 0]);
-    // Recent is all of what is said, else a quarter of a second.
-    expect([idle.recentMs(undefined), idle.recentMs(9000), new IdleTimeout(400).recentMs(undefined)]).toEqual(
-      [250, 9000, 100],
-    );
-  });
-
-  test('an upstream that ends them sooner is believed, and one that does not any more, too', () => {
-    const idle = new IdleTimeout(4000);
-    idle.endedAfter(2000);
-    expect([idle.usableMs(undefined), idle.usableMs(9000), idle.recentMs(9000)]).toEqual([1500, 1500, 250]);
-    // Only ever less.
-    idle.endedAfter(3000);
-    expect(idle.usableMs(undefined)).toBe(1500);
-    idle.endedAfter(1);
-    expect(idle.usableMs(undefined)).toBe(100);
-    idle.outlived(1000);
-    expect(idle.usableMs(undefined)).toBe(1250);
-    idle.outlived(100);
-    expect(idle.usableMs(undefined)).toBe(1250);
-    idle.outlived(480_000);
-    expect([idle.usableMs(700_000), idle.recentMs(700_000)]).toEqual([600_000, 250]);
-    idle.outlived(480_001);
-    expect([idle.usableMs(700_000), idle.recentMs(700_000)]).toEqual([700_000, 700_000]);
-  });
 });

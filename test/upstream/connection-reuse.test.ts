@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
-import { engines, type FrontOptions, startFront } from '../harness/forwarding-front.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
+import type { ClientOptions, UpstreamClient } from '../../src/upstream/port.ts';
+import { type FrontOptions, startFront } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
@@ -16,7 +17,7 @@ function answerOf(bytes: number): string {
   return answer('x'.repeat(bytes - without));
 }
 
-function optionsOf(scheme: 'http' | 'https', port: number): Omit<EngineOptions, 'connections'> {
+function optionsOf(scheme: 'http' | 'https', port: number): Omit<ClientOptions, 'connections'> {
   return {
     upstream: { scheme, hostname: '127.0.0.1', port },
     connectTimeoutMs: 30_000,
@@ -27,10 +28,10 @@ function optionsOf(scheme: 'http' | 'https', port: number): Omit<EngineOptions, 
 }
 
 /** Bytes of an answer whose reader holds it up after each piece. */
-function readSlowly(engine: UpstreamEngine): Promise<number> {
+function readSlowly(client: UpstreamClient): Promise<number> {
   return new Promise((resolve, reject) => {
     let bytes = 0;
-    const exchange = engine.dispatch(
+    const exchange = client.dispatch(
       { method: 'GET', target: '/', fields: ['Host', 'shop.test'], body: null },
       {
         onHead() {},
@@ -46,7 +47,7 @@ function readSlowly(engine: UpstreamEngine): Promise<number> {
   });
 }
 
-describe.each(engines)('what a connection is used for again ($name)', ({ createEngine }) => {
+describe('what a connection is used for again', () => {
   const ends: (() => Promise<void> | void)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
@@ -74,8 +75,8 @@ describe.each(engines)('what a connection is used for again ($name)', ({ createE
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const engine = optionsOf(scheme, port);
-    const front: Front = await startFront({ createEngine, scheme, upstreamPort: port, engine, ...options });
+    const client = optionsOf(scheme, port);
+    const front: Front = await startFront({ scheme, upstreamPort: port, client, ...options });
     ends.push(
       () => void server.close(),
       () => front.close(),
@@ -136,9 +137,9 @@ describe.each(engines)('what a connection is used for again ($name)', ({ createE
       const { front, connections, port } = await start(scheme, (_, socket) => {
         socket.write(answer('x'.repeat(100_000)));
       });
-      const engine = createEngine({ ...optionsOf(scheme, port), connections: 1 });
-      ends.push(() => engine.close());
-      for (let i = 0; i < 3; i++) expect(await readSlowly(engine)).toBe(100_000);
+      const client = createUpstreamClient({ ...optionsOf(scheme, port), connections: 1 });
+      ends.push(() => client.close());
+      for (let i = 0; i < 3; i++) expect(await readSlowly(client)).toBe(100_000);
       expect([connections(), front.results]).toEqual([1, []]);
     },
   );

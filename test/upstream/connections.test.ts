@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { engines, startFront } from '../harness/forwarding-front.ts';
+import { startFront } from '../harness/forwarding-front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 const get = 'GET /a? HTTP/1.1\r\nHost: shop.test\r\n\r\n';
 
-describe.each(engines)('connections to the upstream ($name)', ({ createEngine }) => {
+describe('connections to the upstream', () => {
   it('a refused connection is 502', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port: upstreamPort } = server.address() as AddressInfo;
     server.close();
     await once(server, 'close');
-    const front = await startFront({ createEngine, upstreamPort });
+    const front = await startFront({ upstreamPort });
     const response = await exchangeRaw(front.port, get);
     expect(response.status).toBe(502);
     expect(JSON.parse(response.body.toString())).toMatchObject({
@@ -27,9 +27,8 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
 
   it('a name that does not resolve is 502', async () => {
     const front = await startFront({
-      createEngine,
       upstreamPort: 80,
-      engine: {
+      client: {
         upstream: { scheme: 'http', hostname: 'nowhere.invalid', port: 80 },
         connectTimeoutMs: 10_000,
       },
@@ -43,10 +42,9 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
     const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const front = await startFront({
-      createEngine,
       upstreamPort: (server.address() as AddressInfo).port,
       scheme: 'https',
-      engine: { connectTimeoutMs: 150 },
+      client: { connectTimeoutMs: 150 },
     });
     const response = await exchangeRaw(front.port, get);
     expect([response.status, front.results[0]?.fault]).toEqual([504, 'connect-timeout']);
@@ -67,10 +65,9 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const front = await startFront({
-      createEngine,
       upstreamPort: (server.address() as AddressInfo).port,
       scheme: 'https',
-      engine: { tls },
+      client: { tls },
     });
     for (let i = 0; i < 2; i++) expect((await exchangeRaw(front.port, get)).status).toBe(status);
     expect(targets).toEqual(status === 200 ? ['shop.test /a?', 'shop.test /a?'] : []);
@@ -86,9 +83,8 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const front = await startFront({
-      createEngine,
       upstreamPort: port,
-      engine: { upstream: { scheme: 'http', hostname: '::1', port } },
+      client: { upstream: { scheme: 'http', hostname: '::1', port } },
     });
     expect((await exchangeRaw(front.port, get)).status).toBe(200);
     await front.close();
@@ -100,7 +96,7 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
     const server = createServer((socket) => socket.once('data', () => asked.resolve(socket)));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const front = await startFront({ createEngine, upstreamPort: (server.address() as AddressInfo).port });
+    const front = await startFront({ upstreamPort: (server.address() as AddressInfo).port });
     const pending = exchangeRaw(front.port, get);
     const socket = await asked.promise;
     const closed = front.forwarder.close();

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { reject } from '../../src/http/rejection.ts';
-import { PooledConnection } from '../../src/upstream/connection.ts';
-import type { ConnectionPool, ConnectionWaiter } from '../../src/upstream/connection-pool.ts';
-import type { UpstreamRequest } from '../../src/upstream/engine.ts';
+import type { Connection, ResponseReader } from '../../src/upstream/connection.ts';
+import { Exchange, type ExchangeConnections } from '../../src/upstream/exchange.ts';
 import { type ExchangeState, entered } from '../../src/upstream/exchange-state.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { ForwardedExchange } from '../../src/upstream/forwarded-exchange.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
-import { PooledExchange } from '../../src/upstream/pooled-exchange.ts';
+import type { UpstreamHandler, UpstreamRequest } from '../../src/upstream/port.ts';
+import type { ResponseParser } from '../../src/upstream/response-parser.ts';
 
 /** What an exchange is set up with. */
 const setupArbitrary = fc.record({
@@ -36,21 +36,27 @@ const setupArbitrary = fc.record({
 });
 type Setup = typeof setupArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
-/** What the upstream may say, over some engine. */
-const engineEvents: Readonly<Record<string, (exchange: ScriptedExchange) => void>> = {
-  sent: (exchange) => exchange.tellSent(),
-  'interim response': (exchange) => exchange.takeInterim(),
-  head: (exchange) => exchange.takeHead(),
-  piece: (exchange) => exchange.takePiece(20),
-  'long piece': (exchange) => exchange.takePiece(40_000),
-  end: (exchange) => exchange.takeEnd(true),
-  'end, not reusable': (exchange) => exchange.takeEnd(false),
-  reset: (exchange) => exchange.break('reset'),
-  malformed: (exchange) => exchange.break('malformed'),
-  'a bug': () => {
-    throw new Error('a bug');
+/** What may happen on the connection. */
+const connectionEvents: Readonly<Record<string, (connection: ScriptedConnection) => void>> = {
+  sent: (connection) => connection.tellSent(),
+  'interim response': (connection) => {
+    if (!connection.hasHead) connection.read({ informational: [head(103, ['Link', '</a>'])] });
   },
+  head: (connection) => {
+    if (!connection.hasHead) connection.read({ head: head(200, ['Content-Type', 'text/plain']) });
+  },
+  piece: (connection) => connection.readBody(20),
+  'long piece': (connection) => connection.readBody(40_000),
+  end: (connection) => connection.readEnd(true),
+  'end, not reusable': (connection) => connection.readEnd(false),
+  reset: ({ reader }) => reader?.onClosed(undefined, undefined),
+  malformed: (connection) => connection.read({ fault: new Error('malformed') }),
+  'a bug': ({ reader }) => reader?.onThrown(new Error('a bug')),
 };
+
+function head(status: number, fields: string[]) {
+  return { status, reason: 'OK', fields };
+}
 
 const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
   connection: (stage) => stage.connect(1),
@@ -58,7 +64,7 @@ const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
   'no connection': (stage) => stage.refuseConnection(),
   'end of turn': () => void vi.advanceTimersByTime(0),
   'may send': (stage) => stage.allow?.(true),
-  'a bug reports its fault again': ({ upstream }) => upstream?.tellAgain(),
+  'a bug reports its fault again': (stage) => stage.tellAgain(),
   'some time': () => void vi.advanceTimersByTime(400),
   'a long time': () => void vi.advanceTimersByTime(10_000),
   'client leaves': ({ client, response }) => {
@@ -81,7 +87,7 @@ const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
   'outcome: throws': (stage) => stage.settle(new Error('a store is away')),
 };
 
-const names = [...Object.keys(engineEvents), ...Object.keys(stageEvents)];
+const names = [...Object.keys(connectionEvents), ...Object.keys(stageEvents)];
 const walkArbitrary = fc
   .tuple(
     // Most orders break off early: half of the walks begin with what gets an exchange far.
@@ -112,86 +118,88 @@ class ClientSocket extends Duplex {
     else this.#taken.push(taken);
   }
 
+  destroySoon(): void {
+    this.end(() => this.destroy());
+  }
+
   goOn(): void {
     this.isReading = true;
     for (const taken of this.#taken.splice(0)) taken();
   }
 }
 
-class Connection extends PooledConnection {
+/** A connection whose upstream speaks when the test says so. */
+class ScriptedConnection {
   timesGivenBack = 0;
+  phase = 'busy';
+  cause: unknown;
+  saidIdleTimeoutMs: number | undefined;
+  reader: ResponseReader | undefined;
+  isAsked = false;
+  hasHead = false;
+  readonly exchanges: number;
+  /** Called once the kernel has taken the request. */
+  #taken: (() => void) | undefined;
+  #isPaused = false;
+  readonly socket = {
+    writable: true,
+    writableLength: 1,
+    write: (_bytes: unknown, encoding: unknown) => {
+      if (typeof encoding === 'function') this.#taken = encoding as () => void;
+      return true;
+    },
+    cork() {},
+    uncork() {},
+    pause: () => {
+      this.#isPaused = true;
+    },
+    resume: () => {
+      this.#isPaused = false;
+    },
+  };
 
-  read(): boolean {
-    return true;
+  constructor(exchanges: number) {
+    this.exchanges = exchanges;
   }
-}
 
-/** As much of an engine as both share, and what it would read is said by the test. */
-class ScriptedExchange extends PooledExchange<Connection> {
-  hasTransmitted = false;
-  isPaused = false;
-  #answerBegun = false;
-  #hasHead = false;
-
-  resume(): void {
-    this.isPaused = false;
+  assign(reader: ResponseReader): void {
+    this.reader = reader;
   }
 
-  /** The upstream speaks only where it is listened to. */
-  hear(event: (exchange: ScriptedExchange) => void): void {
-    if (!this.hasTransmitted || this.isOver || this.isPaused) return;
-    try {
-      event(this);
-    } catch (cause) {
-      this.fail('internal', cause);
-    }
+  begin(): void {
+    assert.equal(this.timesGivenBack, 0);
+    this.isAsked = true;
+  }
+
+  leave(): void {
+    this.reader = undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.reader !== undefined && this.#isPaused;
   }
 
   tellSent(): void {
-    this.handler.onSent?.();
+    this.socket.writableLength = 0;
+    this.#taken?.();
   }
 
-  takeInterim(): void {
-    if (this.#hasHead) return;
-    this.#answerBegun = true;
-    this.handler.onInformational?.(103, ['Link', '</a>']);
+  read(what: Partial<ResponseParser>): void {
+    if (what.head !== undefined) this.hasHead = true;
+    const nothing = { informational: [], bodyStart: 0, bodyEnd: 0, isComplete: false, isReusable: false };
+    this.reader?.onRead(
+      { ...nothing, ...what } as ResponseParser,
+      Buffer.alloc(what.bodyEnd ?? 0, 'x'),
+      undefined,
+    );
   }
 
-  takeHead(): void {
-    if (this.#hasHead) return;
-    this.#hasHead = true;
-    this.#answerBegun = true;
-    this.handler.onHead(200, 'OK', ['Content-Type', 'text/plain']);
+  readBody(bodyEnd: number): void {
+    if (this.hasHead) this.read({ bodyEnd });
   }
 
-  takePiece(length: number): void {
-    if (this.#hasHead) this.isPaused = !this.handler.onData(Buffer.alloc(length, 'x'));
-  }
-
-  takeEnd(isReusable: boolean): void {
-    if (this.#hasHead) this.succeed(isReusable);
-  }
-
-  tellAgain(): void {
-    if (!this.isOver) return;
-    this.handler.onFault({ kind: 'internal', sent: true, reusedConnection: false, answerBegun: true });
-  }
-
-  break(kind: 'reset' | 'malformed'): void {
-    this.fail(kind);
-  }
-
-  protected get answerBegun(): boolean {
-    return this.#answerBegun;
-  }
-
-  protected transmit(connection: Connection): void {
-    assert.equal(connection.timesGivenBack, 0);
-    if (this.mayLeave()) this.hasTransmitted = true;
-  }
-
-  protected detach(): void {
-    this.hasTransmitted = false;
+  readEnd(isReusable: boolean): void {
+    if (this.hasHead) this.read({ isComplete: true, isReusable });
   }
 }
 
@@ -200,12 +208,12 @@ class Stage {
   readonly setup: Setup;
   readonly results: ForwardResult[] = [];
   readonly outcomes: ForwardOutcome[] = [];
-  readonly connections: Connection[] = [];
+  readonly connections: ScriptedConnection[] = [];
   readonly client = new ClientSocket();
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  waiter: ConnectionWaiter<Connection> | undefined;
-  upstream: ScriptedExchange | undefined;
+  waiter: Exchange | undefined;
+  handler: UpstreamHandler | undefined;
   hear: ((edits: ResponseEdits | Promise<ResponseEdits>) => void) | undefined;
   allow: ((may: boolean) => void) | undefined;
   /** What the client had received when the caller got the outcome. */
@@ -225,29 +233,36 @@ class Stage {
 
   start(): void {
     const { body, method } = this.setup;
-    const pool = {
-      acquire: (waiter: ConnectionWaiter<Connection>) => {
+    const connections: ExchangeConnections = {
+      queueTimeoutMs: 60_000,
+      enter: (exchange) => {
         assert.equal(this.waiter, undefined);
-        this.waiter = waiter;
+        this.waiter = exchange;
       },
-      leave: () => {
+      replace: (exchange, connection) => {
+        giveBack(connection);
+        exchange.connection = undefined;
+        this.waiter = exchange;
+      },
+      leave: ({ connection }) => {
         this.waiter = undefined;
+        if (connection !== undefined) giveBack(connection);
       },
-      release: giveBack,
-      discard: giveBack,
-    } as unknown as ConnectionPool<Connection>;
-    const engine = {
-      dispatch: (request: UpstreamRequest, handler: ForwardedExchange) => {
-        this.upstream = new ScriptedExchange(request, handler, pool);
-        this.upstream.start();
-        return this.upstream;
+      faultOfWait: () => 'overloaded',
+    };
+    const client = {
+      dispatch: (request: UpstreamRequest, handler: UpstreamHandler) => {
+        this.handler = handler;
+        const exchange = new Exchange(request, handler, connections);
+        exchange.start();
+        return exchange;
       },
       inFlight: 0,
       queued: 0,
       close: () => Promise.resolve(),
     };
     const options = {
-      engine,
+      client,
       responseTimeoutMs: 2_000,
       writeStallTimeoutMs: 4_000,
       bodyLimitBytes: 1_000,
@@ -275,9 +290,11 @@ class Stage {
   }
 
   async play(event: string): Promise<void> {
-    const ofEngine = engineEvents[event];
-    if (ofEngine !== undefined) this.upstream?.hear(ofEngine);
-    else stageEvents[event]?.(this);
+    const onConnection = connectionEvents[event];
+    const connection = this.connections.at(-1);
+    if (onConnection === undefined) stageEvents[event]?.(this);
+    // The upstream speaks after it was asked, and while it is read.
+    else if (connection?.isAsked === true && !connection.isPaused) onConnection(connection);
     // Promises of the hooks, and what streams tell in a tick of their own.
     for (let i = 0; i < 4; i += 1) await new Promise((resolve) => process.nextTick(resolve));
     this.#check(event);
@@ -306,17 +323,20 @@ class Stage {
     const { waiter } = this;
     if (waiter === undefined) return;
     this.waiter = undefined;
-    const socket = Object.assign(new Socket(), { writable: true });
-    const connection = new Connection(socket, Buffer.alloc(0));
-    connection.exchanges = exchanges;
+    const connection = new ScriptedConnection(exchanges);
     this.connections.push(connection);
-    waiter.onConnection(connection);
+    waiter.onConnection(connection as unknown as Connection);
   }
 
   refuseConnection(): void {
     const { waiter } = this;
     this.waiter = undefined;
-    waiter?.onConnectionFault({ kind: 'unreachable', cause: undefined });
+    waiter?.onConnectionFault('unreachable', undefined);
+  }
+
+  tellAgain(): void {
+    const isOver = this.waiter === undefined && this.connections.at(-1)?.timesGivenBack !== 0;
+    if (isOver) this.handler?.onFault({ kind: 'internal', sent: true, answerBegun: true });
   }
 
   settle(edits: ResponseEdits | Error): void {
@@ -363,20 +383,19 @@ class Stage {
     if (isSettled) assert.equal(this.incoming.listenerCount('data'), 0);
     if (isSettled && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
     if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isSettled, true);
-    if (event === 'client reads' && !isSettled) assert.notEqual(this.upstream?.isPaused, true);
+    if (event === 'client reads' && !isSettled) assert.notEqual(this.connections.at(-1)?.isPaused, true);
     // One response at most, and a refusal is the caller's to write: nothing has left, and nothing will.
     const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     assert.ok(heads.length <= 1);
     if (result?.end === 'rejected') assert.deepEqual([result.status, heads.length], [0, 0]);
-    if (result?.end === 'rejected' || result?.end === 'cut')
-      assert.equal(client.received, this.receivedAtEnd);
+    if (result?.end === 'rejected') assert.equal(client.received, this.receivedAtEnd);
     if (result?.end === 'sent') assert.ok(result.status > 0);
     if (result?.end !== 'rejected') assert.equal(result?.rejection, undefined);
   }
 }
 
 function giveBack(connection: Connection): void {
-  connection.timesGivenBack += 1;
+  (connection as unknown as ScriptedConnection).timesGivenBack += 1;
 }
 
 describe('a forwarded exchange', () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { Deadlines } from '../../src/upstream/deadlines.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
@@ -43,7 +43,7 @@ it('a body is held back for a second at most, where the hooks have no deadline',
   deadlines.stop();
 });
 
-eachEngine('upstream hooks', (start) => {
+frontSuite('upstream hooks', (start) => {
   it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
     const { port, upstream } = await start(

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hearFaults } from '../../src/lib/faults.ts';
-import type { UpstreamEngine, UpstreamFault, UpstreamHandler } from '../../src/upstream/engine.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
+import type { UpstreamClient, UpstreamFault, UpstreamHandler } from '../../src/upstream/port.ts';
 import { ResponseHeadCheck } from '../../src/upstream/response-framing.ts';
-import { engines } from '../harness/forwarding-front.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const bug = () => {
@@ -22,7 +22,7 @@ const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFaul
   ['onEnd', { onEnd: bug }, 'internal'],
 ];
 
-describe.each(engines)('one exchange that throws ends alone ($name)', ({ createEngine }) => {
+describe('one exchange that throws ends alone', () => {
   const ends: (() => Promise<void> | void)[] = [];
   afterEach(async () => {
     hearFaults(() => {});
@@ -37,7 +37,7 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
       socket.on('data', () => socket.write(`HTTP/1.1 103 Early\r\n\r\n${answer('x'.repeat(1_000))}`));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const engine = createEngine({
+    const client = createUpstreamClient({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
       connectTimeoutMs: 30_000,
       connections: 10,
@@ -51,41 +51,41 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
       () => {
         for (const socket of sockets) socket.destroy();
       },
-      () => engine.close(),
+      () => client.close(),
     );
-    return { engine, faults };
+    return { client, faults };
   }
 
   /** The one that throws among others of the same turn, more than there are connections. */
   async function askAmongOthers(
-    engine: UpstreamEngine,
+    client: UpstreamClient,
     throws: Partial<UpstreamHandler>,
     maySend?: () => boolean,
   ) {
-    const before = Array.from({ length: 10 }, () => ask(engine));
-    const one = ask(engine, throws, maySend);
-    const after = Array.from({ length: 10 }, () => ask(engine));
+    const before = Array.from({ length: 10 }, () => ask(client));
+    const one = ask(client, throws, maySend);
+    const after = Array.from({ length: 10 }, () => ask(client));
     expect(await Promise.all([...before, ...after])).toEqual(Array(20).fill('200 whole'));
     return one;
   }
 
   it.each(places)('in %s', async (_, throws, kind) => {
-    const { engine, faults } = await start();
-    expect(await askAmongOthers(engine, throws)).toBe(kind);
+    const { client, faults } = await start();
+    expect(await askAmongOthers(client, throws)).toBe(kind);
     expect(faults).toMatchObject([{ message: 'a bug' }]);
-    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
   });
 
   it('in maySend', async () => {
-    const { engine } = await start();
-    expect(await askAmongOthers(engine, {}, bug)).toBe('not-sent');
-    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
+    const { client } = await start();
+    expect(await askAmongOthers(client, {}, bug)).toBe('not-sent');
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
   });
 
   it('in onFault', async () => {
-    const { engine, faults } = await start();
-    const others = Array.from({ length: 20 }, () => ask(engine));
-    const exchange = engine.dispatch(
+    const { client, faults } = await start();
+    const others = Array.from({ length: 20 }, () => ask(client));
+    const exchange = client.dispatch(
       { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
       { onHead() {}, onData: () => true, onEnd() {}, onFault: bug },
     );
@@ -95,14 +95,14 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
   });
 
   it('in what takes its hands off the connection', async () => {
-    const { engine, faults } = await start();
+    const { client, faults } = await start();
     const stream = new Readable({ read() {} });
     // The first byte leaves, and whoever stops the body throws.
     stream.pause = () => {
       throw new Error('a bug');
     };
     const ended = new Promise<string>((resolve) =>
-      engine.dispatch(
+      client.dispatch(
         { method: 'POST', target: '/', fields: ['Host', 's'], body: { stream, length: undefined } },
         {
           onHead() {},
@@ -115,12 +115,12 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
     stream.push('x');
     expect(await ended).toBe('whole');
     expect(faults[0]).toMatchObject({ message: 'a bug' });
-    expect(await ask(engine)).toBe('200 whole');
-    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
+    expect(await ask(client)).toBe('200 whole');
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
   });
 
   it('in what reads the answer', async () => {
-    const { engine, faults } = await start();
+    const { client, faults } = await start();
     const read = ResponseHeadCheck.prototype.read;
     let reads = 0;
     ResponseHeadCheck.prototype.read = function (piece, length) {
@@ -129,7 +129,7 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
       return read.call(this, piece, length);
     };
     try {
-      const seen = await Promise.all(Array.from({ length: 20 }, () => ask(engine)));
+      const seen = await Promise.all(Array.from({ length: 20 }, () => ask(client)));
       expect(seen.filter((one) => one !== '200 whole')).toEqual(['internal']);
       expect(faults).toMatchObject([{ message: 'a bug' }]);
     } finally {
@@ -139,13 +139,13 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
 });
 
 function ask(
-  engine: UpstreamEngine,
+  client: UpstreamClient,
   throws: Partial<UpstreamHandler> = {},
   maySend?: () => boolean,
 ): Promise<string> {
   return new Promise((resolve) => {
     let seen = 0;
-    engine.dispatch(
+    client.dispatch(
       { method: 'GET', target: '/', fields: ['Host', 's'], body: null, maySend },
       {
         onHead: (status) => {

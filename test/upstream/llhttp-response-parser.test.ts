@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { longestPiece } from '../../src/upstream/llhttp/llhttp.ts';
-import { ResponseParser } from '../../src/upstream/llhttp/response-parser.ts';
+import { longestRead } from '../../src/upstream/llhttp.ts';
+import { ResponseParser } from '../../src/upstream/response-parser.ts';
 
 /** What came out of a response, whatever the pieces were. */
 interface Heard {
@@ -20,7 +20,7 @@ interface Response {
 }
 
 /** As a connection has it: the bytes stand at the start of a longer buffer, the same each time. */
-const piece = Buffer.alloc(longestPiece);
+const piece = Buffer.alloc(longestRead);
 
 function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: readonly number[] = []): Heard {
   const all = Buffer.from(bytes, 'latin1');

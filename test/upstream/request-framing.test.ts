@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hopByHopNames } from '../../src/http/field-list.ts';
-import type { UpstreamRequest } from '../../src/upstream/engine.ts';
+import type { UpstreamRequest } from '../../src/upstream/port.ts';
 import { fieldsToObject, requestHead } from '../../src/upstream/request-framing.ts';
 
 const headOf = (more: Partial<UpstreamRequest>) =>
@@ -47,6 +47,10 @@ describe('the head of a request', () => {
     { target: '/\x7f' },
     { fields: ['X One', '1'] },
     { fields: ['', '1'] },
+    { fields: ['X:', '1'] },
+    { fields: ['X-One', '1\n'] },
+    { fields: ['X-One', '\u010a'] },
+    { target: '/\u0120' },
     { fields: ['X-One', '1\r\nX: y'] },
     { fields: ['X-One', '1\0'] },
     { fields: ['X-One', '\u0100'] },

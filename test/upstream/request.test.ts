@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
-eachEngine('the forwarded request', (start) => {
+frontSuite('the forwarded request', (start) => {
   it.each([
     '/',
     '/a?',

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { eachEngine } from '../harness/each-engine.ts';
+import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 
-eachEngine('the response', (start) => {
+frontSuite('the response', (start) => {
   it.each([
     ['200 OK', 200, 'OK'],
     ['200 All\tis w\xe9ll', 200, 'All\tis w\xe9ll'],

@@ -2,52 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import type { EngineOptions, UpstreamEngine, UpstreamFault } from '../../src/upstream/engine.ts';
-import { IdleTimeout, idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
+import type { ClientOptions, UpstreamClient, UpstreamFault } from '../../src/upstream/port.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
-import { engines } from '../harness/forwarding-front.ts';
 import { answer } from '../harness/recording-upstream.ts';
-
-describe('the idle time-out', () => {
-  it.each([
-    ['timeout=5', 4_000],
-    ['timeout=5, max=100', 4_000],
-    ['max=100, timeout=5', 4_000],
-    ['Timeout="65"', 64_000],
-    ['timeout=1', 0],
-    ['timeout=0', -1_000],
-    ['timeout=999999', 600_000],
-    ['max=100', undefined],
-    ['xtimeout=5', undefined],
-    ['\xa0timeout=5', undefined],
-  ])('Keep-Alive: %s', (said, ms) => {
-    expect(idleTimeoutSaid(['Keep-Alive', said])).toBe(ms);
-  });
-
-  it('is what is configured, less where the shop shows it, and grows again where it does not', () => {
-    const idle = new IdleTimeout(4_000);
-    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([4_000, 250]);
-    idle.endedAfter(1_000);
-    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([750, 187.5]);
-    // A restart ends connections at any age.
-    idle.endedAfter(3);
-    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([100, 25]);
-    idle.endedAfter(2_000);
-    expect(idle.usableMs(undefined)).toBe(100);
-    // Many that outlived a short time show no more than one.
-    for (let i = 0; i < 50; i += 1) idle.outlived(100);
-    expect(idle.usableMs(undefined)).toBe(125);
-    for (let i = 0; i < 17; i += 1) idle.outlived(idle.usableMs(undefined));
-    expect(idle.usableMs(undefined)).toBe(4_000);
-  });
-
-  it('is what the shop says, unless it shows less', () => {
-    const idle = new IdleTimeout(4_000);
-    expect([idle.usableMs(64_000), idle.recentMs(64_000)]).toEqual([64_000, 64_000]);
-    idle.endedAfter(1_000);
-    expect([idle.usableMs(64_000), idle.recentMs(64_000)]).toEqual([750, 187.5]);
-  });
-});
 
 /**
  * Milliseconds in which this process was awake. The shop and its clients live by them: while the process stands still, the shop's
@@ -87,12 +45,7 @@ beforeAll(() => clock.start());
 afterAll(() => clock.stop());
 
 /** A shop that ends a connection that was idle for `idleMs`, and does not say so. */
-async function start(
-  context: TestContext,
-  createEngine: (options: EngineOptions) => UpstreamEngine,
-  idleMs: number,
-  options: Partial<EngineOptions> = {},
-) {
+async function start(context: TestContext, idleMs: number, options: Partial<ClientOptions> = {}) {
   const open = closingAtEnd(context);
   const sockets = new Set<Socket>();
   const agesMs: number[] = [];
@@ -123,8 +76,8 @@ async function start(
       for (const socket of sockets) socket.destroy();
     },
   });
-  const engine = open(
-    createEngine({
+  const client = open(
+    createUpstreamClient({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
       connectTimeoutMs: 30_000,
       queueLimit: 1_000,
@@ -133,10 +86,10 @@ async function start(
       ...options,
     }),
   );
-  return { engine, sockets, agesMs, connections: () => connections };
+  return { client, sockets, agesMs, connections: () => connections };
 }
 
-describe.concurrent.each(engines)('connections that age ($name)', ({ createEngine }) => {
+describe.concurrent('connections that age', () => {
   /** A hundred clients that post in step with the shop's idle time-out, and beside it: the worst there is. */
   it.for([
     ['the time-out', 400],
@@ -145,61 +98,61 @@ describe.concurrent.each(engines)('connections that age ($name)', ({ createEngin
   ] as const)(
     'a POST never meets the end of an idle connection: rhythm of %s',
     async ([, rhythmMs], context) => {
-      const { engine, connections } = await start(context, createEngine, 400);
+      const { client, connections } = await start(context, 400);
       const failed: (number | string)[] = [];
-      const client = async (i: number) => {
+      const visit = async (i: number) => {
         for (let k = 0; k < 8; k += 1) {
           await clock.sleep(rhythmMs + ((i + k) % 6));
-          const seen = await ask(engine, 'POST');
+          const seen = await ask(client, 'POST');
           if (seen !== 200) failed.push(seen);
         }
       };
       // The shop has shown what it does, as it has to any process that is up for longer than its time-out.
-      await Promise.all(Array.from({ length: 20 }, () => ask(engine, 'GET')));
+      await Promise.all(Array.from({ length: 20 }, () => ask(client, 'GET')));
       await clock.sleep(800);
-      await Promise.all(Array.from({ length: 100 }, (_none, i) => client(i)));
+      await Promise.all(Array.from({ length: 100 }, (_none, i) => visit(i)));
       expect(failed).toEqual([]);
       expect(connections()).toBeGreaterThan(20);
     },
   );
 
   it('a POST takes no connection that was idle for long, and a GET does', async (context) => {
-    const { engine, connections } = await start(context, createEngine, 60_000, { idleTimeoutMs: 600_000 });
-    expect(await ask(engine, 'GET')).toBe(200);
+    const { client, connections } = await start(context, 60_000, { idleTimeoutMs: 600_000 });
+    expect(await ask(client, 'GET')).toBe(200);
     await sleep(700);
-    expect([await ask(engine, 'GET'), connections()]).toEqual([200, 1]);
+    expect([await ask(client, 'GET'), connections()]).toEqual([200, 1]);
     await sleep(700);
-    expect([await ask(engine, 'POST'), connections()]).toEqual([200, 2]);
+    expect([await ask(client, 'POST'), connections()]).toEqual([200, 2]);
   });
 });
 
 // One after another: they ask as fast as they can.
-describe.each(engines)('connections in use ($name)', ({ createEngine }) => {
+describe('connections in use', () => {
   it('a POST takes a connection that was in use a moment ago', async (context) => {
-    const { engine, connections } = await start(context, createEngine, 60_000);
-    for (let i = 0; i < 20; i += 1) expect(await ask(engine, 'POST')).toBe(200);
+    const { client, connections } = await start(context, 60_000);
+    for (let i = 0; i < 20; i += 1) expect(await ask(client, 'POST')).toBe(200);
     expect(connections()).toBe(1);
   });
 
   it('every connection, busy or idle, is left within its lifetime', async (context) => {
     const lifetimeMs = 400;
     const options = { connectionLifetimeMs: lifetimeMs, idleTimeoutMs: 600_000 };
-    const { engine, sockets, agesMs } = await start(context, createEngine, 600_000, options);
+    const { client, sockets, agesMs } = await start(context, 600_000, options);
     const clients = 8;
-    const client = async () => {
-      while (agesMs.length < 3 * clients) expect(await ask(engine, 'GET')).toBe(200);
+    const visit = async () => {
+      while (agesMs.length < 3 * clients) expect(await ask(client, 'GET')).toBe(200);
     };
-    await Promise.all(Array.from({ length: clients }, client));
+    await Promise.all(Array.from({ length: clients }, visit));
     await expect.poll(() => sockets.size).toBe(0);
     // Each that the machine did not hold up: the one that it held up least.
     expect(Math.min(...agesMs)).toBeLessThan(1.5 * lifetimeMs);
   });
 });
 
-function ask(engine: UpstreamEngine, method: string): Promise<number | UpstreamFault['kind']> {
+function ask(client: UpstreamClient, method: string): Promise<number | UpstreamFault['kind']> {
   return new Promise((resolve) => {
     let seen = 0;
-    engine.dispatch(
+    client.dispatch(
       { method, target: '/', fields: ['Host', 's'], body: method === 'GET' ? null : Buffer.from('a=1') },
       {
         onHead: (status) => {

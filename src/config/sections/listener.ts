@@ -151,7 +151,7 @@ export const limits = z
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
-        'Percent that one client may hold: of `inFlight`, of the places for request bodies that are still arriving (half of `upstream.connections`), and of `listen.maxConnections` (there a peer, unless it is one of `trustedProxies`). A client is an address (behind `trustedProxies` the one that they name, of IPv6 the first 64 bits), and also the subject of an access token. 100: no limit. If all clients come through a balancer that `trustedProxies` does not name, they count as one.',
+        'Percent that one client may use: of `inFlight`, of `upstream.connections` and of the queue in front of them, of the places for request bodies that are still arriving (half of `upstream.connections`), and of `listen.maxConnections` (there a peer, unless it is one of `trustedProxies`). A client is an address (behind `trustedProxies` the one that they name, of IPv6 the first 64 bits), and also the subject of an access token. 100: no limit. If all clients come through a balancer that `trustedProxies` does not name, they count as one.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])

@@ -8,22 +8,12 @@ export const publicUrl = originUrl().optional().meta({
     'Public address of the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
 });
 
-const engines = ['llhttp', 'http-proxy-3'] as const;
-
-/** For an engine of version 0.1 the problem names its replacement. */
-function engineText({ input }: { readonly input?: unknown }): string | undefined {
-  return input === 'undici' ? 'is no longer undici: use llhttp (the default), which replaces it' : undefined;
-}
-
 export const upstream = z
   .strictObject({
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
         "Scheme, host and port of the shop's API, and a path if the API is below one: `/api` is then put in front of every path. Rows and all other settings use the path that clients send, without this prefix. There is one upstream: put a load balancer in front of several shops (docs/deployment.md).",
       reference: referenceDefaults.upstream.url,
-    }),
-    engine: z.enum(engines, { error: engineText }).default('llhttp').meta({
-      description: 'The HTTP client for requests to the shop. WebSockets always use http-proxy-3.',
     }),
     forwardHost: z.boolean().default(false).meta({
       description: 'Whether the shop gets the `Host` of the client. `false`: the host of `url`.',
@@ -41,11 +31,11 @@ export const upstream = z
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description:
-        'Connections to the shop at once in one process. Requests whose bodies are still arriving get at most half of them.',
+        'Connections to the shop at once in one process. One client uses at most its share (`limits.clientShare`); further requests of that client wait, and those of other clients do not. Requests whose bodies are still arriving get at most half of the connections.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'For how long an idle connection to the shop may be used again. If the shop sends `Keep-Alive: timeout`, that time less one second counts instead. If the shop is seen to close idle connections sooner, that shorter time counts. A request that is not safe, or has a body, gets a connection that was idle for at most a quarter of that time and at most 250 ms, or a new one; this does not apply while the shop keeps to a time that it sends.',
+        'How long an idle connection to the shop may be used again. If the shop sends `Keep-Alive: timeout`, that time less one second counts instead. A request that is not a GET or HEAD, or has a body, uses a connection that was idle for less than 250 ms, or less than the time that the shop sends; otherwise a new connection. Set it below the idle time-out of the shop.',
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description:

@@ -34,9 +34,6 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
   },
 };
 
-export const engines = ['http-proxy-3', 'llhttp'] as const;
-export type EngineName = (typeof engines)[number];
-
 /** One proxy in front of one shop that records every octet. */
 export interface CorpusStage {
   readonly shopward: RunningShopward;
@@ -51,7 +48,7 @@ export interface CorpusStage {
   close(): Promise<void>;
 }
 
-export async function openStage(name: StageName, engine: EngineName): Promise<CorpusStage> {
+export async function openStage(name: StageName): Promise<CorpusStage> {
   const heads: string[] = [];
   const shop = (request: RecordedRequest) => {
     heads.push(request.head);
@@ -59,8 +56,7 @@ export async function openStage(name: StageName, engine: EngineName): Promise<Co
   };
   // An answer before the end of the request would end the client's connection.
   const upstream = await startRecordingUpstream(shop, { answersWhole: true });
-  const { upstream: more = {}, ...own } = stageConfigs[name];
-  const config = { ...own, upstream: { ...more, engine } };
+  const config = stageConfigs[name];
   const options = { upstream: `http://127.0.0.1:${upstream.port}`, config };
   const process = name === 'shop' ? await startShopward(options) : undefined;
   const shopward = process ?? (await startShopwardHere(options));

@@ -2,18 +2,15 @@ import type { Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
 
-/**
- * The port of an engine, which does one upstream request. All decisions (queue, deadlines, the retry, writing the
- * response) are shared; an engine only moves bytes and reports what it saw.
- */
-export interface UpstreamEngine {
+/** Sends requests to the upstream. */
+export interface UpstreamClient {
   /** Starts an exchange. Never throws; every error is reported to `handler.onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange;
   /** Exchanges that have a connection. */
   readonly inFlight: number;
-  /** Exchanges that wait for one. */
+  /** Exchanges that wait for a connection. */
   readonly queued: number;
-  /** Ends idle connections, and others once their exchange is over. */
+  /** Closes idle connections now and busy ones after their exchange, then resolves. */
   close(): Promise<void>;
 }
 
@@ -21,17 +18,26 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Sent as the request target, byte for byte. */
   readonly target: string;
-  /** End-to-end fields with `Host`, without framing fields: the engine frames from `body`. */
+  /** End-to-end fields with `Host`, without framing fields: the client frames from `body`. */
   readonly fields: FieldList;
   /** Whole bytes (sent with Content-Length), a stream (chunked, or `length` bytes), or no body. */
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
+  /** Whose share of the connections and of the queue it uses. Default: one client for all such requests. */
+  readonly sender?: RequestSender | undefined;
   /** Called for each connection that is assigned, before `maySend`; `false`, or a rejected promise: nothing is sent. */
   readonly beforeSend?: (() => Promise<boolean>) | undefined;
-  /** Called when the socket is connected, in the turn in which the first byte is written; `false`: nothing is sent. */
+  /** Called in the tick in which the first byte is written, on a connected socket; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }
 
-/** Of a final response. */
+export interface RequestSender {
+  /** Client address; of IPv6 the first 64 bits. */
+  readonly address: string;
+  /** Subject of a verified access token. */
+  readonly subject: string | undefined;
+}
+
+/** Head of a response. */
 export interface ResponseHead {
   readonly status: number;
   /** Latin-1, as sent. */
@@ -44,7 +50,7 @@ export interface ResponseHead {
  * kind `internal` may be followed by another call, because an exception may have interrupted anything.
  */
 export interface UpstreamHandler {
-  /** The exchange has left the queue; called once, also if the connection breaks and another is taken. */
+  /** The exchange has left the queue; called once, also if the connection breaks and another is used. */
   onConnection?(): void;
   /** The connection was stale, and the request is sent once more on a new one. */
   onRetry?(): void;
@@ -54,8 +60,8 @@ export interface UpstreamHandler {
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
   /**
-   * `false` pauses the upstream until `resume()`. `release` may be called once `chunk` was written and nobody will
-   * read it again: its memory is then used for other octets. A handler that keeps `chunk` never calls it.
+   * `false` pauses the upstream until `resume()`. Call `release` once `chunk` was written and will not be read again:
+   * its memory is then reused. A handler that keeps `chunk` never calls it.
    */
   onData(chunk: Buffer, release?: () => void): boolean;
   /** The body is complete as framed. */
@@ -65,42 +71,36 @@ export interface UpstreamHandler {
 
 export interface UpstreamExchange {
   resume(): void;
-  /**
-   * Destroys the connection. The handler gets a fault `aborted` with this cause at once, unless the exchange is over.
-   */
+  /** Destroys the connection. The handler gets a fault `aborted` with this cause at once, unless the exchange is over. */
   abort(cause?: unknown): void;
 }
 
-/** What every engine is built from. */
-export interface EngineOptions {
-  readonly upstream: UpstreamOrigin;
+export interface ClientOptions {
+  readonly upstream: {
+    readonly scheme: 'http' | 'https';
+    /** An IPv6 address without its brackets. */
+    readonly hostname: string;
+    readonly port: number;
+  };
   /** Milliseconds for a connection to be usable: TCP and, for https, the whole TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** Most connections at a time. */
+  /** Maximum number of connections, including those that are being opened or closed. */
   readonly connections: number;
   /** Exchanges that may wait besides those for which a connection is being opened; one more is `overloaded`. */
   readonly queueLimit: number;
   /**
    * Milliseconds for which an exchange may wait for a connection: then `connect-timeout`, or `overloaded` if all are
-   * busy.
+   * busy or its sender has its share.
    */
   readonly queueTimeoutMs: number;
+  /** Percent of `connections` and of `queueLimit` that one address, and one subject, may use. Default 100: no limit. */
+  readonly sharePercent?: number | undefined;
   /** Further options of `tls.connect`, read for each connection; certificates are always verified. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'secureContext'> | undefined;
   /** Milliseconds for which an idle connection may be used, unless the upstream says otherwise. Default 4000. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Milliseconds after which a connection takes no new exchange. Default: no end. */
+  /** Milliseconds after which a connection takes no new exchange. Default: unlimited. */
   readonly connectionLifetimeMs?: number | undefined;
-}
-
-/** Bytes of all fields of one response; more is a malformed response. */
-export const responseHeadBytes = 65_536;
-
-interface UpstreamOrigin {
-  readonly scheme: 'http' | 'https';
-  /** An IPv6 address without its brackets. */
-  readonly hostname: string;
-  readonly port: number;
 }
 
 export interface UpstreamFault {
@@ -122,12 +122,7 @@ export interface UpstreamFault {
     | 'internal';
   /** Whether a byte of the request may have left; if not, the upstream cannot have acted on it. */
   readonly sent: boolean;
-  /**
-   * Whether the connection had served an exchange before: then a reset before any byte of the answer may mean that it
-   * was stale.
-   */
-  readonly reusedConnection: boolean;
-  /** Whether a byte of an answer was received: then nothing is sent again. */
+  /** Whether a byte of an answer was received. */
   readonly answerBegun: boolean;
   readonly cause?: unknown;
 }

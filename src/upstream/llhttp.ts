@@ -1,9 +1,20 @@
-import llhttpWasm from 'undici/lib/llhttp/llhttp_simd-wasm.js';
+import { readFileSync } from 'node:fs';
+
+/** The parts that are used: TypeScript has these types only in its library for browsers. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: Uint8Array);
+  }
+  class Instance {
+    constructor(module: Module, imports: Record<string, Record<string, unknown>>);
+    readonly exports: unknown;
+  }
+}
 
 /** Address of a parser in the memory of WebAssembly. */
 export type ParserAddress = number;
 
-/** The parser's callbacks; positions are those in the piece that is parsed. To return anything but 0 stops the parser. */
+/** The parser's callbacks; positions are those in the buffer that is parsed. Any return value but 0 stops the parser. */
 export interface ParserEvents {
   onStatus(start: number, length: number): number;
   onFieldName(start: number, length: number): number;
@@ -16,8 +27,8 @@ export interface ParserEvents {
 /** The values of `llhttp_errno` that are distinguished. */
 export const parserError = { none: 0, paused: 21, callback: -1 } as const;
 
-/** Bytes of the longest piece. */
-export const longestPiece = 65_536;
+/** Maximum bytes of a buffer that is parsed. */
+export const longestRead = 65_536;
 
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
@@ -25,7 +36,7 @@ interface Exports {
   llhttp_alloc(type: number): ParserAddress;
   llhttp_free(parser: ParserAddress): void;
   llhttp_reset(parser: ParserAddress): void;
-  llhttp_execute(parser: ParserAddress, piece: number, length: number): number;
+  llhttp_execute(parser: ParserAddress, buffer: number, length: number): number;
   llhttp_finish(parser: ParserAddress): number;
   llhttp_should_keep_alive(parser: ParserAddress): number;
   llhttp_get_error_pos(parser: ParserAddress): number;
@@ -35,20 +46,21 @@ interface Exports {
 const typeResponse = 2;
 
 /**
- * llhttp, Node's own parser, in the strict build that undici ships for WebAssembly. Node does not export its parser, and
- * undici's client costs three times as much as the parser alone.
+ * llhttp, Node's own parser, which Node does not export. llhttp.wasm is the strict build in undici 8.12.4
+ * (lib/llhttp/llhttp_simd-wasm.js; licence in llhttp.LICENSE), SHA-256
+ * 18403ee56fab07f89a845028bad358bb3ebcda213f8e2ec0989a991e9c33da69.
  */
 class Llhttp {
   readonly #exports: Exports;
-  readonly #piece: number;
+  readonly #buffer: number;
   #memory: Uint8Array;
   /** Receives the events while a parser runs; only one runs at a time. */
   #events: ParserEvents = nobody;
 
   constructor() {
-    const module = new WebAssembly.Module(llhttpWasm);
+    const module = new WebAssembly.Module(readFileSync(new URL('./llhttp.wasm', import.meta.url)));
     this.#exports = new WebAssembly.Instance(module, { env: this.#imports() }).exports as Exports;
-    this.#piece = this.#exports.malloc(longestPiece);
+    this.#buffer = this.#exports.malloc(longestRead);
     this.#memory = new Uint8Array(this.#exports.memory.buffer);
   }
 
@@ -64,12 +76,12 @@ class Llhttp {
     this.#exports.llhttp_reset(parser);
   }
 
-  execute(parser: ParserAddress, events: ParserEvents, piece: Buffer, length: number): number {
+  execute(parser: ParserAddress, events: ParserEvents, buffer: Buffer, length: number): number {
     // When memory has grown, the old buffer is detached and has the length 0.
     if (this.#memory.length === 0) this.#memory = new Uint8Array(this.#exports.memory.buffer);
-    this.#memory.set(length === piece.length ? piece : piece.subarray(0, length), this.#piece);
+    this.#memory.set(length === buffer.length ? buffer : buffer.subarray(0, length), this.#buffer);
     this.#events = events;
-    return this.#exports.llhttp_execute(parser, this.#piece, length);
+    return this.#exports.llhttp_execute(parser, this.#buffer, length);
   }
 
   finish(parser: ParserAddress, events: ParserEvents): number {
@@ -81,9 +93,9 @@ class Llhttp {
     return this.#exports.llhttp_should_keep_alive(parser) === 1;
   }
 
-  /** Bytes of the last piece before the position at which the parser stopped. */
+  /** Bytes of the last buffer before the position at which the parser stopped. */
   consumed(parser: ParserAddress): number {
-    return this.#exports.llhttp_get_error_pos(parser) - this.#piece;
+    return this.#exports.llhttp_get_error_pos(parser) - this.#buffer;
   }
 
   /** llhttp's reason for an error: a constant text, never bytes of the upstream. */
@@ -97,11 +109,11 @@ class Llhttp {
     return {
       wasm_on_message_begin: () => 0,
       wasm_on_url: () => 0,
-      wasm_on_status: (_, at = 0, length = 0) => this.#events.onStatus(at - this.#piece, length),
-      wasm_on_header_field: (_, at = 0, length = 0) => this.#events.onFieldName(at - this.#piece, length),
-      wasm_on_header_value: (_, at = 0, length = 0) => this.#events.onFieldValue(at - this.#piece, length),
+      wasm_on_status: (_, at = 0, length = 0) => this.#events.onStatus(at - this.#buffer, length),
+      wasm_on_header_field: (_, at = 0, length = 0) => this.#events.onFieldName(at - this.#buffer, length),
+      wasm_on_header_value: (_, at = 0, length = 0) => this.#events.onFieldValue(at - this.#buffer, length),
       wasm_on_headers_complete: (_, status = 0) => this.#events.onHeadComplete(status),
-      wasm_on_body: (_, at = 0, length = 0) => this.#events.onBody(at - this.#piece, length),
+      wasm_on_body: (_, at = 0, length = 0) => this.#events.onBody(at - this.#buffer, length),
       wasm_on_message_complete: () => this.#events.onComplete(),
     };
   }

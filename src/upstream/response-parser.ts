@@ -1,25 +1,28 @@
-import { isOws, trimEndWhile } from '../../http/field-list.ts';
-import type { ResponseHead } from '../engine.ts';
-import { framingFault, MalformedResponse, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
+import { isOws, trimEndWhile } from '../http/field-list.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
+import type { ResponseHead } from './port.ts';
+import { framingFault, MalformedResponse, maySucceed, ResponseHeadCheck } from './response-framing.ts';
+
+/** Bytes of all fields of one response; more is a malformed response. */
+export const responseHeadBytes = 65_536;
 
 const none: never[] = [];
 
 /**
- * Parses the responses of one connection, one after the other. What each piece had is left in the fields of this object, so that
- * no callback runs inside the parser.
+ * Parses the responses of one connection, one after the other. What each buffer had is left in the fields of this object, so
+ * that the parser calls back nothing else.
  */
 export class ResponseParser implements ParserEvents {
-  /** Interim responses that were complete in the last piece (RFC 9110 section 15.2). */
+  /** Interim responses that were complete in the last buffer (RFC 9110 section 15.2). */
   informational: ResponseHead[] = none;
-  /** The final head, in the piece that completed it. */
+  /** The final head, in the buffer that completed it. */
   head: ResponseHead | undefined;
-  /** The range of body octets in the last piece, in which chunks have been moved together. */
+  /** The range of body octets in the last buffer, in which chunks have been moved together. */
   bodyStart = 0;
   bodyEnd = 0;
   /** Number of chunks, or parts of one, in that range. */
-  bodyParts = 0;
-  /** The response was complete with the last piece. */
+  bodyChunks = 0;
+  /** The response was complete with the last buffer. */
   isComplete = false;
   /** Whether the connection may be used again; valid once the response is complete. */
   isReusable = false;
@@ -36,7 +39,7 @@ export class ResponseParser implements ParserEvents {
   #trailerBytes = 0;
   #reason = '';
   #fields: string[] = [];
-  #piece: Buffer | undefined;
+  #buffer: Buffer | undefined;
 
   constructor(maxHeadBytes: number) {
     this.#heads = new ResponseHeadCheck(maxHeadBytes);
@@ -56,16 +59,16 @@ export class ResponseParser implements ParserEvents {
   }
 
   /** Parses the next bytes of a response that was begun and is not complete. */
-  read(piece: Buffer, length: number): void {
+  read(buffer: Buffer, length: number): void {
     this.#forget();
-    const unread = this.#isHeadDone ? undefined : this.#heads.read(piece, length);
+    const unread = this.#isHeadDone ? undefined : this.#heads.read(buffer, length);
     if (unread !== undefined) {
       this.fault = new MalformedResponse(unread);
       return;
     }
-    this.#piece = piece;
-    const error = llhttp.execute(this.#address, this, piece, length);
-    this.#piece = undefined;
+    this.#buffer = buffer;
+    const error = llhttp.execute(this.#address, this, buffer, length);
+    this.#buffer = undefined;
     this.#heads.text = '';
     const isRead = error === parserError.none || error === parserError.paused;
     if (isRead && this.#isHeadDone !== this.#heads.isDone) {
@@ -138,9 +141,9 @@ export class ResponseParser implements ParserEvents {
 
   onBody(start: number, length: number): number {
     if (this.bodyEnd === 0) this.bodyEnd = this.bodyStart = start;
-    else this.#piece?.copyWithin(this.bodyEnd, start, start + length);
+    else this.#buffer?.copyWithin(this.bodyEnd, start, start + length);
     this.bodyEnd += length;
-    this.bodyParts += 1;
+    this.bodyChunks += 1;
     return 0;
   }
 
@@ -168,7 +171,7 @@ export class ResponseParser implements ParserEvents {
     // A substring of the decoded head costs a tenth of decoding each range by itself.
     const { text } = this.#heads;
     if (end <= text.length) return text.substring(start, end);
-    return this.#piece?.toString('latin1', start, end) ?? '';
+    return this.#buffer?.toString('latin1', start, end) ?? '';
   }
 
   #forget(): void {
@@ -176,7 +179,7 @@ export class ResponseParser implements ParserEvents {
     this.head = undefined;
     this.bodyStart = 0;
     this.bodyEnd = 0;
-    this.bodyParts = 0;
+    this.bodyChunks = 0;
     this.isComplete = false;
     this.isReusable = false;
     this.fault = undefined;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { UpstreamEngine } from '../../src/upstream/engine.ts';
-import { createLlhttpEngine } from '../../src/upstream/llhttp/engine.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
+import type { UpstreamClient } from '../../src/upstream/port.ts';
 import { type ForwardingFront, startFront } from '../harness/forwarding-front.ts';
 
 const connections = 8;
@@ -29,22 +29,22 @@ async function startClosing(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function engineFor(port: number): UpstreamEngine {
-  const engine = createLlhttpEngine({
+function clientFor(port: number): UpstreamClient {
+  const client = createUpstreamClient({
     upstream: { scheme: 'http', hostname: '127.0.0.1', port },
     connectTimeoutMs: 30_000,
     connections,
     queueLimit: 1_000,
     queueTimeoutMs: 60_000,
   });
-  ends.push(() => engine.close());
-  return engine;
+  ends.push(() => client.close());
+  return client;
 }
 
-function ask(engine: UpstreamEngine, target: string): Promise<readonly Buffer[] | string> {
+function ask(client: UpstreamClient, target: string): Promise<readonly Buffer[] | string> {
   const pieces: Buffer[] = [];
   return new Promise((resolve) => {
-    engine.dispatch(
+    client.dispatch(
       { method: 'GET', target, fields: ['Host', 's'], body: null },
       {
         onHead() {},
@@ -76,10 +76,10 @@ test.each([
     /^unreachable$/,
   ],
 ])('connections that are %s leave no memory behind', async (_, start, expected) => {
-  const engine = engineFor(await start());
+  const client = clientFor(await start());
   const made = await countPieces(async () => {
     for (let round = 0; round < 25; round += 1) {
-      const burst = await Promise.all(Array.from({ length: connections }, () => ask(engine, '/x100')));
+      const burst = await Promise.all(Array.from({ length: connections }, () => ask(client, '/x100')));
       for (const seen of burst) {
         expect(typeof seen === 'string' ? seen : Buffer.concat(seen).toString()).toMatch(expected);
       }
@@ -90,10 +90,10 @@ test.each([
 });
 
 test('what somebody was given is never written to again', async () => {
-  const engine = engineFor(await startClosing());
-  const held = await Promise.all([ask(engine, '/a10'), ask(engine, '/b4000'), ask(engine, '/c60000')]);
+  const client = clientFor(await startClosing());
+  const held = await Promise.all([ask(client, '/a10'), ask(client, '/b4000'), ask(client, '/c60000')]);
   for (let round = 0; round < 10; round += 1) {
-    await Promise.all(Array.from({ length: connections }, () => ask(engine, '/z60000')));
+    await Promise.all(Array.from({ length: connections }, () => ask(client, '/z60000')));
   }
   const texts = held.map((pieces) =>
     typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
@@ -108,7 +108,6 @@ const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 async function frontOf(): Promise<ForwardingFront> {
   const upstreamPort = await startKeeping();
   const front = await startFront({
-    createEngine: createLlhttpEngine,
     upstreamPort,
     connections: letters.length,
   });
@@ -182,11 +181,11 @@ test('long bodies that go out at once are read into the same few pieces of memor
 });
 
 test('a piece that is given back twice is read into once', async () => {
-  const engine = engineFor(await startKeeping());
+  const client = clientFor(await startKeeping());
   const keep = (target: string) =>
     new Promise<readonly Buffer[]>((resolve, reject) => {
       const pieces: Buffer[] = [];
-      engine.dispatch(
+      client.dispatch(
         { method: 'GET', target, fields: ['Host', 's'], body: null },
         {
           onHead() {},
@@ -202,7 +201,7 @@ test('a piece that is given back twice is read into once', async () => {
       );
     });
   await keep('/a60000');
-  const held = await Promise.all(letters.map((letter) => ask(engine, `/${letter}60000`)));
+  const held = await Promise.all(letters.map((letter) => ask(client, `/${letter}60000`)));
   const texts = held.map((pieces) =>
     typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
   );

@@ -1,0 +1,268 @@
+import { isolated } from '../lib/faults.ts';
+import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
+import { Exchange, type ExchangeConnections } from './exchange.ts';
+import { FairQueue } from './fair-queue.ts';
+import { LinkedList } from './linked-list.ts';
+import type {
+  ClientOptions,
+  UpstreamClient,
+  UpstreamExchange,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './port.ts';
+
+/** Milliseconds between two looks at idle connections. */
+const sweepMs = 1_000;
+
+const defaultIdleTimeoutMs = 4_000;
+
+/** Milliseconds within which an idle connection is safe for any request, if the upstream does not say how long it keeps one. */
+const recentMs = 250;
+
+/** `open`: creates the sockets in tests. */
+export function createUpstreamClient(options: ClientOptions, open?: OpenSocket): UpstreamClient {
+  return new Client(options, open);
+}
+
+/**
+ * Keep-alive connections to the upstream, the most recently used first, and the queue in front of them.
+ * docs/decisions/upstream-client.md has the states of a connection and what holds in each.
+ */
+class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
+  readonly #options: ClientOptions;
+  readonly #open: OpenSocket | undefined;
+  readonly #queue: FairQueue<Exchange>;
+  /** All but the closed ones. */
+  readonly #connections = new Set<Connection>();
+  readonly #idle = new LinkedList<Connection>();
+  /** Connections whose place belongs to an exchange that is sent on a new connection. */
+  readonly #reserved = new Map<Connection, Exchange>();
+  /** Connections that waiters will get, or whose place a new one will take: connecting or ending, and not reserved. */
+  #coming = 0;
+  readonly #sweeper: NodeJS.Timeout;
+  readonly #closed = Promise.withResolvers<void>();
+  #isClosing = false;
+
+  constructor(options: ClientOptions, open: OpenSocket | undefined) {
+    this.#options = options;
+    this.#open = open;
+    this.#queue = new FairQueue(options);
+    this.#sweeper = setInterval(
+      isolated(() => this.#sweep(performance.now())),
+      sweepMs,
+    ).unref();
+  }
+
+  get queueTimeoutMs(): number {
+    return this.#options.queueTimeoutMs;
+  }
+
+  get inFlight(): number {
+    return this.#queue.active;
+  }
+
+  get queued(): number {
+    return this.#queue.waiting;
+  }
+
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange {
+    const exchange = new Exchange(request, handler, this);
+    exchange.start();
+    return exchange;
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#isClosing = true;
+    for (const connection of this.#connections) {
+      if (connection.phase !== 'busy') this.#end(connection);
+    }
+    this.#serve();
+    this.#noteClosed();
+    return this.#closed.promise;
+  }
+
+  /** Gives `exchange` a connection, within this call if an idle one is suitable, or tells it why there is none. */
+  enter(exchange: Exchange): void {
+    const isWithinShare = this.#queue.join(exchange);
+    const idle = isWithinShare ? this.#takeIdle(exchange.isRepeatable) : undefined;
+    if (idle !== undefined) {
+      this.#queue.begin(exchange);
+      this.#give(idle, exchange);
+      return;
+    }
+    const hasRoom = this.#queue.push(exchange);
+    this.#serve();
+    if (hasRoom && this.#queue.waiting - this.#coming <= this.#options.queueLimit) return;
+    exchange.onConnectionFault('overloaded', undefined);
+  }
+
+  /** `exchange` is to be sent on a new connection in place of `connection`, which has ended. */
+  replace(exchange: Exchange, connection: Connection): void {
+    this.#reserve(connection, exchange);
+    this.#end(connection);
+  }
+
+  /** `exchange` is over; without `isReusable` its connection is closed. */
+  leave(exchange: Exchange, isReusable: boolean): void {
+    const { connection } = exchange;
+    this.#queue.leave(exchange);
+    if (connection !== undefined) {
+      if (this.#reserved.get(connection) === exchange) this.#reserve(connection, undefined);
+      else if (isReusable) this.#release(connection);
+      else this.#end(connection);
+    }
+    if (!this.#isClosing) this.#serve();
+  }
+
+  /** `overloaded` if other exchanges have all connections, or its sender has its share. */
+  faultOfWait(exchange: Exchange): 'connect-timeout' | 'overloaded' {
+    return this.#coming === 0 || this.#queue.isAtShare(exchange) ? 'overloaded' : 'connect-timeout';
+  }
+
+  onOpen(connection: Connection): void {
+    const { connectionLifetimeMs = Number.POSITIVE_INFINITY } = this.#options;
+    // At different times: connections that were opened together would otherwise be replaced together.
+    const nowMs = performance.now();
+    connection.retireAtMs = nowMs + connectionLifetimeMs * (1 - Math.random() / 4);
+    this.#setIdleTimes(connection, nowMs);
+    const exchange = this.#reserved.get(connection);
+    this.#reserve(connection, undefined);
+    if (exchange !== undefined) this.#give(connection, exchange);
+    else this.#offer(connection);
+  }
+
+  onEnd(connection: Connection): void {
+    if (connection.phase === 'idle') this.#end(connection);
+    this.#serve();
+  }
+
+  onClosed(connection: Connection): void {
+    const wasConnecting = connection.phase === 'connecting';
+    const exchange = this.#reserved.get(connection);
+    this.#enter(connection, 'closed');
+    this.#connections.delete(connection);
+    this.#reserved.delete(connection);
+    if (exchange !== undefined) {
+      if (wasConnecting || this.#isClosing) this.#refuse(exchange, connection);
+      else this.#connect(exchange);
+    } else if (wasConnecting && this.#queue.ready > this.#coming) {
+      // One waiter at most, and none if another connection is on its way for it.
+      const waiter = this.#queue.peek();
+      if (waiter !== undefined) this.#refuse(waiter, connection);
+    }
+    this.#serve();
+    this.#noteClosed();
+  }
+
+  /** Opens the connections that ready waiters lack. Idle ones, which these waiters could not use, make room. */
+  #serve(): void {
+    if (this.#isClosing) {
+      for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
+        next.onConnectionFault('unreachable', new Error('shutting down'));
+      }
+      return;
+    }
+    while (this.#queue.ready > this.#coming) {
+      if (this.#connections.size < this.#options.connections) this.#connect(undefined);
+      else if (this.#idle.oldest !== undefined) this.#end(this.#idle.oldest);
+      else return;
+    }
+  }
+
+  #connect(exchange: Exchange | undefined): void {
+    const connection = new Connection(this.#options, this, this.#open);
+    this.#connections.add(connection);
+    this.#coming += 1;
+    if (exchange !== undefined) this.#reserve(connection, exchange);
+  }
+
+  #reserve(connection: Connection, exchange: Exchange | undefined): void {
+    if (this.#isComing(connection)) this.#coming -= 1;
+    if (exchange === undefined) this.#reserved.delete(connection);
+    else {
+      this.#reserved.set(connection, exchange);
+      exchange.connection = connection;
+    }
+    if (this.#isComing(connection)) this.#coming += 1;
+  }
+
+  #enter(connection: Connection, phase: Connection['phase']): void {
+    connection.list?.remove(connection);
+    if (this.#isComing(connection)) this.#coming -= 1;
+    connection.phase = phase;
+    if (this.#isComing(connection)) this.#coming += 1;
+  }
+
+  #isComing(connection: Connection): boolean {
+    const { phase } = connection;
+    if (phase !== 'connecting' && phase !== 'ending') return false;
+    return this.#reserved.size === 0 || !this.#reserved.has(connection);
+  }
+
+  /** The idle connection that was used last, if it is suitable. */
+  #takeIdle(isRepeatable: boolean): Connection | undefined {
+    const nowMs = performance.now();
+    for (let idle = this.#idle.newest; idle !== undefined; idle = this.#idle.newest) {
+      if (isUsable(idle, nowMs)) return isRepeatable || nowMs < idle.recentUntilMs ? idle : undefined;
+      this.#end(idle);
+    }
+    return undefined;
+  }
+
+  #give(connection: Connection, exchange: Exchange): void {
+    this.#enter(connection, 'busy');
+    connection.exchanges += 1;
+    exchange.onConnection(connection);
+  }
+
+  /** A connection that no exchange uses goes to the next waiter, or becomes idle. */
+  #offer(connection: Connection): void {
+    const exchange = this.#queue.shift();
+    if (exchange !== undefined) this.#give(connection, exchange);
+    else {
+      this.#enter(connection, 'idle');
+      this.#idle.push(connection);
+    }
+    this.#serve();
+  }
+
+  #release(connection: Connection): void {
+    const nowMs = performance.now();
+    this.#setIdleTimes(connection, nowMs);
+    if (this.#isClosing || !isUsable(connection, nowMs)) this.#end(connection);
+    else this.#offer(connection);
+  }
+
+  #setIdleTimes(connection: Connection, nowMs: number): void {
+    const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
+    const { saidIdleTimeoutMs } = connection;
+    connection.idleUntilMs = nowMs + (saidIdleTimeoutMs ?? idleTimeoutMs);
+    connection.recentUntilMs = nowMs + (saidIdleTimeoutMs ?? recentMs);
+  }
+
+  #end(connection: Connection): void {
+    if (connection.phase !== 'closed') this.#enter(connection, 'ending');
+    connection.socket.destroy();
+  }
+
+  #refuse(exchange: Exchange, { isTimedOut, cause }: Connection): void {
+    if (isTimedOut) exchange.onConnectionFault('connect-timeout', undefined);
+    else exchange.onConnectionFault('unreachable', cause ?? new Error('closed while connecting'));
+  }
+
+  #sweep(nowMs: number): void {
+    for (let idle = this.#idle.oldest; idle !== undefined; idle = this.#idle.oldest) {
+      if (isUsable(idle, nowMs)) return;
+      this.#end(idle);
+    }
+  }
+
+  #noteClosed(): void {
+    if (this.#isClosing && this.#connections.size === 0) this.#closed.resolve();
+  }
+}
+
+function isUsable({ socket, idleUntilMs, retireAtMs }: Connection, nowMs: number): boolean {
+  return socket.writable && nowMs < idleUntilMs && nowMs < retireAtMs;
+}

@@ -1,0 +1,206 @@
+import { type Linked, LinkedList } from './linked-list.ts';
+import type { ClientOptions, RequestSender } from './port.ts';
+
+type FairQueueOptions = Pick<ClientOptions, 'connections' | 'queueLimit' | 'sharePercent'>;
+
+/** Who asks for a connection. The queue alone changes the fields. */
+export class QueueMember implements Linked<QueueMember> {
+  readonly sender: RequestSender | undefined;
+  address: Party | undefined;
+  subject: Party | undefined;
+  state: 'new' | 'waiting' | 'active' | 'left' = 'new';
+  /** Whether it counts towards the share of its subject. */
+  isAdmitted = false;
+  older: QueueMember | undefined;
+  newer: QueueMember | undefined;
+  list: LinkedList<QueueMember> | undefined;
+
+  constructor(sender: RequestSender | undefined) {
+    this.sender = sender;
+  }
+}
+
+/** An address or a subject. */
+class Party implements Linked<Party> {
+  /** Its waiters; of an address only those that their subject's share admits. */
+  readonly line = new LinkedList<QueueMember>();
+  /** Members in any state. */
+  size = 0;
+  waiting = 0;
+  /** Of an address: its active members. Of a subject: these and the admitted waiters. */
+  used = 0;
+  /** How many of `line` would get a connection if one were free. */
+  ready = 0;
+  older: Party | undefined;
+  newer: Party | undefined;
+  list: LinkedList<Party> | undefined;
+}
+
+/** Parties without a member that are kept: entries that come and go would make the Map's table anew each time. */
+const keptParties = 1_024;
+
+class Parties {
+  readonly #parties = new Map<string, Party>();
+  #unused = 0;
+
+  enter(name: string): Party {
+    let party = this.#parties.get(name);
+    if (party === undefined) {
+      party = new Party();
+      this.#parties.set(name, party);
+    } else if (party.size === 0) this.#unused -= 1;
+    party.size += 1;
+    return party;
+  }
+
+  leave(party: Party): void {
+    party.size -= 1;
+    if (party.size > 0) return;
+    this.#unused += 1;
+    if (this.#unused <= keptParties || this.#unused * 2 <= this.#parties.size) return;
+    for (const [name, one] of this.#parties) if (one.size === 0) this.#parties.delete(name);
+    this.#unused = 0;
+  }
+}
+
+/**
+ * Who gets the next connection. Each address, and each subject of access tokens, may use its share of the connections
+ * and of the queue. Addresses with waiters take turns; the waiters of one address are served in their order. The work of
+ * an event does not grow with the number of waiters.
+ */
+export class FairQueue<M extends QueueMember> {
+  readonly #addresses = new Parties();
+  readonly #subjects = new Parties();
+  /** Addresses with ready waiters, the next one first. */
+  readonly #turns = new LinkedList<Party>();
+  readonly #share: number;
+  readonly #queueShare: number;
+  /** Members that have a connection. */
+  active = 0;
+  waiting = 0;
+  /** Waiters that would get a connection if one were free; the others wait for their share. */
+  ready = 0;
+
+  constructor({ connections, queueLimit, sharePercent = 100 }: FairQueueOptions) {
+    this.#share = shareOf(connections, sharePercent);
+    this.#queueShare = shareOf(queueLimit, sharePercent);
+  }
+
+  /** Whether `member` is within its share, and may begin at once. Called once, before all others. */
+  join(member: M): boolean {
+    const { address = '', subject } = member.sender ?? {};
+    member.address = this.#addresses.enter(address);
+    if (subject !== undefined) member.subject = this.#subjects.enter(subject);
+    return member.address.used < this.#share && (member.subject?.used ?? 0) < this.#share;
+  }
+
+  /** `member` gets a connection without waiting. */
+  begin(member: M): void {
+    this.#admit(member);
+    this.#activate(member);
+  }
+
+  /** `member` waits; false: its share of the queue is used up. */
+  push(member: M): boolean {
+    const { subject } = member;
+    const waiting = Math.max(addressOf(member).waiting, subject?.waiting ?? 0);
+    if (waiting + 1 > this.#queueShare) return false;
+    member.state = 'waiting';
+    this.#countWaiting(member, 1);
+    if (subject !== undefined && subject.used >= this.#share) subject.line.push(member);
+    else this.#line(member);
+    return true;
+  }
+
+  /** The next waiter in turn, which is active from now on. */
+  shift(): M | undefined {
+    const address = this.#turns.shift();
+    const member = address?.line.shift();
+    if (member === undefined) return undefined;
+    this.#countWaiting(member, -1);
+    this.#activate(member);
+    return member as M;
+  }
+
+  /** The next waiter in turn, which goes on waiting; the turn passes to the next address. */
+  peek(): M | undefined {
+    const address = this.#turns.shift();
+    if (address !== undefined) this.#turns.push(address);
+    return address?.line.oldest as M | undefined;
+  }
+
+  /** Whether a waiter waits because its address or its subject uses its share. */
+  isAtShare(member: M): boolean {
+    return !member.isAdmitted || addressOf(member).used >= this.#share;
+  }
+
+  /** `member` is over, in whatever state; further calls do nothing. */
+  leave(member: M): void {
+    const { state, address, subject } = member;
+    if (address === undefined || state === 'left') return;
+    member.state = 'left';
+    if (state === 'waiting') {
+      member.list?.remove(member);
+      this.#countWaiting(member, -1);
+    } else if (state === 'active') {
+      this.active -= 1;
+      address.used -= 1;
+    }
+    this.#count(address);
+    this.#addresses.leave(address);
+    if (subject === undefined) return;
+    if (member.isAdmitted) this.#release(subject);
+    this.#subjects.leave(subject);
+  }
+
+  /** One member fewer counts towards the subject's share: the next one does. */
+  #release(subject: Party): void {
+    subject.used -= 1;
+    const next = subject.line.shift();
+    if (next !== undefined) this.#line(next);
+  }
+
+  #line(member: QueueMember): void {
+    this.#admit(member);
+    const address = addressOf(member);
+    address.line.push(member);
+    this.#count(address);
+  }
+
+  #admit(member: QueueMember): void {
+    member.isAdmitted = true;
+    if (member.subject !== undefined) member.subject.used += 1;
+  }
+
+  #activate(member: QueueMember): void {
+    member.state = 'active';
+    this.active += 1;
+    const address = addressOf(member);
+    address.used += 1;
+    this.#count(address);
+  }
+
+  #countWaiting(member: QueueMember, change: 1 | -1): void {
+    this.waiting += change;
+    addressOf(member).waiting += change;
+    if (member.subject !== undefined) member.subject.waiting += change;
+  }
+
+  /** The waiters or the connections of an address have changed. */
+  #count(address: Party): void {
+    const ready = Math.min(address.line.length, this.#share - address.used);
+    this.ready += ready - address.ready;
+    address.ready = ready;
+    if (ready === 0) this.#turns.remove(address);
+    else if (address.list === undefined) this.#turns.push(address);
+  }
+}
+
+function addressOf(member: QueueMember): Party {
+  return member.address as Party;
+}
+
+/** One at least. */
+function shareOf(limit: number, percent: number): number {
+  return percent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((limit * percent) / 100));
+}
