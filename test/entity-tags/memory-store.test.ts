@@ -31,7 +31,6 @@ test('memory: what has no room is the oldest that nobody writes; never a lease, 
   for (const key of ['under way', 'unknown', 'one', 'two', 'three', 'four']) write(key);
   end('under way', 'applied');
   store.claim(keyOf('under way'), { token: 'held', tags: ['tag of under way'] });
-  store.markSent(keyOf('unknown'), 't unknown');
   end('unknown', 'unknown');
   for (const key of ['one', 'two', 'three', 'four']) end(key, 'applied');
   const kindOf = (key: string) => store.claim(keyOf(key), { token: 'next', tags: [`tag of ${key}`] }).kind;
@@ -53,7 +52,6 @@ test('memory: thousands of writes whose outcomes nobody knows shut only what the
     new Set(keys.map((key) => store.claim(key, { token: 't', tags }).kind));
   expect(kinds(null)).toEqual(new Set(['granted']));
   for (const key of keys) {
-    store.markSent(key, 't');
     store.end(key, { token: 't', tagged: false, outcome: 'unknown', newTag: null, shopTag: null });
   }
   expect(kinds([randomTag()])).toEqual(new Set(['indeterminate']));

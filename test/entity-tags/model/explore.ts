@@ -248,7 +248,6 @@ export function walkMany(
 function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   const times = {
     lease: ticks.lease * tick,
-    sendBy: ticks.sendBy * tick,
     coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };
