@@ -2,7 +2,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
-import { type Identity, isStranger, subjectOf } from './keys.ts';
+import { type Identity, isAnonymous, subjectOf } from './keys.ts';
 import { isJsonSpace } from './primary-data.ts';
 import { collectionKeyOf, type TrackedRequest } from './resources.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
@@ -18,7 +18,6 @@ export type EntityTagEvent =
   | 'untracked-content' // not JSON, or a content coding that we cannot undo
   | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
   | 'untracked-stranger' // a collection that was read without a verified token
-  | 'replaced-state-read' // shows what an applied write has replaced: reads trail writes, or the write changed nothing
   | 'precondition-missing'
   | 'precondition-failed'
   | 'lenient-spelling'
@@ -56,7 +55,7 @@ export interface TrackedExchange {
   readonly request: CanonicalRequest;
   readonly tracked: TrackedRequest;
   readonly subject: string;
-  readonly isOfStranger: boolean;
+  readonly isAnonymous: boolean;
   /** The member's record, else the subject's record of the collection. */
   readonly key: ResourceKey;
 }
@@ -69,7 +68,7 @@ export function toTrackedExchange(
 ): TrackedExchange {
   const subject = subjectOf(request, identity);
   const key = tracked.member ?? collectionKeyOf(tracked, subject);
-  return { context, request, tracked, subject, isOfStranger: isStranger(identity), key };
+  return { context, request, tracked, subject, isAnonymous: isAnonymous(identity), key };
 }
 
 /** A compressed response may decode to this many times as many bytes as are tracked on the wire. */
@@ -116,8 +115,7 @@ export function recordRead(
   startedAt: number,
   read: Omit<ReadEnd, 'stamp'>,
 ): Eventually<ReadTag | null> {
-  const isExact = earlier !== null && earlier.generation !== null;
-  const known = isExact ? earlier : store.readStampAt(key, startedAt, earlier);
+  const known = store.readStampAt(key, startedAt, earlier);
   const endWith = (stamp: ReadStamp | null) =>
     stamp === null ? null : store.endRead(key, { ...read, stamp });
   const withoutStore = () => {
@@ -126,7 +124,6 @@ export function recordRead(
   };
   const note = (tag: ReadTag | null) => {
     if (tag === null) onEvent('untagged');
-    else if (tag.isReplaced) onEvent('replaced-state-read');
     return tag;
   };
   try {

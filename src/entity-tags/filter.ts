@@ -182,14 +182,14 @@ function beginTrackedWrite(
   exchange: TrackedExchange,
   isObserved: boolean,
 ): Rejection | Promise<ObservedHooks | Rejection> {
-  const { context, request, tracked, subject, isOfStranger } = exchange;
+  const { context, request, tracked, subject, isAnonymous } = exchange;
   const precondition = preconditionOf(tracked, request);
   const write: Omit<Write, 'tags'> = {
     ...exchange,
     isOfOwnPath: tracked.role !== 'below',
     answerTag: answerTagOf(tracked, request),
     // Collections that are read without a verified token have no tag.
-    alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collectionKeyOf(tracked, subject),
+    alsoChanged: tracked.member === undefined || isAnonymous ? undefined : collectionKeyOf(tracked, subject),
   };
   if (isRejection(precondition)) {
     context.onEvent(
@@ -202,7 +202,7 @@ function beginTrackedWrite(
     const refusal = reject('collection-write');
     return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
   }
-  const mayTakeLease = !isOfStranger || tracked.resource.openWrites === 'lease';
+  const mayTakeLease = !isAnonymous || tracked.resource.openWrites === 'lease';
   const begun =
     precondition === null && !mayTakeLease
       ? beginUnleasedWrite(write)

@@ -81,7 +81,7 @@ export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: I
 }
 
 /** Whether nobody has verified the sender, so that anybody may pretend to be anybody. */
-export function isStranger(identity: Identity): boolean {
+export function isAnonymous(identity: Identity): boolean {
   return identity?.subject === undefined;
 }
 

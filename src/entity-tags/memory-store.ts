@@ -1,14 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import * as steps from './protocol.ts';
 import type { TagRecord } from './tag-record.ts';
-import type { Claim, ClaimEnd, ReadEnd, ResourceKey, TagStore } from './tag-store.ts';
+import type { Claim, ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 interface MemoryTagStoreOptions {
-  readonly times: Pick<
-    EntityTagTimes,
-    'leaseMs' | 'sendByMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
-  >;
+  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'>;
   /** Records that are kept; the one that was used least recently goes. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
@@ -27,13 +24,12 @@ const sweptFrom = 1_000;
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';
   readonly #times: steps.ProtocolTimes;
-  readonly #expiries: Pick<EntityTagTimes, 'recordExpiryMs' | 'strangersExpiryMs'>;
+  readonly #expiries: Pick<EntityTagTimes, 'recordExpiryMs' | 'anonymousExpiryMs'>;
   readonly #now: () => number;
   /** A record with a lease or an indeterminate write is never dropped. */
   readonly #busy = new Map<ResourceKey, TagRecord>();
   readonly #idle: LRUCache<ResourceKey, TagRecord>;
-  /** Reads that began before a record was dropped for lack of room prove nothing about the next record of its key. */
-  #droppedAt = 0;
+  #evictedChangeAt = 0;
   #sweepAbove = sweptFrom;
 
   constructor({ times, maxRecords = 100_000, now = () => performance.now() }: MemoryTagStoreOptions) {
@@ -41,7 +37,6 @@ export class MemoryTagStore implements TagStore {
     this.#expiries = times;
     this.#times = {
       lease: times.leaseMs * 1000,
-      sendBy: times.sendByMs * 1000,
       coldStart: 0,
       longestRead: times.longestReadMs * 1000,
     };
@@ -53,8 +48,8 @@ export class MemoryTagStore implements TagStore {
       perf: { now: this.#now },
       // Else the clock is read at most once a millisecond, which takes a timer: more than a reading costs.
       ttlResolution: 0,
-      disposeAfter: (_, __, reason) => {
-        if (reason === 'evict') this.#droppedAt = this.#micros();
+      disposeAfter: ({ changedAt }, _, reason) => {
+        if (reason === 'evict') this.#evictedChangeAt = Math.max(this.#evictedChangeAt, changedAt);
       },
     });
   }
@@ -63,8 +58,8 @@ export class MemoryTagStore implements TagStore {
     return steps.lookUp(this.#open(key), variant);
   }
 
-  readStampAt(_: ResourceKey, startedAt: number) {
-    return { epoch, generation: null, startedAt: Math.round(startedAt * 1000) };
+  readStampAt(_: ResourceKey, startedAt: number, earlier: ReadStamp | null = null) {
+    return earlier ?? { epoch, startedAt: Math.round(startedAt * 1000) };
   }
 
   hasHeard() {
@@ -72,21 +67,15 @@ export class MemoryTagStore implements TagStore {
   }
 
   endRead(key: ResourceKey, read: ReadEnd) {
-    const opened = this.#open(key);
-    if (opened.record === null && read.stamp.startedAt <= this.#droppedAt) return null;
-    return this.#store(key, steps.endRead(opened, read, this.#times), read.isOfStranger);
+    return this.#store(key, steps.endRead(this.#open(key), read, this.#times), read.isAnonymous);
   }
 
   claim(key: ResourceKey, wanted: Claim) {
-    return this.#store(key, steps.claim(this.#open(key), wanted, this.#times), wanted.isOfStranger);
-  }
-
-  markSent(key: ResourceKey, token: string) {
-    return this.#store(key, steps.markSent(this.#open(key), token, this.#times));
+    return this.#store(key, steps.claim(this.#open(key), wanted, this.#times), wanted.isAnonymous);
   }
 
   end(key: ResourceKey, write: ClaimEnd) {
-    return this.#store(key, steps.end(this.#open(key), write, this.#times), write.isOfStranger);
+    return this.#store(key, steps.end(this.#open(key), write, this.#times), write.isAnonymous);
   }
 
   async warmUp() {
@@ -105,10 +94,11 @@ export class MemoryTagStore implements TagStore {
 
   #open(key: ResourceKey): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    return steps.open(stored, { now: this.#micros(), epoch, since: 0 }, this.#times);
+    const moment = { now: this.#micros(), epoch, since: 0, evictedChangeAt: this.#evictedChangeAt };
+    return steps.open(stored, moment, this.#times);
   }
 
-  #store<T>(key: ResourceKey, { record, answer }: steps.Step<T>, isOfStranger = false): T {
+  #store<T>(key: ResourceKey, { record, answer }: steps.Step<T>, isAnonymous = false): T {
     if (record !== null && (record.leases.length > 0 || record.indeterminateUntil !== 0)) {
       this.#busy.set(key, record);
       this.#idle.delete(key);
@@ -117,14 +107,14 @@ export class MemoryTagStore implements TagStore {
     }
     this.#busy.delete(key);
     if (record === null) this.#idle.delete(key);
-    else this.#idle.set(key, record, { ttl: this.#ttlOf(key, isOfStranger) });
+    else this.#idle.set(key, record, { ttl: this.#ttlOf(key, isAnonymous) });
     return answer;
   }
 
   /** A stranger's record expires early. A stranger never shortens the life of another record. */
-  #ttlOf(key: ResourceKey, isOfStranger: boolean): number {
-    const { recordExpiryMs, strangersExpiryMs } = this.#expiries;
-    return isOfStranger ? Math.max(this.#idle.getRemainingTTL(key), strangersExpiryMs) : recordExpiryMs;
+  #ttlOf(key: ResourceKey, isAnonymous: boolean): number {
+    const { recordExpiryMs, anonymousExpiryMs } = this.#expiries;
+    return isAnonymous ? Math.max(this.#idle.getRemainingTTL(key), anonymousExpiryMs) : recordExpiryMs;
   }
 
   /** Settles what ran out and was never looked at again. */

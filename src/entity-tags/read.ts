@@ -19,7 +19,7 @@ const maxStoredFieldsBytes = 2048;
 
 interface Read extends TrackedExchange {
   readonly variant: string;
-  /** From before the shop is asked; exact if the store was asked for it. */
+  /** From before the shop is asked. */
   readonly stamp: ReadStamp | null;
   /** The store was asked and did not answer: it is not asked again. */
   readonly isStoreAway: boolean;
@@ -29,13 +29,13 @@ interface Read extends TrackedExchange {
 
 /** GET or HEAD of a collection or a member: a 304 from the store, or the hooks for the exchange with the shop. */
 export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks | Answer> {
-  const { context, request, tracked, subject, isOfStranger, key } = exchange;
+  const { context, request, tracked, subject, isAnonymous, key } = exchange;
   const { store } = context;
   const variant = variantOf(request, subject, 'read');
   const mayBeFresh =
     tracked.resource.freshForMs > 0 &&
     tracked.role === 'member' &&
-    !isOfStranger &&
+    !isAnonymous &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
   if (mayBeFresh || !store.hasHeard(key)) return askStore(exchange, variant, mayBeFresh);
@@ -171,14 +171,14 @@ function tagOfState(
   octets: Buffer,
   fingerprint: string | null,
 ): Eventually<GivenTag | undefined> {
-  const { context, tracked, isOfStranger } = read;
+  const { context, tracked, isAnonymous } = read;
   if (fingerprint === null) {
     context.onEvent('untracked-content');
     return undefined;
   }
   if (tracked.role !== 'collection') return record(read, fields, fingerprint, undefined);
   return andThen(singleMemberId(octets), (memberId) => {
-    if (!isOfStranger || memberId !== undefined) return record(read, fields, fingerprint, memberId);
+    if (!isAnonymous || memberId !== undefined) return record(read, fields, fingerprint, memberId);
     context.onEvent('untracked-stranger');
     return undefined;
   });
@@ -191,21 +191,17 @@ function record(
   fingerprint: string | null,
   memberId: string | undefined,
 ): Eventually<GivenTag | undefined> {
-  const { context, request, tracked, subject, stamp, startedAt, isOfStranger } = read;
-  const [key, earlier] =
-    memberId === undefined
-      ? [read.key, stamp]
-      : // Exact for the collection's record, good by its time for the member's.
-        [memberKeyOf(tracked, memberId), stamp && { ...stamp, generation: null }];
+  const { context, request, tracked, subject, stamp, startedAt, isAnonymous } = read;
+  const key = memberId === undefined ? read.key : memberKeyOf(tracked, memberId);
   const alsoBy = varyNames(fieldValues(fields, 'vary'));
-  const given = recordRead(context, key, earlier, startedAt, {
+  const given = recordRead(context, key, stamp, startedAt, {
     variant: alsoBy.length === 0 ? read.variant : variantOf(request, subject, 'read', alsoBy),
     fingerprint,
     newTag: randomTag(),
     shopTag: parseStrongTag(fieldValue(fields, 'etag')),
     isOfCollection: memberId !== undefined,
     fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
-    isOfStranger,
+    isAnonymous,
   });
   return andThen(given, (tag) => {
     if (tag === null) return undefined;

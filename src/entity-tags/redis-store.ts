@@ -20,7 +20,7 @@ import type { EntityTagTimes } from './times.ts';
 interface RedisTagStoreOptions extends RedisRecords {
   readonly times: Pick<
     EntityTagTimes,
-    'leaseMs' | 'sendByMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
+    'leaseMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'
   >;
   /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.coldStartMs`. */
   readonly coldStartMs?: () => number;
@@ -45,7 +45,7 @@ const notReplicated: Answer = ['not-replicated'];
 
 /** As `lua.ts` names and reads them: the operation, its record's expiry in milliseconds, what it takes. */
 type Operation = readonly [
-  'lookUp' | 'endRead' | 'markSent' | 'end' | 'claim',
+  'lookUp' | 'endRead' | 'end' | 'claim',
   number,
   ...(string | number | boolean | readonly string[])[],
 ];
@@ -77,12 +77,9 @@ export class RedisTagStore implements TagStore {
 
   async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
     const answer = await this.#ask(key, ['lookUp', 0, variant ?? '']);
-    const [epoch = '', now = '', why = '', generation = '', tag = '', recorded = ''] = answer;
+    const [epoch = '', now = '', why = '', tag = '', recorded = ''] = answer;
     return {
-      stamp:
-        why === 'cold-start' || why === 'indeterminate'
-          ? null
-          : { epoch, generation: Number(generation), startedAt: Number(now) },
+      stamp: why === 'cold-start' || why === 'indeterminate' ? null : { epoch, startedAt: Number(now) },
       tag: tag === '' ? null : tag,
       unsettled: why === 'cold-start' || why === 'indeterminate' || why === 'lease' ? why : null,
       recorded: recorded === '' ? null : readEntry(recorded, Number(now)),
@@ -100,12 +97,11 @@ export class RedisTagStore implements TagStore {
   }
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
-    const { stamp, isOfStranger = false } = read;
-    const [tag = '', unchanged, replaced] = await this.#ask(key, [
+    const { stamp, isAnonymous = false } = read;
+    const [tag = '', unchanged] = await this.#ask(key, [
       'endRead',
-      this.#expiryMs(isOfStranger),
+      this.#expiryMs(isAnonymous),
       stamp.epoch,
-      stamp.generation ?? '',
       stamp.startedAt,
       read.variant,
       read.fingerprint ?? '',
@@ -113,28 +109,22 @@ export class RedisTagStore implements TagStore {
       read.shopTag ?? '',
       read.isOfCollection,
       read.fields ?? '',
-      !isOfStranger,
+      !isAnonymous,
     ]);
-    return tag === '' ? null : { tag, isUnchanged: unchanged === '1', isReplaced: replaced === '1' };
+    return tag === '' ? null : { tag, isUnchanged: unchanged === '1' };
   }
 
-  async claim(key: ResourceKey, { token, tags, isOfStranger, isOpen }: Claim): Promise<ClaimAnswer> {
+  async claim(key: ResourceKey, { token, tags, isAnonymous, isOpen }: Claim): Promise<ClaimAnswer> {
     const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
-    const mayHaveTurn = isOfStranger !== true;
-    const sendBy = this.#options.times.sendByMs * 1000;
-    const expiryMs = this.#expiryMs(isOfStranger);
-    return readClaim(await this.#ask(key, ['claim', expiryMs, token, sendBy, kind, mayHaveTurn, tags ?? []]));
-  }
-
-  async markSent(key: ResourceKey, token: string): Promise<boolean> {
-    const sendBy = this.#options.times.sendByMs * 1000;
-    const [isOwn] = await this.#ask(key, ['markSent', this.#expiryMs(), token, sendBy]);
-    return isOwn === '1';
+    const expiryMs = this.#expiryMs(isAnonymous);
+    return readClaim(
+      await this.#ask(key, ['claim', expiryMs, token, kind, isAnonymous !== true, tags ?? []]),
+    );
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
-    const { token, tagged, outcome, newTag, shopTag, isOfStranger, isOpen } = write;
-    const expiryMs = this.#expiryMs(isOfStranger);
+    const { token, tagged, outcome, newTag, shopTag, isAnonymous, isOpen } = write;
+    const expiryMs = this.#expiryMs(isAnonymous);
     const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
     const [tag] = await this.#ask(key, ['end', expiryMs, token, kind, outcome, newTag ?? '', shopTag ?? '']);
     return tag || null;
@@ -164,9 +154,9 @@ export class RedisTagStore implements TagStore {
     return [...micros, JSON.stringify(asked)];
   }
 
-  #expiryMs(isOfStranger = false): number {
-    const { recordExpiryMs, strangersExpiryMs } = this.#options.times;
-    return isOfStranger ? strangersExpiryMs : recordExpiryMs;
+  #expiryMs(isAnonymous = false): number {
+    const { recordExpiryMs, anonymousExpiryMs } = this.#options.times;
+    return isAnonymous ? anonymousExpiryMs : recordExpiryMs;
   }
 
   #ask(key: ResourceKey, operation: Operation, bucket = this.#bucketOf(key)): Promise<Answer> {

@@ -32,7 +32,7 @@ export class StoreClock {
   readStampAt(bucket: number, startedAtMs: number): ReadStamp | null {
     const { epoch, clock } = this.#markers.get(bucket) ?? {};
     if (epoch === undefined || !clock?.wasHeard(startedAtMs, maxDistanceMs)) return null;
-    return { epoch, generation: null, startedAt: clock.atLeast(startedAtMs) };
+    return { epoch, startedAt: clock.atLeast(startedAtMs) };
   }
 
   /** Whether the store was heard so recently that a bound is as good as its own answer. */

@@ -22,11 +22,6 @@ export interface TagStore {
   endRead(key: ResourceKey, read: ReadEnd): Eventually<ReadTag | null>;
   /** Before a write is sent: takes the lease, or says why not. Must not be repeated if it got no answer. */
   claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
-  /**
-   * Before the first byte of a write leaves: from now on its lease counts as that of one that may land. `false`: the
-   * lease is gone, and the write must not leave.
-   */
-  markSent(key: ResourceKey, token: string): Eventually<boolean>;
   /** The outcome of a write; returns the tag that its response may carry. */
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
   /** Begins the cold start of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
@@ -39,10 +34,9 @@ export interface TagStore {
 /** Opaque key from `createResourceKeys`. A client can neither read nor choose any part of it. */
 export type ResourceKey = string & { readonly resourceKey: true };
 
-/** Proof of when a read began. `generation` is exact; without it the time decides. */
+/** Proof of when a read began. */
 export interface ReadStamp {
   readonly epoch: string;
-  readonly generation: number | null;
   /** Microseconds of the store's clock; never later than the read's real beginning. */
   readonly startedAt: number;
 }
@@ -70,7 +64,7 @@ export interface ReadEnd {
   readonly isOfCollection: boolean;
   /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
   readonly fields: string | null;
-  readonly isOfStranger?: boolean;
+  readonly isAnonymous?: boolean;
 }
 
 /** What a read's answer carries. */
@@ -81,8 +75,6 @@ export interface ReadTag {
    * then may `If-None-Match` make a 304 of it: one tag stands for every variant, and the client may hold another.
    */
   readonly isUnchanged: boolean;
-  /** What was read is what an applied write has replaced: the shop's reads trail its writes, or nothing changed. */
-  readonly isReplaced: boolean;
 }
 
 export interface Claim {
@@ -90,7 +82,7 @@ export interface Claim {
   /** Tags of which one must be current; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
   /** The request has no verified token: its record expires early. */
-  readonly isOfStranger?: boolean;
+  readonly isAnonymous?: boolean;
   /** A stranger's write without a tag: it waits for writes with one, and takes no lease that anybody would wait for. */
   readonly isOpen?: boolean;
 }
@@ -116,7 +108,7 @@ export interface ClaimEnd {
   /** The tag that replaces the old one when `applied`; null: none (a deleted member). */
   readonly newTag: string | null;
   readonly shopTag: string | null;
-  readonly isOfStranger?: boolean;
+  readonly isAnonymous?: boolean;
   /** The claim was of that kind, and there is no lease. */
   readonly isOpen?: boolean;
 }

@@ -26,7 +26,7 @@ export interface EntityTagTimes {
   /** A record that nothing touches is dropped after this time. */
   readonly recordExpiryMs: number;
   /** The same for a record that nobody but strangers (no verified token) has touched. */
-  readonly strangersExpiryMs: number;
+  readonly anonymousExpiryMs: number;
 }
 
 /** How far the store's clock and this process's clock may drift apart during one lease. */
@@ -57,6 +57,6 @@ export function entityTagTimes(
     answerWithinMs: Math.min(responseTimeoutMs, outcomeByMs - firstByteByMs),
     longestReadMs: Math.max(responseTimeoutMs, leaseMs) * 2,
     recordExpiryMs: Math.max(dayMs, responseTimeoutMs * 4, leaseMs * 4),
-    strangersExpiryMs: Math.max(hourMs, responseTimeoutMs * 4, leaseMs * 4),
+    anonymousExpiryMs: Math.max(hourMs, responseTimeoutMs * 4, leaseMs * 4),
   };
 }

@@ -42,7 +42,7 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Up
  * read of the member that began before the request was sent.
  */
 export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
-  const { context, isOfStranger, key } = exchange;
+  const { context, isAnonymous, key } = exchange;
   const startedAt = context.monotonic();
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
@@ -51,7 +51,7 @@ export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
     async onOutcome(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
         tagOfCreated(exchange, startedAt, outcome),
-        markChanged(context, isOfStranger ? undefined : key, writeOutcome(outcome)),
+        markChanged(context, isAnonymous ? undefined : key, writeOutcome(outcome)),
       ]);
       if (outcome.kind !== 'answered') return {};
       return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
@@ -60,7 +60,7 @@ export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
 }
 
 async function tagOfCreated(
-  { context, request, tracked, subject, isOfStranger }: TrackedExchange,
+  { context, request, tracked, subject, isAnonymous }: TrackedExchange,
   startedAt: number,
   outcome: ForwardOutcome,
 ): Promise<string | null> {
@@ -76,7 +76,7 @@ async function tagOfCreated(
     shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
     isOfCollection: false,
     fields: null,
-    isOfStranger,
+    isAnonymous,
   });
   return given?.tag ?? null;
 }

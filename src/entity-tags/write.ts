@@ -66,7 +66,7 @@ export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejectio
 
 /** Claims until there is a decision: a busy resource is asked for again, each time with a new token. */
 export async function takeLease(
-  { context, key, tags, isOfStranger }: Write,
+  { context, key, tags, isAnonymous }: Write,
   isOpen = false,
 ): Promise<Granted | Rejection> {
   const { store, monotonic, now, onEvent, waitMs } = context;
@@ -76,7 +76,7 @@ export async function takeLease(
     const claimedAt = { monotonic: monotonic(), wall: now() };
     let answer: ClaimAnswer;
     try {
-      answer = await store.claim(key, { token, tags, isOfStranger, isOpen });
+      answer = await store.claim(key, { token, tags, isAnonymous, isOpen });
     } catch (fault) {
       const givenBack = mayHoldAfter(fault).then((mayHold) =>
         mayHold ? giveBack(context, key, token, tags !== null) : undefined,
@@ -136,7 +136,6 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
   const { sendWithinMs, answerWithinMs } = context.times;
   return {
     requestFields: writtenFields(write, granted.shopTag),
-    beforeSend: () => markSent(write, granted),
     maySend: () => isInTime(context, granted),
     sendWithinMs,
     answerWithinMs,
@@ -150,16 +149,6 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
 /** The larger of both clocks: one stands still while the machine sleeps, the other may be set back. */
 export function isInTime({ monotonic, now, times }: EntityTagContext, { claimedAt }: Granted): boolean {
   return Math.max(monotonic() - claimedAt.monotonic, now() - claimedAt.wall) < times.firstByteByMs;
-}
-
-/** From now on the write may land. It must not be sent unless the store has recorded that. */
-async function markSent({ context, key }: Write, { token }: Granted): Promise<boolean> {
-  try {
-    return await context.store.markSent(key, token);
-  } catch {
-    context.onEvent('store-unavailable');
-    return false;
-  }
 }
 
 /** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */
@@ -205,7 +194,7 @@ async function showsMember(
 }
 
 async function storeOutcome(
-  { context, key, tags, answerTag, isOfStranger }: Write,
+  { context, key, tags, answerTag, isAnonymous }: Write,
   { token }: Granted,
   outcome: WriteOutcome,
   shopTag: string | null,
@@ -213,7 +202,7 @@ async function storeOutcome(
   const newTag = answerTag === 'gone' ? null : randomTag();
   try {
     const tagged = tags !== null;
-    return await context.store.end(key, { token, tagged, outcome, newTag, shopTag, isOfStranger });
+    return await context.store.end(key, { token, tagged, outcome, newTag, shopTag, isAnonymous });
   } catch {
     context.onEvent('outcome-unstored');
     return null;
@@ -238,7 +227,7 @@ export async function markChanged(
       outcome: 'applied',
       newTag: null,
       shopTag: null,
-      isOfStranger: isOpen,
+      isAnonymous: isOpen,
       isOpen,
     });
   } catch {

@@ -38,11 +38,11 @@ async function openCart(
   const upstream = await startRecordingUpstream(async ({ head }) => {
     const show = () => answer(`{"data":{"type":"carts","id":"1","attributes":{"version":${version}}}}`, type);
     if (head.startsWith('GET ')) return show();
-    const isStranger = head.startsWith(line);
-    begun[isStranger ? 'strangers' : 'patches'] += 1;
+    const isAnonymous = head.startsWith(line);
+    begun[isAnonymous ? 'strangers' : 'patches'] += 1;
     await sleep(takesMs);
-    if (!isStranger || changes) version += 1;
-    return isStranger ? answer('{}', type, status) : show();
+    if (!isAnonymous || changes) version += 1;
+    return isAnonymous ? answer('{}', type, status) : show();
   });
   const shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
   onTestFinished(async () => {

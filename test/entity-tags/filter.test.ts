@@ -5,7 +5,6 @@ import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
 import type { ClaimAnswer, TagStore } from '../../src/entity-tags/tag-store.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
-import { RedisUnavailable } from '../../src/redis/faults.ts';
 import { runFilter } from '../harness/run-filter.ts';
 import { answered, ask, carts, createFilter, requestOf } from './tag-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
@@ -159,21 +158,6 @@ describe('the store is asked before a read only where it may answer instead of t
   });
 });
 
-test.each<[string, Partial<TagStore>, string[]]>([
-  [
-    'the store is away',
-    { markSent: () => Promise.reject(new RedisUnavailable('connection')) },
-    ['claimed', 'store-unavailable'],
-  ],
-  ['the lease is gone', { markSent: () => false }, ['claimed']],
-])('a write of which the store took no note is not sent: %s', async (_, calls, noted) => {
-  const { filter, events } = open({ claim: () => ({ kind: 'granted', shopTag: null }), ...calls });
-  const hooks = await runFilter(filter, patch, { subject: 'anna' }, Buffer.from('{}'));
-  if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not granted');
-  expect(await hooks.beforeSend?.()).toBe(false);
-  expect(events).toEqual(noted);
-});
-
 describe('what is asked of the exchange with the shop', () => {
   const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const inside = { 'if-match': null, 'if-none-match': null };
@@ -203,7 +187,7 @@ describe('what is asked of the exchange with the shop', () => {
     );
     const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
     if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
-    const { maySend, beforeSend: _noted, onOutcome: _settled, ...rest } = hooks;
+    const { maySend, onOutcome: _settled, ...rest } = hooks;
     expect(rest).toEqual({ bufferLimit: 77, streamedHeaderEdits: { etag: null }, ...expected });
     if (!isTimed) return expect(maySend).toBeUndefined();
     const mayAt = (monotonic: number, wall: number) => {

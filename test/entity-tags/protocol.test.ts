@@ -1,13 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  claim,
-  end,
-  endRead,
-  lookUp,
-  markSent,
-  open,
-  type ProtocolTimes,
-} from '../../src/entity-tags/protocol.ts';
+import { claim, end, endRead, lookUp, open, type ProtocolTimes } from '../../src/entity-tags/protocol.ts';
 import { createRecord, type TagRecord } from '../../src/entity-tags/tag-record.ts';
 import type { Claim, ClaimEnd, ReadEnd } from '../../src/entity-tags/tag-store.ts';
 
@@ -15,17 +7,16 @@ import type { Claim, ClaimEnd, ReadEnd } from '../../src/entity-tags/tag-store.t
 const now = 1_000_000_000;
 const times: ProtocolTimes = {
   lease: 15_000_000,
-  sendBy: 2_000_000,
   coldStart: 15_000_000,
   longestRead: 120_000_000,
 };
 const [A, B] = ['a'.repeat(32), 'b'.repeat(32)];
 const at = (stored: TagRecord | null, moment = now, since = 0) =>
   open(stored, { now: moment, epoch: 'e', since }, times);
-const record: TagRecord = { ...createRecord('e', 5), tag: A };
+const record: TagRecord = { ...createRecord('e', 0), tag: A };
 const token = 't';
 const read: ReadEnd = {
-  stamp: { epoch: 'e', generation: null, startedAt: now - 1 },
+  stamp: { epoch: 'e', startedAt: now - 1 },
   variant: 'v',
   fingerprint: 'f',
   newTag: B,
@@ -38,11 +29,11 @@ const endOf = (stored: TagRecord | null, more: Partial<ReadEnd> = {}, moment = n
 const startedAt = (moment: number) => ({ stamp: { ...read.stamp, startedAt: moment } });
 const claimOf = (stored: TagRecord | null, more: Partial<Claim> = {}, moment = now) =>
   claim(at(stored, moment), { token, tags: [A], ...more }, times);
-const unleased = { tags: null, isOpen: true, isOfStranger: true } as const;
+const unleased = { tags: null, isOpen: true, isAnonymous: true } as const;
 const endWrite = (stored: TagRecord | null, more: Partial<ClaimEnd>) =>
   end(at(stored), { token, tagged: true, outcome: 'applied', newTag: B, shopTag: null, ...more }, times);
-const leaseOf = (more: { tagged?: boolean; tainted?: boolean } = {}) => ({
-  ...{ token, until: now + 1, tagged: true, tainted: false, sent: true },
+const leaseOf = (more: { until?: number; tagged?: boolean; tainted?: boolean } = {}) => ({
+  ...{ token, until: now + 1, tagged: true, tainted: false },
   ...more,
 });
 
@@ -65,34 +56,31 @@ describe('a read', () => {
   test('in a cold start has neither stamp nor tag, with a stamp from whenever', () => {
     const cold = at(record, now, now - times.coldStart + 1);
     expect(lookUp(cold, null)).toMatchObject({ stamp: null, unsettled: 'cold-start' });
-    const stamp = { epoch: 'e', generation: record.generation, startedAt: now };
-    expect(endRead(cold, { ...read, stamp }, times).answer).toBeNull();
+    expect(endRead(cold, { ...read, ...startedAt(now) }, times).answer).toBeNull();
     const over = at(record, now, now - times.coldStart);
     expect(lookUp(over, null).unsettled).toBeNull();
-    // A time proves nothing where it may be before the end of the cold start.
+    // It may have begun before the end of the cold start.
     expect(endRead(over, { ...read, ...startedAt(now) }, times).answer).toBeNull();
-    expect(endRead(over, { ...read, stamp }, times).answer?.tag).toBe(A);
+    const later = at(record, now + 1, now - times.coldStart);
+    expect(endRead(later, { ...read, ...startedAt(now + 1) }, times).answer?.tag).toBe(A);
   });
 
   test('while a write is indeterminate sets no tag, though it began after that write', () => {
     const unknown = { ...record, indeterminateUntil: now + 1 };
     expect(lookUp(at(unknown), null)).toMatchObject({ stamp: null, unsettled: 'indeterminate' });
     expect(endOf(unknown)).toEqual({ record: unknown, answer: null });
-    const stamp = { epoch: 'e', generation: record.generation, startedAt: now };
-    expect(endOf(unknown, { stamp }).answer).toBeNull();
+    expect(endOf(unknown, startedAt(now)).answer).toBeNull();
   });
 
-  test('of another state advances the generation by one; what was seen is kept short', () => {
-    const seen = endOf(record, { variant: 'v'.repeat(22), fingerprint: 'f'.repeat(43) }).record;
-    expect(seen?.lastSeen).toHaveLength(60);
+  test('of another state counts as a change', () => {
     const known = { ...record, fingerprints: { v: { value: 'g', at: 1, fields: '' } } };
-    expect(endOf(known).record).toMatchObject({ generation: 6, changedAt: now, tag: B });
+    expect(endOf(known).record).toMatchObject({ changedAt: now, tag: B });
   });
 
   test('while a lease runs records nothing, and says what is known', () => {
     const leased = { ...record, leases: [leaseOf()] };
     const known = { ...leased, fingerprints: { v: { value: 'f', at: 1, fields: '' } } };
-    const answer = { tag: A, isUnchanged: false, isReplaced: false };
+    const answer = { tag: A, isUnchanged: false };
     expect(endOf(leased)).toEqual({ record: leased, answer });
     expect(endOf(known).answer).toEqual({ ...answer, isUnchanged: true });
     expect(endOf(record, { fingerprint: null })).toEqual({ record, answer });
@@ -125,17 +113,8 @@ describe('a write with a tag', () => {
     expect(claimOf(crowd, { tags: null })).toEqual({ record: crowd, answer: busy });
   });
 
-  test('that is sent keeps its lease as long as leases last, from when it was claimed, said once or twice', () => {
-    const claimed = claimOf(record).record;
-    expect(claimed?.leases).toEqual([expect.objectContaining({ until: now + times.sendBy, sent: false })]);
-    const sent = markSent(at(claimed, now + 10), token, times);
-    expect(sent.answer).toBe(true);
-    expect(sent.record?.leases).toEqual([
-      expect.objectContaining({ token, until: now + times.lease, sent: true }),
-    ]);
-    expect(markSent(at(sent.record, now + 20), token, times)).toEqual(sent);
-    expect(markSent(at(claimed), 'w', times)).toEqual({ record: claimed, answer: false });
-    expect(markSent(at(null), token, times)).toEqual({ record: null, answer: false });
+  test('has its lease from the claim on', () => {
+    expect(claimOf(record).record?.leases).toEqual([leaseOf({ until: now + times.lease })]);
   });
 
   test('beside which another one runs is tainted, as that one is', () => {
@@ -156,17 +135,21 @@ describe('a write with a tag', () => {
   });
 
   test('that is granted waits no longer, and leaves strangers what they have', () => {
-    const waited = { ...record, wantedUntil: now + 9, strangersWrote: true, turnUntil: now + 9 };
-    expect(claimOf(waited).record).toMatchObject({ wantedUntil: 0, strangersWrote: true, turnUntil: null });
-    expect(claimOf(record).record).toMatchObject({ wantedUntil: 0, turnUntil: null });
-    const untagged = { ...record, turnUntil: now + 9 };
-    expect(claimOf(untagged, { tags: null }).record).toMatchObject({ turnUntil: now + 9 });
+    const waited = { ...record, wantedUntil: now + 9, anonymousWrote: true, priorityUntil: now + 9 };
+    expect(claimOf(waited).record).toMatchObject({
+      wantedUntil: 0,
+      anonymousWrote: true,
+      priorityUntil: null,
+    });
+    expect(claimOf(record).record).toMatchObject({ wantedUntil: 0, priorityUntil: null });
+    const untagged = { ...record, priorityUntil: now + 9 };
+    expect(claimOf(untagged, { tags: null }).record).toMatchObject({ priorityUntil: now + 9 });
   });
 
   test('of a member that is deleted leaves neither tag nor what the shop calls it', () => {
-    const stored = { ...record, lastSeen: 'v|f', leases: [leaseOf()] };
+    const stored = { ...record, leases: [leaseOf()] };
     expect(endWrite(stored, { newTag: null, shopTag: 's' })).toEqual({
-      record: { ...record, tag: null, generation: 6, changedAt: now, lastSeen: 'v|f', replaced: 'v|f' },
+      record: { ...record, tag: null, changedAt: now },
       answer: null,
     });
   });
@@ -183,12 +166,10 @@ describe('a write with a tag', () => {
     expect(unsent({ ...made, leases: [leaseOf(), other] })?.leases).toEqual([other]);
   });
 
-  test('runs out at its end, not before; one that has not left leaves the tag', () => {
+  test('expires at its end, not before', () => {
     const leased = { ...record, leases: [leaseOf()] };
     expect(at(leased, now).record).toEqual(leased);
     expect(at(leased, now + 1).record).toMatchObject({ tag: null, leases: [], changedAt: now + 1 });
-    const kept = { ...record, leases: [{ ...leaseOf(), sent: false }] };
-    expect(at(kept, now + 1).record).toEqual(record);
     const unknown = { ...record, tag: null, indeterminateUntil: now, indeterminateTagged: true };
     expect(at(unknown, now).record).toMatchObject({ indeterminateUntil: 0, indeterminateTagged: false });
   });
@@ -210,20 +191,19 @@ describe('a write with a tag', () => {
 describe("strangers' turns", () => {
   const lasts = times.lease / 3;
   const marked = endWrite(record, { token: 's', tagged: false, newTag: null, isOpen: true }).record;
-  const overtaken = { stamp: { ...read.stamp, generation: record.generation } };
+  const overtaken = startedAt(now);
 
   test('a stranger who changed something is remembered, nobody else is', () => {
     expect(marked).toMatchObject({
       tag: null,
-      generation: 6,
       changedAt: now,
-      strangersWrote: true,
-      turnUntil: null,
+      anonymousWrote: true,
+      priorityUntil: null,
     });
-    expect(endWrite(record, { token: 's', tagged: false, newTag: null }).record?.strangersWrote).toBe(false);
+    expect(endWrite(record, { token: 's', tagged: false, newTag: null }).record?.anonymousWrote).toBe(false);
     expect(endWrite(null, { token: 's', tagged: false, newTag: null }).record).toMatchObject({
       wantedUntil: 0,
-      strangersWrote: false,
+      anonymousWrote: false,
     });
   });
 
@@ -231,9 +211,9 @@ describe("strangers' turns", () => {
     ['a write', (stranger: Partial<Claim>) => claimOf(marked, stranger).record],
     ['a read', (stranger: Partial<ReadEnd>) => endOf(marked, { ...overtaken, ...stranger }).record],
   ])('%s that one got in the way of is given time; of another stranger it is not', (_, leaves) => {
-    expect(leaves({})?.turnUntil).toBe(now + lasts);
-    expect(leaves({ isOfStranger: false })?.turnUntil).toBe(now + lasts);
-    expect(leaves({ isOfStranger: true })?.turnUntil).toBeNull();
+    expect(leaves({})?.priorityUntil).toBe(now + lasts);
+    expect(leaves({ isAnonymous: false })?.priorityUntil).toBe(now + lasts);
+    expect(leaves({ isAnonymous: true })?.priorityUntil).toBeNull();
   });
 
   test('nobody gets a turn where no request without a tag has changed anything', () => {
@@ -241,11 +221,11 @@ describe("strangers' turns", () => {
   });
 
   test('strangers pass when it is over, and have as much before the next one', () => {
-    const given = { ...record, strangersWrote: true, turnUntil: now + lasts };
+    const given = { ...record, anonymousWrote: true, priorityUntil: now + lasts };
     expect(claimOf(given, unleased).answer).toEqual({ kind: 'busy', remainingMs: lasts / 1000 });
     expect(claimOf(given, unleased, now + lasts).answer.kind).toBe('granted');
     const dead = { tags: [B] };
-    expect(claimOf(given, dead, now + 2 * lasts - 1).record?.turnUntil).toBe(now + lasts);
-    expect(claimOf(given, dead, now + 2 * lasts).record?.turnUntil).toBe(now + 3 * lasts);
+    expect(claimOf(given, dead, now + 2 * lasts - 1).record?.priorityUntil).toBe(now + lasts);
+    expect(claimOf(given, dead, now + 2 * lasts).record?.priorityUntil).toBe(now + 3 * lasts);
   });
 });

@@ -4,8 +4,8 @@ import type { ReadEnd, ResourceKey } from '../../src/entity-tags/tag-store.ts';
 import type { Redis, RedisArgument, RedisScript } from '../../src/redis/redis.ts';
 
 const times = {
-  ...{ leaseMs: 10, sendByMs: 2, coldStartMs: 30, longestReadMs: 40 },
-  ...{ recordExpiryMs: 500, strangersExpiryMs: 60 },
+  ...{ leaseMs: 10, coldStartMs: 30, longestReadMs: 40 },
+  ...{ recordExpiryMs: 500, anonymousExpiryMs: 60 },
 };
 const keyOf = (text: string) => text as ResourceKey;
 const one = keyOf(`a${'0'.repeat(31)}`);
@@ -38,18 +38,21 @@ function open(answers: (operations: readonly Operation[]) => unknown, more: obje
   return { store, state, calls, coldStarts };
 }
 
+const endOf = (token: string) =>
+  ({ token, tagged: true, outcome: 'applied', newTag: 'n', shopTag: null }) as const;
+
 const operationsOf = ({ calls }: ReturnType<typeof open>) =>
   calls.map(({ args }) => JSON.parse(String(args[3])) as Operation[]);
 
 describe('a look', () => {
   const lookUp = (...answer: string[]) => open(() => [answer]).store.lookUp(one, 'v');
-  const stamp = { epoch: 'e', generation: 7, startedAt: 9000 };
+  const stamp = { epoch: 'e', startedAt: 9000 };
   test.each<[string[], object]>([
-    [['e', '9000', '', '7', 'tag', ''], { stamp, tag: 'tag', unsettled: null, recorded: null }],
-    [['e', '9000', 'lease', '7', '', ''], { stamp, tag: null, unsettled: 'lease' }],
-    [['e', '9000', 'cold-start', '7', '', ''], { stamp: null, unsettled: 'cold-start' }],
-    [['e', '9000', 'indeterminate', '7', '', ''], { stamp: null, unsettled: 'indeterminate' }],
-    [['e', '9000', '', '7', 'tag', 'f|4000|Vary|x'], { recorded: { ageMs: 5, fields: 'Vary|x' } }],
+    [['e', '9000', '', 'tag', ''], { stamp, tag: 'tag', unsettled: null, recorded: null }],
+    [['e', '9000', 'lease', '', ''], { stamp, tag: null, unsettled: 'lease' }],
+    [['e', '9000', 'cold-start', '', ''], { stamp: null, unsettled: 'cold-start' }],
+    [['e', '9000', 'indeterminate', '', ''], { stamp: null, unsettled: 'indeterminate' }],
+    [['e', '9000', '', 'tag', 'f|4000|Vary|x'], { recorded: { ageMs: 5, fields: 'Vary|x' } }],
   ])('%j', async (answer, expected) => {
     expect(await lookUp(...answer)).toMatchObject(expected);
   });
@@ -74,13 +77,13 @@ test('a claim is answered what Redis says, and as not replicated where too few r
 test.each([
   [{ tags: ['x', 'y'] }, ['1', true, ['x', 'y']], 500],
   [{ tags: null }, ['0', true, []], 500],
-  [{ tags: null, isOfStranger: true }, ['0', false, []], 60],
-  [{ tags: null, isOfStranger: true, isOpen: true }, ['o', false, []], 60],
+  [{ tags: null, isAnonymous: true }, ['0', false, []], 60],
+  [{ tags: null, isAnonymous: true, isOpen: true }, ['o', false, []], 60],
 ] as const)('a claim of %j', async (wanted, rest, expiryMs) => {
   const opened = open(() => [['granted', '0', '']]);
   await opened.store.claim(one, { token: 't', ...wanted });
   expect(opened.calls[0]?.args.slice(0, 3)).toEqual([10_000, 30_000, 40_000]);
-  expect(operationsOf(opened)).toEqual([[['claim', expiryMs, 't', 2000, ...rest]]]);
+  expect(operationsOf(opened)).toEqual([[['claim', expiryMs, 't', ...rest]]]);
 });
 
 test('the claims of one turn are one script, each its own answer; too few replicas take back what was granted only', async () => {
@@ -100,9 +103,9 @@ test('the claims of one turn are one script, each its own answer; too few replic
   opened.state.replicas = 1;
   const busy = { kind: 'busy', remainingMs: 1.5 };
   const granted = (shopTag: string) => ({ kind: 'granted', shopTag });
-  const [first, looked] = await Promise.all([claimAll(), opened.store.markSent(one, 'm').catch(() => false)]);
+  const [first, ended] = await Promise.all([claimAll(), opened.store.end(one, endOf('m'))]);
   expect(answersOf(first)).toEqual([granted('a'), 'error', busy, granted('b')]);
-  expect(looked).toBe(false);
+  expect(ended).toBe('granted');
   expect(opened.calls.map(({ name }) => name)).toEqual(['tags.claims', 'tags.operations']);
   // A broken one has done what it could: it is given back from now on, and not never.
   const [, broken] = first;
@@ -115,66 +118,64 @@ test('the claims of one turn are one script, each its own answer; too few replic
 
 test('what one turn asks of a slot is one script, each its own answer; a broken record is its own caller’s', async () => {
   const opened = open((operations) =>
-    operations.map(([name, , token]) => (token === 'broken' ? false : [name === 'end' ? 'tag' : '1'])),
+    operations.map(([, , token]) => (token === 'broken' ? false : ['tag'])),
   );
   const { store } = opened;
-  const end = { token: 't', tagged: true, outcome: 'applied', newTag: 'n', shopTag: null } as const;
+  const end = endOf('t');
   const asked = await Promise.allSettled([
-    store.markSent(one, 'a'),
-    store.markSent(other, 'broken'),
+    store.end(other, endOf('broken')),
     store.end(one, end),
-    store.end(one, { ...end, tagged: false, isOfStranger: true, newTag: null, shopTag: 's' }),
+    store.end(one, { ...end, tagged: false, isAnonymous: true, newTag: null, shopTag: 's' }),
     store.end(one, { ...end, isOpen: true }),
   ]);
   expect(asked.map((each) => (each.status === 'fulfilled' ? each.value : each.reason))).toEqual([
-    ...[true, expect.objectContaining({ word: 'error' }), 'tag', 'tag', 'tag'],
+    ...[expect.objectContaining({ word: 'error' }), 'tag', 'tag', 'tag'],
   ]);
   expect(operationsOf(opened)).toEqual([
     [
-      ['markSent', 500, 'a', 2000],
-      ['markSent', 500, 'broken', 2000],
+      ['end', 500, 'broken', '1', 'applied', 'n', ''],
       ['end', 500, 't', '1', 'applied', 'n', ''],
       ['end', 60, 't', '0', 'applied', '', 's'],
       ['end', 500, 't', 'o', 'applied', 'n', ''],
     ],
   ]);
   expect(opened.calls[0]?.keys).toEqual([
-    ...['shopward:{tags-0}:epoch', ...[one, other, one, one, one].map((key) => `shopward:{tags-0}:${key}`)],
+    ...['shopward:{tags-0}:epoch', ...[other, one, one, one].map((key) => `shopward:{tags-0}:${key}`)],
   ]);
-  expect(await store.markSent(one, 'later')).toBe(true);
+  expect(await store.end(one, endOf('later'))).toBe('tag');
   expect(opened.calls).toHaveLength(2);
 });
 
 test('more than 64 operations of one turn are more scripts', async () => {
   const opened = open((operations) => operations.map(() => ['0']));
-  await Promise.all(Array.from({ length: 130 }, (_, i) => opened.store.markSent(one, `t${i}`)));
+  await Promise.all(Array.from({ length: 130 }, (_, i) => opened.store.end(one, endOf(`t${i}`))));
   expect(operationsOf(opened).map(({ length }) => length)).toEqual([64, 64, 2]);
 });
 
 test('a read ends with what was seen of it; without a tag there is none', async () => {
   const read: ReadEnd = {
-    ...{ stamp: { epoch: 'e', generation: null, startedAt: 5 }, variant: 'v', fingerprint: null },
+    ...{ stamp: { epoch: 'e', startedAt: 5 }, variant: 'v', fingerprint: null },
     ...{ newTag: 'n', shopTag: null, isOfCollection: false, fields: null },
   };
   const opened = open((operations) =>
-    operations.map(([, , , , , variant]) => (variant === 'none' ? [''] : ['tag', '1', '0'])),
+    operations.map(([, , , , variant]) => (variant === 'none' ? [''] : ['tag', '1'])),
   );
   expect(
     await Promise.all([
       opened.store.endRead(one, read),
-      opened.store.endRead(one, { ...read, variant: 'none', isOfStranger: true, fingerprint: 'f' }),
+      opened.store.endRead(one, { ...read, variant: 'none', isAnonymous: true, fingerprint: 'f' }),
     ]),
-  ).toEqual([{ tag: 'tag', isUnchanged: true, isReplaced: false }, null]);
+  ).toEqual([{ tag: 'tag', isUnchanged: true }, null]);
   expect(operationsOf(opened)).toEqual([
     [
-      ['endRead', 500, 'e', '', 5, 'v', '', 'n', '', false, '', true],
-      ['endRead', 60, 'e', '', 5, 'none', 'f', 'n', '', false, '', false],
+      ['endRead', 500, 'e', 5, 'v', '', 'n', '', false, '', true],
+      ['endRead', 60, 'e', 5, 'none', 'f', 'n', '', false, '', false],
     ],
   ]);
 });
 
 test('a cold start is reported once, ends by itself, and ends with a reply that knows of none', async () => {
-  const opened = open((operations) => operations.map(() => ['epoch', '0', '', '0', '', '']));
+  const opened = open((operations) => operations.map(() => ['epoch', '0', '', '', '']));
   const { store, state, coldStarts } = opened;
   state.coldUntil = state.storeMicros + 20_000;
   expect(await store.warmUp()).toBe(20);
@@ -200,7 +201,7 @@ test('a Cluster has 64 markers, which are all warmed up', async () => {
 test('what nobody understands is a store that is away, for all who asked', async () => {
   const opened = open(() => []);
   opened.state.raw = ['a list'];
-  const asked = [opened.store.markSent(one, 'a'), opened.store.markSent(other, 'b')];
+  const asked = [opened.store.end(one, endOf('a')), opened.store.end(other, endOf('b'))];
   for (const each of asked) await expect(each).rejects.toMatchObject({ word: 'error' });
 });
 
@@ -212,7 +213,7 @@ test('of two stamps of one past the later one counts; where the clock was not he
   const stamp = store.readStampAt(one, state.nowMs);
   expect([stamp?.epoch, store.hasHeard(one)]).toEqual(['epoch', true]);
   const startedAt = stamp?.startedAt ?? 0;
-  const earlier = (epoch: string, at: number) => ({ epoch, generation: null, startedAt: at });
+  const earlier = (epoch: string, at: number) => ({ epoch, startedAt: at });
   const stampAfter = (epoch: string, at: number) => store.readStampAt(one, state.nowMs, earlier(epoch, at));
   expect(stampAfter('epoch', startedAt + 1)?.startedAt).toBe(startedAt + 1);
   expect(stampAfter('epoch', startedAt - 1)?.startedAt).toBe(startedAt);

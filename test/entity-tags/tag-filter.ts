@@ -108,9 +108,8 @@ async function forward(
   shop: ShopAnswer,
 ): Promise<Seen> {
   const forwarded = editFields(request.fields, hooks?.requestFields ?? {});
-  const isLeft = (await hooks?.beforeSend?.()) !== false;
-  const isHeldBack = !isLeft || (hooks?.maySend !== undefined && !hooks.maySend());
-  const outcome: ForwardOutcome = isHeldBack
+  const isTooLate = hooks?.maySend !== undefined && !hooks.maySend();
+  const outcome: ForwardOutcome = isTooLate
     ? { kind: 'unsent', fault: 'not-sent' }
     : typeof shop === 'function'
       ? shop(forwarded)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
+import { buildTagScripts } from '../../src/entity-tags/lua.ts';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
@@ -8,7 +9,7 @@ import { mayHoldAfter } from '../../src/redis/faults.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
-import { clockedScripts, clockShiftKey, clockShiftKeyOf } from './clocked-scripts.ts';
+import { clockedScripts, clockShiftKey, clockShiftKeyOf, swap } from './clocked-scripts.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
 const closing: Array<{ close(): Promise<void> }> = [];
@@ -175,8 +176,7 @@ describe.concurrent('redis: what happens to the data', () => {
     const named = Array.from({ length: 100 }, (_, i) => ({ one: digest([`${i}`]), newTag: randomTag() }));
     const { stamp } = await store.lookUp(key, null);
     if (stamp === null) throw new Error('still cold');
-    const timed = { ...stamp, generation: null };
-    const read = { stamp: timed, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
+    const read = { stamp, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
     const before = await countScripts(redis);
     const given = await Promise.all(
       named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag, fields: null })),
@@ -339,16 +339,16 @@ describe.concurrent('redis: what happens to the data', () => {
     await store.warmUp();
     await passColdStart(redis);
     const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
-    const read = async (isOfStranger: boolean, newTag: string, fingerprint: string) => {
+    const read = async (isAnonymous: boolean, newTag: string, fingerprint: string) => {
       const { stamp } = await store.lookUp(key, null);
       const rest = { variant: 'v', shopTag: null, isOfCollection: false, fields: null };
-      if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isOfStranger });
+      if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isAnonymous });
     };
     await read(true, tag, 'f');
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
-    await store.claim(key, { token: 't', tags: null, isOfStranger: true });
+    await store.claim(key, { token: 't', tags: null, isAnonymous: true });
     await store.end(key, {
-      ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isOfStranger: true },
+      ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isAnonymous: true },
     });
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
     await read(false, tag, 'g');
@@ -371,10 +371,7 @@ describe.concurrent('redis: what happens to the data', () => {
       await advance(oldMs);
       return { store, advance };
     }
-    const timedStamp = async (store: RedisTagStore) => {
-      const { stamp } = await store.lookUp(key, null);
-      return stamp && { ...stamp, generation: null };
-    };
+    const stampOf = async (store: RedisTagStore) => (await store.lookUp(key, null)).stamp;
     const endRead = (store: RedisTagStore, stamp: ReadStamp | null) =>
       stamp &&
       store.endRead(key, {
@@ -405,14 +402,14 @@ describe.concurrent('redis: what happens to the data', () => {
       await advance(-hourMs);
       await store.lookUp(key, null);
       await advance(1);
-      const stamp = await timedStamp(store);
+      const stamp = await stampOf(store);
       await advance(1);
       expect(await endRead(store, stamp)).toMatchObject({ tag });
     });
 
     test('back while a read is under way, and a write overtakes it: no tag', async () => {
       const { store, advance } = await start(2 * hourMs);
-      const early = await timedStamp(store);
+      const early = await stampOf(store);
       await advance(-hourMs);
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
@@ -453,7 +450,7 @@ describe.concurrent('redis: what happens to the data', () => {
       await advance(500);
       expect(await open('s')).toMatchObject({ kind: 'granted' });
 
-      const early = await timedStamp(store);
+      const early = await stampOf(store);
       const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
       await store.end(key, { ...write, isOpen: true });
       // A stranger got in its way: for a third of a lease others wait.
@@ -471,7 +468,6 @@ describe.concurrent('redis: what happens to the data', () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 't', tags: [tag] });
-      await store.markSent(key, 't');
       await advance(hourMs);
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toEqual({ kind: 'not-current' });
       await store.end(key, { token: 't', tagged: true, outcome: 'applied', newTag: tag, shopTag: null });
@@ -502,6 +498,20 @@ describe.concurrent('redis: what happens to the data', () => {
     // Whatever was still under way has arrived when the connection for claims answers again.
     await until(async () => (await store.claim(key, { token: 'last', tags: null })).kind === 'granted');
     for (const each of keys) expect((await store.lookUp(each, null)).unsettled).toBeNull();
+  });
+
+  test('two versions whose records differ are new to each other: no record is misread, and no write is granted', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const before = buildTagScripts((lua) => swap(lua, { search: ".. '/6'", replace: ".. '/5'" }));
+    const [one, other] = [scripts, before].map((each) => new RedisTagStore({ redis, times, scripts: each }));
+    if (one === undefined || other === undefined) throw new Error('two stores');
+    await one.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(one)).toBe(tag);
+    for (const store of [other, one, other, one]) {
+      expect(await store.lookUp(key, null)).toMatchObject({ tag: null, unsettled: 'cold-start' });
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
+    }
   });
 
   test('a record or a marker of another type is a fault, not a tag', async () => {

@@ -17,14 +17,14 @@ describe('entityTagTimes', () => {
       },
     ],
     [{ responseTimeoutMs: 5000 }, { answerWithinMs: 5000 }],
-    [{}, { longestReadMs: 120_000, recordExpiryMs: 86_400_000, strangersExpiryMs: 3_600_000 }],
+    [{}, { longestReadMs: 120_000, recordExpiryMs: 86_400_000, anonymousExpiryMs: 3_600_000 }],
     [
       { responseTimeoutMs: 36_000_000 },
-      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, strangersExpiryMs: 144_000_000 },
+      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, anonymousExpiryMs: 144_000_000 },
     ],
     [
       { leaseMs: 36_000_000 },
-      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, strangersExpiryMs: 144_000_000 },
+      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, anonymousExpiryMs: 144_000_000 },
     ],
     [{ leaseMs: 40_000 }, { answerWithinMs: 38_000 }],
   ])('%j', (more, expected) => {
@@ -55,7 +55,7 @@ describe("the store's clock, as far as we know it", () => {
     const clock = new StoreClock(() => now);
     expect(clock.readStampAt(0, 1000)).toBeNull();
     clock.hear(0, 'e', 5_000_000, 1000);
-    expect(clock.readStampAt(0, 1000)).toEqual({ epoch: 'e', generation: null, startedAt: 5_000_000 });
+    expect(clock.readStampAt(0, 1000)).toEqual({ epoch: 'e', startedAt: 5_000_000 });
     expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
     expect(clock.readStampAt(0, 900)?.startedAt).toBe(4_900_000 - 100);
     expect(clock.readStampAt(1, 1000)).toBeNull();

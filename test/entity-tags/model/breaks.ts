@@ -30,7 +30,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '3: B + S + e <= L',
-    ticks: { lease: 1 },
+    ticks: { lease: 1, landing: 2 },
     isCalm: true,
     programs: ['reader', 'timed-reader', 'writer', 'writer'],
     maxTicks: 3,
@@ -39,7 +39,7 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '3: cold start >= L',
     ticks: { coldStart: 0 },
     isCalm: true,
-    programs: ['reader', 'reader', 'writer', 'writer'],
+    programs: ['reader', 'reader', 'reader', 'writer', 'writer'],
     faults: { restart: 1 },
     maxTicks: 3,
   },
@@ -48,6 +48,20 @@ export const brokenRules: readonly BrokenRule[] = [
     proxy: 'expiry-any-time',
     programs: ['timed-reader', 'timed-reader', 'reader', 'writer', 'writer', 'child', 'child'],
     faults: { expire: 1 },
+  },
+  {
+    rule: '3: an evicted record leaves the time of its last change',
+    proxy: 'eviction-forgets-the-change',
+    programs: ['reader', 'reader', 'writer', 'child'],
+    faults: { evict: 1 },
+    maxTicks: 3,
+  },
+  {
+    rule: '5: a record that is made anew was changed when an evicted one was',
+    steps: [{ search: '    changedAt: evictedChangeAt,', replace: '    changedAt: 0,' }],
+    programs: ['reader', 'reader', 'writer', 'child'],
+    faults: { evict: 1 },
+    maxTicks: 3,
   },
   {
     rule: '4: the identity of the data is read in the script that meets them',
@@ -70,38 +84,38 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out leaves no tag',
     steps: [
       {
-        search: 'lease.sent ? changed(record, lease.until) : record',
-        replace: 'record',
+        search: '...changed(record, lease.until),',
+        replace: '...record,',
       },
     ],
     lua: [
       {
-        search: "if gone.sent == '1' then change(r, gone.until_) end",
-        replace: '',
+        search: 'then change(r, table.remove(r.leases, i).until_) end',
+        replace: 'then table.remove(r.leases, i) end',
       },
     ],
     programs: ['reader', 'writer', 'writer'],
     faults: { crash: 1 },
   },
   {
-    rule: '4: a lease that ran out advances the generation',
+    rule: '4: a lease that expired counts as a change',
     steps: [
       {
-        search: 'lease.sent ? changed(record, lease.until) : record',
-        replace: 'lease.sent ? untagged(record) : record',
+        search: '...changed(record, lease.until),',
+        replace: '...changed(record, 0),',
       },
     ],
     lua: [
       {
-        search: "if gone.sent == '1' then change(r, gone.until_) end",
-        replace: "if gone.sent == '1' then untag(r) end",
+        search: 'then change(r, table.remove(r.leases, i).until_) end',
+        replace: 'then table.remove(r.leases, i) change(r, 0) end',
       },
     ],
     programs: ['reader', 'reader', 'writer', 'child'],
     faults: { crash: 1 },
   },
   {
-    rule: '4, 5: either no stamp is given while a write is indeterminate, or its end advances the generation',
+    rule: '4, 5: either no stamp is given while a write is indeterminate, or its end counts as a change',
     steps: [
       {
         search: "unsettled === 'cold-start' || isIndeterminate(record)",
@@ -116,18 +130,7 @@ export const brokenRules: readonly BrokenRule[] = [
     programs: ['reader', 'child', 'writer'],
   },
   {
-    rule: '6: the stamp has to be the same at the end of a read',
-    steps: [{ search: 'return stamp.generation === (record?.generation ?? 0);', replace: 'return true;' }],
-    lua: [
-      {
-        search: 'return tonumber(stamp_generation) == (record and record.generation or 0)',
-        replace: 'return true',
-      },
-    ],
-    programs: ['reader', 'reader', 'child', 'writer'],
-  },
-  {
-    rule: '6: the stamp is tested while a lease runs, too',
+    rule: '6: the beginning of a read is tested while a lease is held, too',
     steps: [
       {
         search: 'if (!isUnchangedSince(opened, read.stamp, times)) {',
@@ -139,8 +142,8 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 1,
   },
   {
-    rule: '7: a timed read began after the last change',
-    steps: [{ search: 'stamp.startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
+    rule: '7: a read began after the last change',
+    steps: [{ search: 'startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
     lua: [{ search: 'stamp_started > (record and record.changed or 0) and', replace: '' }],
     programs: ['timed-reader', 'child', 'writer'],
   },
@@ -207,31 +210,17 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '8: a write is marked as sent before it leaves',
-    proxy: 'sent-without-a-mark',
-    programs: ['reader', 'reader', 'writer', 'writer'],
-    maxTicks: 4,
-  },
-  {
-    rule: '8: what has left keeps its lease until it has landed',
-    steps: [{ search: 'own.until - times.sendBy + times.lease', replace: 'own.until' }],
-    lua: [{ search: 'lease.until_ - send_by + LEASE', replace: 'lease.until_' }],
-    firstSeed: 49_074,
-    programs: ['reader', 'reader', 'writer', 'writer'],
-    maxTicks: 4,
-  },
-  {
-    rule: '9: an applied write advances the generation',
+    rule: '9: an applied write counts as a change',
     steps: [
       {
         search: 'const after: TagRecord = { ...changed(record, now), leases };',
-        replace: 'const after: TagRecord = { ...untagged(record), leases };',
+        replace: 'const after: TagRecord = { ...changed(record, 0), leases };',
       },
     ],
     lua: [
       {
         search: "change(r, now)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
-        replace: "untag(r)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
+        replace: "change(r, 0)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
       },
     ],
     programs: ['reader', 'reader', 'writer', 'writer'],
@@ -274,8 +263,8 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '17: the mark takes the tag, and no read that began before sets another',
     steps: [
       {
-        search: 'const late = changed(record ?? createRecord(epoch, now), now);',
-        replace: 'const late = record ?? createRecord(epoch, now);',
+        search: 'const late = changed(record ?? createRecord(epoch), now);',
+        replace: 'const late = record ?? createRecord(epoch);',
       },
     ],
     lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'taint(r)' }],
@@ -285,7 +274,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '17: a write beside which a stranger changed something leaves no tag',
-    steps: [{ search: 'leases: taint(late.leases),', replace: 'leases: late.leases,' }],
+    steps: [{ search: 'leases: taint(late.leases), anonymousWrote', replace: 'anonymousWrote' }],
     lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'change(r, now)' }],
     isCalm: true,
     programs: ['child', 'stranger', 'writer'],
@@ -295,8 +284,8 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '17: a stranger does not pass while a write with a tag runs',
     steps: [
       {
-        search: 'Math.max(wantedUntil, turnUntil ?? 0, ...tagged)',
-        replace: 'Math.max(wantedUntil, turnUntil ?? 0)',
+        search: 'Math.max(wantedUntil, priorityUntil ?? 0, ...tagged)',
+        replace: 'Math.max(wantedUntil, priorityUntil ?? 0)',
       },
     ],
     lua: [{ search: "    if lease.tagged == '1' then busy_until", replace: '    if false then busy_until' }],

@@ -42,7 +42,6 @@ describe('the stores answer as the model does', () => {
   const times = {
     ...timesOf(),
     leaseMs: ticks.lease,
-    sendByMs: ticks.sendBy,
     coldStartMs: ticks.coldStart,
     longestReadMs: 1000,
   };
@@ -151,7 +150,7 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return tonumber(redis.call('GET', MARKER .. ':now'))",
     },
     {
-      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/5'",
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/6'",
       replace: "return redis.call('GET', MARKER .. ':id')",
     },
   ];

@@ -248,11 +248,10 @@ export function walkMany(
 function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   const times = {
     lease: ticks.lease * tick,
-    sendBy: ticks.sendBy * tick,
     coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };
-  const moment = { epoch: '', since: now, now: now + 100 * tick };
+  const moment = { epoch: '', since: now, evictedChangeAt: store.evictedChangeAt, now: now + 100 * tick };
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
   const opened = steps.open(store.record, { ...moment, epoch }, times);

@@ -70,7 +70,6 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   const isLate = setting.broken === 'duration-measured-late';
   const stamp = process.stamp ?? {
     epoch: opened.epoch,
-    generation: null,
     startedAt: isLate ? world.now - process.took : process.startedAt,
   };
   if (process.program === 'creator' && setting.broken === 'creation-takes-the-current-tag') {
@@ -122,9 +121,6 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
         ['claim arrives', () => claim(setting, world, p, hear)],
         ['give back', () => put(giveBack(setting, world, p, hear), p, { at: 8 })],
       ];
-    case 9:
-      if (setting.broken === 'sent-without-a-mark') return [['go on', () => put(world, p, { at: 2 })]];
-      return [['mark', () => markSent(setting, world, p, hear)]];
     case 8:
       return [['claim arrives', () => claim(setting, world, p, hear)]];
     case 2:
@@ -156,7 +152,7 @@ function strangerSteps(setting: Setting, world: World, p: number, process: Proce
     case 0: {
       const pass = () => {
         const [opened, state] = openStore(setting, world, p);
-        const wanted = { token: `token-${p}`, tags: null, isOfStranger: true, isOpen: true };
+        const wanted = { token: `token-${p}`, tags: null, isAnonymous: true, isOpen: true };
         const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
         hear({ kind: 'claim', claim: wanted, answer });
         const after = keep(world, p, { ...state, record });
@@ -189,7 +185,7 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
     outcome: 'applied',
     newTag: null,
     shopTag: null,
-    isOfStranger: true,
+    isAnonymous: true,
     isOpen: true,
   } as const;
   const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
@@ -237,22 +233,12 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   }
   if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
-  const granted = put(after, p, { at: 9, besides: tags === null ? [] : world.passed });
+  const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
+  const granted = put(after, p, { at: next, besides: tags === null ? [] : world.passed });
   if (setting.broken === 'no-wait-for-replicas') return granted;
   // The old primary of a split brain has no replica any more: the claim does not count.
   if (process.isolated && world.old !== null) return put(after, p, { at: 4, outcome: 'unsent' });
   return { ...granted, replica: granted.store };
-}
-
-/** The store takes note that from now on the write may land. */
-function markSent(setting: Setting, world: World, p: number, hear: Hear): World {
-  const { token } = at(world, p);
-  const [opened, state] = openStore(setting, world, p);
-  const { record, answer } = setting.steps.markSent(opened, token, timesOf(setting));
-  hear({ kind: 'markSent', token, answer });
-  const after = keep(world, p, { ...state, record });
-  const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
-  return put(after, p, answer ? { at: next } : { at: 4, outcome: 'unsent' });
 }
 
 function send(setting: Setting, world: World, p: number): World {
@@ -297,7 +283,7 @@ function openStore(setting: Setting, world: World, p: number) {
   const epoch = `${marker.id}:${marker.since}`;
   const opened = setting.steps.open(
     state.record,
-    { now: world.now, epoch, since: marker.since },
+    { now: world.now, epoch, since: marker.since, evictedChangeAt: state.evictedChangeAt },
     timesOf(setting),
   );
   return [opened, { ...state, marker }] as const;
@@ -310,7 +296,6 @@ function keep(world: World, p: number, state: StoreState): World {
 export function timesOf({ ticks }: Setting) {
   return {
     lease: ticks.lease * tick,
-    sendBy: ticks.sendBy * tick,
     coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };

@@ -12,7 +12,7 @@ import type {
 /**
  * A small world in which every interleaving can be played: one member of a shop, a store of tags, clients that read
  * and write through proxies, and faults. Everything in it is plain data, so that a state can be copied and compared.
- * One tick of time is 1000 units of the protocol, whose generations must not overtake the clock.
+ * One tick of time is 1000 units of the protocol.
  */
 export const tick = 1000;
 /** Ticks: the lease covers sending (B), landing (S) and the margin (e). */
@@ -43,8 +43,8 @@ export type ProxyBreak =
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
   | 'claim-without-deadline'
-  | 'sent-without-a-mark'
   | 'expiry-any-time'
+  | 'eviction-forgets-the-change'
   | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
 
 export interface Setting {
@@ -70,12 +70,15 @@ export type Fault =
   | 'restore'
   | 'failover'
   | 'expire'
+  | 'evict'
   | 'end-lost';
 
 export interface StoreState {
   readonly id: number;
   readonly marker: { readonly id: number; readonly since: number } | null;
   readonly record: TagRecord | null;
+  /** Of the memory store alone. */
+  readonly evictedChangeAt: number;
 }
 
 export interface Process {
@@ -142,7 +145,6 @@ export type Call =
       readonly claim: Parameters<typeof protocol.claim>[1];
       readonly answer: ClaimAnswer;
     }
-  | { readonly kind: 'markSent'; readonly token: string; readonly answer: boolean }
   | { readonly kind: 'end'; readonly end: Parameters<typeof protocol.end>[1]; readonly answer: string | null }
   | { readonly kind: 'time'; readonly now: number }
   | { readonly kind: 'wipe' }
@@ -154,7 +156,7 @@ export const theKey = 'the-one' as ResourceKey;
 
 export function createWorld({ programs }: Setting): World {
   const now = 100 * tick;
-  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null };
+  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null, evictedChangeAt: 0 };
   return {
     now,
     shop: { version: 1, exists: true, acknowledged: 1 },
