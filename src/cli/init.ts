@@ -196,6 +196,7 @@ function configText(
   const fill = (line: RegExp, value: string) => {
     text = text.replace(line, () => value);
   };
+  if (!spryker) fill(/^request: \{ profile: spryker \}/m, 'request: { profile: plain }');
   if (address !== undefined) fill(/^ {2}url: .*$/m, `  url: ${quoted(address.origin)}`);
   if (secret !== undefined) fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
   if (keys !== undefined) {

@@ -60,6 +60,29 @@ describe('check', () => {
     );
   });
 
+  it('without a profile, names rows and tracked resources that also match longer paths', async () => {
+    const rows = ['GET /store/orders/{id}', 'GET /orders/{id}', 'ANY /store/me/**', 'GET /store/{a}/{b}/{c}'];
+    const advice = async (request: string) => {
+      const { code, out } = await check({
+        'config/shopward.yaml': `${keys}\n${request}entityTags:\n  resources:\n    - { collection: /store/carts, member: "/store/carts/{id}" }\n    - { collection: /carts, member: "/carts/{id}" }\n`,
+        'config/protected-resources.yaml': `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`,
+      });
+      expect(code).toBe(0);
+      return out.filter((line) => line.includes('request.profile'));
+    };
+    expect(await advice('')).toEqual([
+      expect.stringMatching(
+        /^config\/shopward\.yaml:5:43: warning: entityTags\.resources\[0\]\.member cannot have changes below it: \/store\/carts\/1\/x\/y /,
+      ),
+      expect.stringMatching(
+        /^config\/protected-resources\.yaml:3:7: warning: GET \/store\/orders\/\{id\}: also applies to \/store\/orders\/1\/x\/y, /,
+      ),
+    ]);
+    expect(await advice('request: { profile: plain }\n')).toEqual([]);
+    expect(await advice('request: { profile: spryker }\n')).toEqual([]);
+    expect(await advice('request: { lastPair: false }\n')).toEqual([]);
+  });
+
   it('advises on a revocation that no row protects', async () => {
     const revocations = async (config: string, row: string) => {
       const { out } = await check({
