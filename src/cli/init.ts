@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
+import { isThere, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
 
@@ -59,11 +60,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   }
   const folder = path.resolve(io.cwd, options.dir ?? 'config');
   const at = (name: string) => path.join(folder, name);
-  const present = options.force
-    ? []
-    : Object.values(names)
-        .map(at)
-        .filter((file) => existsSync(file));
+  const present = options.force ? [] : Object.values(names).map(at).filter(isThere);
   if (present.length > 0) {
     io.err(`${present.join(', ')}: there already; --force replaces, --dir writes elsewhere`);
     return badUsage;
@@ -81,13 +78,13 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     if (code === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
     if (code !== 0) return code;
   } else if (options.spryker) {
-    await writeFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
+    await replaceFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
   } else {
-    await writeFile(at(names.list), blankList(shop.prefix));
+    await replaceFile(at(names.list), blankList(shop.prefix));
   }
-  await writeFile(at(names.config), configText(shop, await readShipped(names.config)));
-  await writeFile(at(names.configSchema), schemaText(editorSchema()));
-  await writeFile(at(names.listSchema), schemaText(protectedListSchema));
+  await replaceFile(at(names.config), configText(shop, await readShipped(names.config)));
+  await replaceFile(at(names.configSchema), schemaText(editorSchema()));
+  await replaceFile(at(names.listSchema), schemaText(protectedListSchema));
   const files = Object.values(names).map((name) => path.join(path.relative(io.cwd, folder) || '.', name));
   io.out(`written: ${files.join(', ')}`);
   for (const line of findings(shop)) io.out(escapeToLine(line));

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -294,6 +294,20 @@ describe('init', () => {
     const cwd = makeFolder();
     const done = await runCommand((io) => runInit(options, io), { cwd });
     expect([done.code, done.err.length, readdirSync(cwd)]).toEqual([2, 1, []]);
+  });
+
+  it('replaces links with files, and only with --force', async () => {
+    const cwd = makeFolder({ 'config/keep': '', target: 'mine' });
+    for (const name of ['shopward.yaml', 'protected-resources.yaml'])
+      symlinkSync(
+        path.join(cwd, name === 'shopward.yaml' ? 'target' : 'missing'),
+        path.join(cwd, 'config', name),
+      );
+    const { code, err } = await initIn({ blank: true }, cwd);
+    expect([code, err[0]]).toEqual([2, expect.stringContaining('there already')]);
+    expect((await initIn({ blank: true, force: true }, cwd)).code).toBe(0);
+    expect(readFileSync(path.join(cwd, 'target'), 'utf8')).toBe('mine');
+    expect(existsSync(path.join(cwd, 'missing'))).toBe(false);
   });
 
   it('writes nothing for a document that cannot be read, or has no row', async () => {
