@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Claims } from '../access/claim-paths.ts';
 import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
-import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
-import { isThere, replaceFile } from './files.ts';
+import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
+import { isThere, readBounded, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
 
@@ -22,6 +23,8 @@ export interface InitOptions {
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
+  /** File with a sample access token, `-` for standard input: its `iss` and `aud` become required. */
+  readonly token?: string;
   /** Folder that the files are written into. Default `config`. */
   readonly dir?: string;
   /** Whether files that are there may be replaced. */
@@ -35,8 +38,14 @@ interface Shop extends InitOptions {
   readonly prefix: string;
   readonly facts: ShopFacts | undefined;
   readonly algorithms: readonly string[];
+  /** Of the sample token, else of the discovery document. */
+  readonly issuer: string | undefined;
+  /** Of the sample token. */
+  readonly audience: readonly string[];
 }
 
+/** Bytes of the longest sample: a token of 16 KiB, and text around it. */
+const maxTokenBytes = 65_536;
 const nothingToList = 1;
 const badUsage = 2;
 const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
@@ -66,7 +75,9 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     return badUsage;
   }
 
-  const shop = await findOut({ ...options, keys: keysFrom(options.keys, io.cwd, folder) });
+  const sample = options.token === undefined ? {} : await readSample(options.token, io);
+  if (sample === undefined) return badUsage;
+  const shop = await findOut(sample, { ...options, keys: keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
   // The list first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
@@ -120,7 +131,20 @@ function shopAddress(text: string): URL | undefined {
   return isPlain && /^(\/[A-Za-z0-9._~-]+)*\/?$/.test(url.pathname) ? url : undefined;
 }
 
-async function findOut(options: InitOptions): Promise<Shop> {
+/** The claims of the sample token, unverified; undefined: it is none, which was printed. */
+async function readSample(name: string, io: CommandIo): Promise<Claims | undefined> {
+  const { claimsOf, readToken } = await import('./token.ts');
+  const text =
+    name === '-'
+      ? await readInput(io, maxTokenBytes)
+      : await readBounded(path.resolve(io.cwd, name), maxTokenBytes).catch(() => '');
+  const claims = claimsOf(readToken(text.toString()));
+  if (claims === undefined)
+    io.err(`--token: ${name === '-' ? 'standard input' : name} holds no JSON Web Token`);
+  return claims;
+}
+
+async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
   const address = options.upstream === undefined ? undefined : shopAddress(options.upstream);
   const facts = address && (await probeShop(address));
   const isGiven = options.keys !== undefined || options.secret !== undefined;
@@ -130,7 +154,9 @@ async function findOut(options: InitOptions): Promise<Shop> {
     address,
     prefix: address?.pathname.replace(/\/$/, '') ?? '',
     keys: isGiven ? options.keys : facts?.jwks,
-    facts: isGiven && facts ? { ...facts, jwks: undefined, issuer: undefined } : facts,
+    facts: isGiven && facts ? { ...facts, jwks: undefined } : facts,
+    issuer: typeof sample.iss === 'string' ? sample.iss : facts?.issuer,
+    audience: [sample.aud].flat().filter((name) => typeof name === 'string'),
     algorithms: options.secret === undefined ? asked : ['HS256'],
   };
 }
@@ -180,7 +206,7 @@ refreshTokens: false
 
 /** The shipped configuration, which its comments explain, with what is known filled in. */
 function configText(
-  { spryker, address, keys, secret, facts, algorithms, prefix }: Shop,
+  { spryker, address, keys, secret, issuer, audience, algorithms, prefix }: Shop,
   shippedText: string,
 ): string {
   // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
@@ -203,15 +229,21 @@ function configText(
     );
   }
   if (algorithms.length > 0) fill(/^ {2}algorithms: .*$/m, `  algorithms: [${algorithms.join(', ')}]`);
-  if (facts?.issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(facts.issuer)}`);
+  if (issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(issuer)}`);
+  if (audience.length > 0) fill(/^ {2}# audience: .*$/m, `  audience: [${audience.map(quoted).join(', ')}]`);
   return spryker
     ? `${text}  subject: sub.customer_reference # who the user is\n${resolver}`
     : text + otherShop(prefix);
 }
 
 /** What the shop's answers say, in words. */
-function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): string[] {
-  if (address === undefined || facts === undefined) return [];
+function findings(shop: Shop): string[] {
+  const { address, facts, keys, secret, algorithms, prefix, issuer, audience } = shop;
+  const missing =
+    audience.length > 0
+      ? []
+      : ['not found: the audience of its tokens. --token names a file with a sample access token'];
+  if (address === undefined || facts === undefined) return missing;
   if (facts.fault !== undefined) {
     return [
       `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
@@ -232,8 +264,9 @@ function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): s
       'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
     );
   }
-  if (facts.issuer !== undefined) found.push(`found: its issuer, ${facts.issuer}`);
-  return found;
+  if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
+  if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
+  return [...found, ...missing];
 }
 
 function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {

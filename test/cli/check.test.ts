@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
-import { makeFolder, keys as onlyKeys } from '../config/config-folder.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
+const onlyKeys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" }, audience: shop }';
 /** Without the endpoint that revokes tokens, which wants a row. */
 const keys = `${onlyKeys}\nrefreshTokens: false`;
 const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
