@@ -18,7 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   routes: ['lib', 'http'],
   redis: ['lib'],
   telemetry: ['lib', 'http'],
-  config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
+  config: ['lib', 'http', 'routes', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
   rollout: [...ground, 'access/protected-list', 'telemetry/exchange-record'],
   server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],

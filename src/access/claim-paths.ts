@@ -66,7 +66,7 @@ export function namesOf(path: ClaimPath): readonly string[] {
 }
 
 /** The first name is a claim. The others lead into its object, or into the JSON text that the claim contains. */
-function readClaim(claims: Claims, names: readonly string[]): unknown {
+export function readClaim(claims: Claims, names: readonly string[]): unknown {
   let value: unknown = claims;
   for (const [depth, name] of names.entries()) {
     const members = depth === 1 && typeof value === 'string' ? parseJson(value) : value;

@@ -1,5 +1,4 @@
 import { isObject } from '../lib/json.ts';
-import type { Claims } from './claim-paths.ts';
 import type { ProviderError } from './provider-fetch.ts';
 import {
   type ClaimRules,
@@ -15,7 +14,15 @@ import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.t
 export interface AnswerOptions
   extends Pick<
     TokenVerifierOptions,
-    'name' | 'audience' | 'clockToleranceMs' | 'maxTokenAgeMs' | 'subject' | 'scopes' | 'clientId' | 'now'
+    | 'name'
+    | 'audience'
+    | 'clockToleranceMs'
+    | 'maxTokenAgeMs'
+    | 'subject'
+    | 'scopes'
+    | 'clientId'
+    | 'tokenType'
+    | 'now'
   > {
   /** `iss` of an answer, if it has one; unset: not checked. */
   readonly issuer?: string | undefined;
@@ -49,7 +56,7 @@ export class IntrospectionAnswers {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
     const { requireTokenType, ttlMs, issuer, now } = this.#options;
-    if (!isOfAccessToken(answer, requireTokenType)) return { refusal: 'other-kind' };
+    if (!isBearer(answer.token_type, requireTokenType)) return { refusal: 'other-kind' };
     // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
     const iss = answer.iss ?? issuer;
@@ -67,11 +74,8 @@ export class IntrospectionAnswers {
   }
 }
 
-/** A refresh token is active, too, and must never let anybody in. */
-function isOfAccessToken({ token_type: type, token_use: use, typ }: Claims, isRequired: boolean): boolean {
-  if (type === undefined ? isRequired : !(typeof type === 'string' && /^(bearer|access_token)$/i.test(type)))
-    return false;
-  return ![use, typ].some((kind) => typeof kind === 'string' && otherKind.test(kind));
+/** A refresh token is active too, and many issuers give it no type. */
+function isBearer(type: unknown, isRequired: boolean): boolean {
+  if (type === undefined) return !isRequired;
+  return typeof type === 'string' && /^(bearer|access_token)$/i.test(type);
 }
-
-const otherKind = /refresh|offline|logout|^id(_token)?$/i;

@@ -1,5 +1,6 @@
 import type { Identity } from '../proxy/filter.ts';
 import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
+import type { KindCheck, KindRefusal } from './token-kind.ts';
 
 /**
  * Why a token was refused: for log, metrics and console only. The client gets the same answer for all of these, so that
@@ -29,10 +30,9 @@ export type TokenRefusal =
   | 'audience'
   /** The claim of `auth.subject` names nobody. */
   | 'subject'
-  /** The issuer, asked, says that it is not active. */
+  /** The introspection endpoint says that it is not active. */
   | 'inactive'
-  /** The issuer, asked, says that it is no access token: a refresh token, say. */
-  | 'other-kind';
+  | KindRefusal;
 
 export interface TokenIdentity extends Identity {
   /** The user's name in the token itself. */
@@ -60,18 +60,26 @@ export interface ClaimRules extends TimeRules {
   readonly issuer?: string | readonly string[] | undefined;
   /** Accepted `aud` values, one of which must be among the token's; unset: not checked. */
   readonly audience?: string | readonly string[] | undefined;
+  readonly refuseKind: KindCheck;
   readonly readSubject: SubjectReader;
   readonly readScopes: ScopesReader;
   /** Unset: the application is not read. */
   readonly readClientId?: SubjectReader | undefined;
 }
 
-/** Checks the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
+/**
+ * Checks the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. `header`: undefined
+ * if the claims are an answer of the introspection endpoint.
+ */
 export function validateClaims(
   claims: Claims,
   rules: ClaimRules,
   nowMs: number,
+  header?: Claims,
 ): VerifiedToken | TokenRefusal {
+  const scopes = rules.readScopes(claims);
+  const kind = rules.refuseKind(claims, scopes.length > 0, header);
+  if (kind !== undefined) return kind;
   if (claims.exp === undefined) return 'no-expiry';
   if (!isNumericDate(claims.exp)) return 'claims';
   if (!isNumericDateOrAbsent(claims.nbf) || !isNumericDateOrAbsent(claims.iat)) return 'claims';
@@ -88,7 +96,7 @@ export function validateClaims(
     subject: subjectOfIssuer(rules.name, claimedSubject),
     claimedSubject,
     clientId,
-    scopes: rules.readScopes(claims),
+    scopes,
     issuer,
     expiresAtMs,
   });

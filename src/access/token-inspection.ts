@@ -84,9 +84,8 @@ const steps: readonly Step[] = [
   { name: 'issuer', reasons: ['choice'], say: choiceText },
   {
     name: 'active',
-    reasons: ['inactive', 'other-kind', 'introspection'],
-    say: ({ chosen }) =>
-      chosen?.by === 'introspection' ? 'its issuer is asked, and calls it an active access token' : null,
+    reasons: ['inactive', 'introspection'],
+    say: ({ chosen }) => (chosen?.by === 'introspection' ? 'its issuer is asked, and calls it active' : null),
   },
   { name: 'header', reasons: ['header'], say: ofSigned(() => 'a JSON object, its kid a text') },
   {
@@ -107,8 +106,8 @@ const steps: readonly Step[] = [
     }),
   },
   { name: 'signature', reasons: ['signature'], say: ofSigned(() => 'made by that key') },
-  { name: 'typ', reasons: [], say: ofSigned(() => undefined) },
   { name: 'payload', reasons: ['payload'], say: ofSigned(() => 'a JSON object') },
+  { name: 'kind', reasons: ['other-kind', 'sender-constrained'], say: kindText },
   {
     name: 'times',
     reasons: ['no-expiry', 'claims'],
@@ -252,6 +251,17 @@ function choiceText({ claims, chosen, issuers }: Read): string | null {
   return chosen.by === 'introspection' && claims.iss === undefined
     ? `no JSON Web Token: ${chosen.issuer.name} is asked`
     : `iss ${show(claims.iss)}: ${chosen.issuer.name}, whose keys alone count`;
+}
+
+/** What the token says that it is, and what an access token must say. */
+function kindText({ header, claims, rules: { tokenType } }: Read): string {
+  const { cnf } = claims;
+  const bound = cnf === undefined ? '' : `, bound to a key (cnf: ${show(cnf)})`;
+  const own = `typ ${show(header.typ)}, claim typ ${show(claims.typ)}, claim token_use ${show(claims.token_use)}${bound}`;
+  if (tokenType === undefined) return `${own}; an access token is JWT or at+jwt, and not bound`;
+  const { header: name, claim = '', values } = tokenType;
+  const place = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
+  return `${own}; ${place} must be ${oneOf(values)} (auth.tokenType)`;
 }
 
 function readPart(part: string): Claims {

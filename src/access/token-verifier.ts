@@ -4,7 +4,13 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
-import { type ClaimPath, createScopesReader, createSubjectReader, defaultScopePaths } from './claim-paths.ts';
+import {
+  type ClaimPath,
+  type Claims,
+  createScopesReader,
+  createSubjectReader,
+  defaultScopePaths,
+} from './claim-paths.ts';
 import type { KeySource, Keys, TokenHeader } from './key-source.ts';
 import {
   type ClaimRules,
@@ -14,12 +20,15 @@ import {
   validateClaims,
   validateTimes,
 } from './token-claims.ts';
+import { createKindCheck, type TokenType } from './token-kind.ts';
 
 export interface TokenVerifierOptions
-  extends Omit<ClaimRules, 'readSubject' | 'readClientId' | 'readScopes'> {
+  extends Omit<ClaimRules, 'refuseKind' | 'readSubject' | 'readClientId' | 'readScopes'> {
   /** Accepted `alg` values; never `none`. */
   readonly algorithms: readonly string[];
   readonly keySource: KeySource;
+  /** What an access token says that it is. Unset: nothing, or the usual (`createKindCheck`). */
+  readonly tokenType?: TokenType | undefined;
   /** The claim that names the user, or several: see `createSubjectReader`. */
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
@@ -116,7 +125,7 @@ export class TokenVerifier {
   async #verifyNew(
     token: string,
     digest: TokenDigest,
-    header: TokenHeader,
+    header: CheckedHeader,
   ): Promise<TokenIdentity | Rejection> {
     const startedIn = this.#generation;
     const { keySource, now, onVerified } = this.#options;
@@ -124,7 +133,7 @@ export class TokenVerifier {
     if (!(payload instanceof Uint8Array)) return payload;
     const claims = parseJsonObject(payload);
     if (claims === undefined) return refuseToken('malformed');
-    const verified = validateClaims(claims, this.#rules, now());
+    const verified = validateClaims(claims, this.#rules, now(), header.parameters);
     if (typeof verified === 'string') return refuseToken(verified);
     if (startedIn === this.#generation) this.#remembered?.set(digest, verified);
     onVerified?.(verified.identity);
@@ -138,21 +147,27 @@ export function compileClaimRules(
 ): ClaimRules {
   return {
     ...options,
+    refuseKind: createKindCheck(options.tokenType),
     readSubject: createSubjectReader(options.subject),
     readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
     readClientId: options.clientId === undefined ? undefined : createSubjectReader(options.clientId),
   };
 }
 
+interface CheckedHeader extends TokenHeader {
+  /** The whole header; `alg` and `kid` are among them. */
+  readonly parameters: Claims;
+}
+
 /** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */
-export function readTokenHeader(token: string, algorithms: readonly string[]): TokenHeader | TokenRefusal {
+export function readTokenHeader(token: string, algorithms: readonly string[]): CheckedHeader | TokenRefusal {
   const header = parseJsonObject(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'));
   if (header === undefined) return 'malformed';
   const { alg, kid } = header;
   if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm';
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return 'critical';
   if (kid !== undefined && typeof kid !== 'string') return 'malformed';
-  return { alg, kid };
+  return { alg, kid, parameters: header };
 }
 
 async function verifySignature(

@@ -75,7 +75,12 @@ function createIssuer(
   const { name, issuer, introspection } = config;
   const rules = {
     ...{ name, issuer, algorithms: config.algorithms, audience: config.audience },
-    ...{ subject: config.subject, scopes: config.scopes, clockToleranceMs: config.clockTolerance },
+    ...{
+      tokenType: config.tokenType,
+      subject: config.subject,
+      scopes: config.scopes,
+      clockToleranceMs: config.clockTolerance,
+    },
     maxTokenAgeMs: config.maxTokenAge === 'none' ? undefined : config.maxTokenAge,
     maxRememberedTokens: Math.ceil(maxRemembered / count),
     // At most half of the requests in flight verify a new token, so that a flood of them leaves room for remembered ones.

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { buildOpenApi } from '../app/openapi.ts';
+import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
@@ -20,12 +21,23 @@ export async function runCheck(options: CommonChoice, io: CommandIo = processIo)
   const { env, cwd } = io;
   const result = await loadConfig({ file: options.config, env, cwd, validators: adviceValidators });
   const problems = 'problems' in result ? result.problems : result.warnings;
-  const notes = 'config' in result ? costsOf(result.config) : [];
+  const notes = 'config' in result ? [...looseAuth(result.config), ...costsOf(result.config)] : [];
   if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));
   else {
     io.out([...problems.map(formatProblem), ...notes, summary(problems, result.files)].join('\n'));
   }
   return hasErrors(problems) ? 1 : 0;
+}
+
+/** Warnings about tokens that are accepted though they were made for another API: valid, and rarely what is meant. */
+function looseAuth({ auth }: Config): string[] {
+  return listIssuers(auth).flatMap(({ path, issuer, audience, tokenType }) => {
+    if (audience !== undefined || (issuer !== undefined && tokenType !== undefined)) return [];
+    const place = [...path, 'audience'].join('.');
+    return [
+      `warning: ${place} is not set: a token that the same keys signed for another API is accepted; take the value from the aud of a sample token (shopward token --claims)`,
+    ];
+  });
 }
 
 /** Notes about settings that are valid and cost more than they seem to. */

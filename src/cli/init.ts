@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
+import type { Claims } from '../access/claim-paths.ts';
+import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
+import { isThere, readBounded, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
 
@@ -20,6 +22,8 @@ export interface InitOptions {
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
+  /** File with a sample access token, `-` for standard input: its `iss` and `aud` become required. */
+  readonly token?: string;
   /** Folder that the files are written into. Default `config`. */
   readonly dir?: string;
   /** Whether files that are there may be replaced. */
@@ -33,8 +37,14 @@ interface Shop extends InitOptions {
   readonly prefix: string;
   readonly facts: ShopFacts | undefined;
   readonly algorithms: readonly string[];
+  /** Of the sample token, else of the discovery document. */
+  readonly issuer: string | undefined;
+  /** Of the sample token. */
+  readonly audience: readonly string[];
 }
 
+/** Bytes of the longest sample: a token of 16 KiB, and text around it. */
+const maxTokenBytes = 65_536;
 const nothingToList = 1;
 const badUsage = 2;
 const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
@@ -58,17 +68,15 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   }
   const folder = path.resolve(io.cwd, options.dir ?? 'config');
   const at = (name: string) => path.join(folder, name);
-  const present = options.force
-    ? []
-    : Object.values(names)
-        .map(at)
-        .filter((file) => existsSync(file));
+  const present = options.force ? [] : Object.values(names).map(at).filter(isThere);
   if (present.length > 0) {
     io.err(`${present.join(', ')}: there already; --force replaces, --dir writes elsewhere`);
     return badUsage;
   }
 
-  const shop = await findOut({ ...options, keys: keysFrom(options.keys, io.cwd, folder) });
+  const sample = options.token === undefined ? {} : await readSample(options.token, io);
+  if (sample === undefined) return badUsage;
+  const shop = await findOut(sample, { ...options, keys: keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
   // The list first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
@@ -80,13 +88,13 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     if (code === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
     if (code !== 0) return code;
   } else if (options.spryker) {
-    await writeFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
+    await replaceFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
   } else {
-    await writeFile(at(names.list), blankList(shop.prefix));
+    await replaceFile(at(names.list), blankList(shop.prefix));
   }
-  await writeFile(at(names.config), configText(shop, await readShipped(names.config)));
+  await replaceFile(at(names.config), configText(shop, await readShipped(names.config)));
   for (const name of [names.configSchema, names.listSchema])
-    await writeFile(at(name), await readShipped(name));
+    await replaceFile(at(name), await readShipped(name));
   const files = Object.values(names).map((name) => path.join(path.relative(io.cwd, folder) || '.', name));
   io.out(`written: ${files.join(', ')}`);
   for (const line of findings(shop)) io.out(escapeToLine(line));
@@ -122,7 +130,20 @@ function shopAddress(text: string): URL | undefined {
   return isPlain && /^(\/[A-Za-z0-9._~-]+)*\/?$/.test(url.pathname) ? url : undefined;
 }
 
-async function findOut(options: InitOptions): Promise<Shop> {
+/** The claims of the sample token, unverified; undefined: it is none, which was printed. */
+async function readSample(name: string, io: CommandIo): Promise<Claims | undefined> {
+  const { claimsOf, readToken } = await import('./token.ts');
+  const text =
+    name === '-'
+      ? await readInput(io, maxTokenBytes)
+      : await readBounded(path.resolve(io.cwd, name), maxTokenBytes).catch(() => '');
+  const claims = claimsOf(readToken(text.toString()));
+  if (claims === undefined)
+    io.err(`--token: ${name === '-' ? 'standard input' : name} holds no JSON Web Token`);
+  return claims;
+}
+
+async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
   const address = options.upstream === undefined ? undefined : shopAddress(options.upstream);
   const facts = address && (await probeShop(address));
   const isGiven = options.keys !== undefined || options.secret !== undefined;
@@ -132,7 +153,9 @@ async function findOut(options: InitOptions): Promise<Shop> {
     address,
     prefix: address?.pathname.replace(/\/$/, '') ?? '',
     keys: isGiven ? options.keys : facts?.jwks,
-    facts: isGiven && facts ? { ...facts, jwks: undefined, issuer: undefined } : facts,
+    facts: isGiven && facts ? { ...facts, jwks: undefined } : facts,
+    issuer: typeof sample.iss === 'string' ? sample.iss : facts?.issuer,
+    audience: [sample.aud].flat().filter((name) => typeof name === 'string'),
     algorithms: options.secret === undefined ? asked : ['HS256'],
   };
 }
@@ -181,7 +204,7 @@ refreshTokens: false
 
 /** The shipped configuration, which its comments explain, with what is known filled in. */
 function configText(
-  { spryker, address, keys, secret, facts, algorithms, prefix }: Shop,
+  { spryker, address, keys, secret, issuer, audience, algorithms, prefix }: Shop,
   shippedText: string,
 ): string {
   // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
@@ -194,6 +217,7 @@ function configText(
   const fill = (line: RegExp, value: string) => {
     text = text.replace(line, () => value);
   };
+  if (!spryker) fill(/^request: \{ profile: spryker \}/m, 'request: { profile: plain }');
   if (address !== undefined) fill(/^ {2}url: .*$/m, `  url: ${quoted(address.origin)}`);
   if (secret !== undefined) fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
   if (keys !== undefined) {
@@ -203,15 +227,21 @@ function configText(
     );
   }
   if (algorithms.length > 0) fill(/^ {2}algorithms: .*$/m, `  algorithms: [${algorithms.join(', ')}]`);
-  if (facts?.issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(facts.issuer)}`);
+  if (issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(issuer)}`);
+  if (audience.length > 0) fill(/^ {2}# audience: .*$/m, `  audience: [${audience.map(quoted).join(', ')}]`);
   return spryker
     ? `${text}  subject: sub.customer_reference # who the user is\n${resolver}`
     : text + otherShop(prefix);
 }
 
 /** What the shop's answers say, in words. */
-function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): string[] {
-  if (address === undefined || facts === undefined) return [];
+function findings(shop: Shop): string[] {
+  const { address, facts, keys, secret, algorithms, prefix, issuer, audience } = shop;
+  const missing =
+    audience.length > 0
+      ? []
+      : ['not found: the audience of its tokens. --token names a file with a sample access token'];
+  if (address === undefined || facts === undefined) return missing;
   if (facts.fault !== undefined) {
     return [
       `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
@@ -232,8 +262,9 @@ function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): s
       'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
     );
   }
-  if (facts.issuer !== undefined) found.push(`found: its issuer, ${facts.issuer}`);
-  return found;
+  if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
+  if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
+  return [...found, ...missing];
 }
 
 function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isCompactToken } from '../access/bearer-credentials.ts';
+import type { Claims } from '../access/claim-paths.ts';
 import { compileProtectedList } from '../access/protected-list.ts';
 import { type InspectToken, inspectToken, type TokenInspection } from '../access/token-inspection.ts';
 import { createIssuers } from '../app/issuers.ts';
@@ -104,14 +105,14 @@ export async function runToken(
 }
 
 /** The token of a text, which may be a field line. */
-function readToken(text: string): string {
+export function readToken(text: string): string {
   const line = trimOws(text.replace(/^\ufeff/, '').trim());
   const start = /^(?:authorization:[ \t]*)?bearer(?: +|$)/i.exec(line)?.[0].length ?? 0;
   return line.slice(start);
 }
 
 /** The claims of a token, unverified; never the signature. */
-function claimsOf(token: string): object | undefined {
+export function claimsOf(token: string): Claims | undefined {
   if (!isCompactToken(token)) return undefined;
   return parseJsonObject(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url'));
 }

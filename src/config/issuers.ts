@@ -16,6 +16,7 @@ export interface IssuerConfig
     | 'audience'
     | 'clockTolerance'
     | 'maxTokenAge'
+    | 'tokenType'
     | 'subject'
     | 'scopes'
   > {
@@ -39,6 +40,7 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
     audience: own.audience ?? common.audience,
     clockTolerance: own.clockTolerance ?? common.clockTolerance,
     maxTokenAge: own.maxTokenAge ?? common.maxTokenAge,
+    tokenType: own.tokenType ?? common.tokenType,
     subject: own.subject ?? common.subject,
     scopes: own.scopes ?? common.scopes,
   }));

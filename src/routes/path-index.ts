@@ -44,18 +44,21 @@ export class PathIndex<T> {
 
   /**
    * Looks up every interpretation. A route may be reported more than once, first for the plain interpretation of the
-   * whole path.
+   * whole path. Without `lastPair` a route matches whole paths only.
    */
-  lookUp(interpretations: readonly PathInterpretation[], meet: Meet<T>): void {
+  lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet<T>): void {
     const seen = new SeenPaths();
     const seenPairs = new SeenPaths();
-    const meetWhole = ofWhole(meet);
+    const meetWhole = ofWhole(report);
+    const meet = lastPair ? report : meetWhole;
     for (const interpretation of interpretations) {
       for (const route of this.#roots)
         if (route.rest || interpretation.ids.length === 0) meet(route, interpretation, 0);
-      this.#meetSuffixes(interpretation, meet, seen);
-      this.#meetWildcards(interpretation, meet, seen);
-      this.#meetPairs(interpretation, meetWhole, seenPairs);
+      // A longer path than any route cannot match whole, and would hide a shorter reading with the same end.
+      if (lastPair || interpretation.ids.length <= this.#suffixRoutes.longest)
+        this.#meetSuffixes(interpretation, meet, seen);
+      this.#meetWildcards(interpretation, meet, seen, lastPair ? Infinity : 1);
+      if (lastPair) this.#meetPairs(interpretation, meetWhole, seenPairs);
     }
   }
 

@@ -22,6 +22,8 @@ export interface PathRules {
   readonly versionSegments?: boolean;
   /** A row that ends in a name also covers one id after it. Default true. */
   readonly itemForms?: boolean;
+  /** Of the pairs of type and id in a path, the shop looks at the last one and at any one before it. Default true. */
+  readonly lastPair?: boolean;
   /** Extensions that the shop may cut off the last segment, in any case; `*`: every one. Default none. */
   readonly formatSuffixes?: readonly string[];
 }

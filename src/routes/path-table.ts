@@ -58,7 +58,7 @@ export interface PathTable<T> {
  *   a version in front and a format suffix at its end, and with each `%2F` both as it stands and as a slash.
  * - A row that ends in a name also matches with one id after it, and a row with a version in front without that version; but
  *   where a row is written for that very path and method, it alone says what holds there.
- * - A row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
+ * - Unless `lastPair` is off: a row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
  *   a resource type stands, at an even position (from 0) of an interpretation: `/a/1/carts` meets `/carts`, `/a/carts`, where
  *   `carts` is an id, does not. Under `**` one more segment counts as the row's.
  * - A path of pairs of type and id is also read as each pair followed by the last one, since the shop takes the last
@@ -99,7 +99,7 @@ function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathR
           met.set(row.index, matchOf(row, interpretation, start, request));
         }
       };
-      index.lookUp(interpreter.interpret(request), meet);
+      index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
     },
     withoutPrefixes: () => tableOf(index, interner, { ...rules, ignoredPrefixes: [] }),

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createScopesReader, createSubjectReader, defaultScopePaths } from '../../src/access/claim-paths.ts';
 import { type ClaimRules, validateClaims } from '../../src/access/token-claims.ts';
+import { createKindCheck, type TokenType } from '../../src/access/token-kind.ts';
 
 const nowSeconds = 1_700_000_000;
 const base = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds - 100, nbf: nowSeconds - 100 };
 const loose: ClaimRules = {
   clockToleranceMs: 0,
+  refuseKind: createKindCheck(),
   readSubject: createSubjectReader('sub'),
   readScopes: createScopesReader(defaultScopePaths),
 };
@@ -123,4 +125,32 @@ describe('scopes', () => {
 
 it('refuses a token that names nobody', () => {
   expect(validate({ sub: undefined })).toBe('subject');
+});
+
+describe('auth.tokenType', () => {
+  const kindOf = (type: TokenType, claims: object, header: object = {}) =>
+    createKindCheck(type)(claims as never, true, header as never);
+  const atOnly: TokenType = { header: 'typ', values: ['at+jwt', 'x+jwt'] };
+  const use: TokenType = { claim: 'token_use', values: ['access'] };
+  const other: TokenType = { header: 'kind', values: ['access'] };
+  const dotted: TokenType = { claim: ['https://id.example/use'], values: ['api'] };
+  it.each<[string, TokenType, object, object, string | undefined]>([
+    ['header typ is named', atOnly, {}, { typ: 'AT+JWT' }, undefined],
+    ['header typ has its prefix', atOnly, {}, { typ: 'application/x+jwt' }, undefined],
+    ['header typ is missing', atOnly, {}, {}, 'other-kind'],
+    ['header typ is JWT, which is not named', atOnly, {}, { typ: 'JWT' }, 'other-kind'],
+    ['another parameter', other, {}, { kind: 'access' }, undefined],
+    ['another parameter beside a wrong typ', other, {}, { kind: 'access', typ: 'logout+jwt' }, 'other-kind'],
+    ['another parameter is missing', other, {}, {}, 'other-kind'],
+    ['a parameter of the prototype', { header: 'constructor', values: ['x'] }, {}, {}, 'other-kind'],
+    ['the claim has the value', use, { token_use: 'access' }, {}, undefined],
+    ['the claim has another case', use, { token_use: 'Access' }, {}, 'other-kind'],
+    ['the claim is a list', use, { token_use: ['access'] }, {}, 'other-kind'],
+    ['the claim is missing', use, {}, {}, 'other-kind'],
+    ['a claim with dots in its name', dotted, { 'https://id.example/use': 'api' }, {}, undefined],
+    ['the claim beside an event', use, { token_use: 'access', events: {} }, {}, 'other-kind'],
+    ['the claim beside cnf', use, { token_use: 'access', cnf: {} }, {}, 'sender-constrained'],
+  ])('%s', (_, type, claims, header, expected) => {
+    expect(kindOf(type, claims, header)).toBe(expected);
+  });
 });

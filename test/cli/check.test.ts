@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
-import { makeFolder, keys as onlyKeys } from '../config/config-folder.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
+const onlyKeys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" }, audience: shop }';
 /** Without the endpoint that revokes tokens, which wants a row. */
 const keys = `${onlyKeys}\nrefreshTokens: false`;
 const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
@@ -58,6 +59,29 @@ describe('check', () => {
     expect(out[0]).toBe(
       'config/protected-resources.yaml:3:7: note: GET /carts is protected, GET /carts/{id} is open',
     );
+  });
+
+  it('without a profile, names rows and tracked resources that also match longer paths', async () => {
+    const rows = ['GET /store/orders/{id}', 'GET /orders/{id}', 'ANY /store/me/**', 'GET /store/{a}/{b}/{c}'];
+    const advice = async (request: string) => {
+      const { code, out } = await check({
+        'config/shopward.yaml': `${keys}\n${request}entityTags:\n  resources:\n    - { collection: /store/carts, member: "/store/carts/{id}" }\n    - { collection: /carts, member: "/carts/{id}" }\n`,
+        'config/protected-resources.yaml': `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`,
+      });
+      expect(code).toBe(0);
+      return out.filter((line) => line.includes('request.profile'));
+    };
+    expect(await advice('')).toEqual([
+      expect.stringMatching(
+        /^config\/shopward\.yaml:5:43: warning: entityTags\.resources\[0\]\.member cannot have changes below it: \/store\/carts\/1\/x\/y /,
+      ),
+      expect.stringMatching(
+        /^config\/protected-resources\.yaml:3:7: warning: GET \/store\/orders\/\{id\}: also applies to \/store\/orders\/1\/x\/y, /,
+      ),
+    ]);
+    expect(await advice('request: { profile: plain }\n')).toEqual([]);
+    expect(await advice('request: { profile: spryker }\n')).toEqual([]);
+    expect(await advice('request: { lastPair: false }\n')).toEqual([]);
   });
 
   it('advises on a revocation that no row protects', async () => {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -34,7 +34,7 @@ async function checkIn(cwd: string, env = {}) {
   });
   const [last = ''] = out.slice(-1);
   // Notes are of what was meant: observe mode, a route that is open on purpose.
-  const words = out.slice(0, -1).filter((line) => !line.includes(': note: '));
+  const words = out.slice(0, -1).filter((line) => !/: note: |^warning: auth\.audience /.test(line));
   return { code, words: [...words, ...err.filter((line) => line !== '')], last: last.replace(/.*: /, '') };
 }
 const noWord = { code: 0, words: [], last: 'ok' };
@@ -294,6 +294,46 @@ describe('init', () => {
     const cwd = makeFolder();
     const done = await runCommand((io) => runInit(options, io), { cwd });
     expect([done.code, done.err.length, readdirSync(cwd)]).toEqual([2, 1, []]);
+  });
+
+  it('takes issuer and audience from a sample token, and check then warns of neither', async () => {
+    const claims = { iss: 'https://id.example', aud: ['shop', 'account'], exp: 1 };
+    const token = ['{"alg":"RS256"}', JSON.stringify(claims), 'x'].map((part) =>
+      Buffer.from(part).toString('base64url'),
+    );
+    const cwd = makeFolder({ sample: `Authorization: Bearer ${token.join('.')}\n`, empty: '' });
+    const { code, out, read } = await initIn(
+      { blank: true, token: 'sample', keys: 'config/public.pem' },
+      cwd,
+    );
+    expect(code).toBe(0);
+    expect(out).not.toContainEqual(expect.stringContaining('not found: the audience'));
+    expect(parse(read('shopward.yaml')).auth).toMatchObject({ issuer: claims.iss, audience: claims.aud });
+    const check = (config: string) => runCommand((io) => runCheck({ config }, io), { cwd });
+    writeFileSync(path.join(cwd, 'config/public.pem'), publicKey);
+    writeFileSync(path.join(cwd, 'config/loose.yaml'), 'auth: { keys: { files: [public.pem] } }\n');
+    const loose =
+      /^warning: auth\.audience is not set: a token that the same keys signed for another API is accepted; /;
+    expect((await check('config/shopward.yaml')).out).not.toContainEqual(expect.stringMatching(loose));
+    expect((await check('config/loose.yaml')).out).toContainEqual(expect.stringMatching(loose));
+    for (const none of ['empty', 'missing']) {
+      const refused = await initIn({ blank: true, token: none, force: true }, cwd);
+      expect([refused.code, refused.err]).toEqual([2, [`--token: ${none} holds no JSON Web Token`]]);
+    }
+  });
+
+  it('replaces links with files, and only with --force', async () => {
+    const cwd = makeFolder({ 'config/keep': '', target: 'mine' });
+    for (const name of ['shopward.yaml', 'protected-resources.yaml'])
+      symlinkSync(
+        path.join(cwd, name === 'shopward.yaml' ? 'target' : 'missing'),
+        path.join(cwd, 'config', name),
+      );
+    const { code, err } = await initIn({ blank: true }, cwd);
+    expect([code, err[0]]).toEqual([2, expect.stringContaining('there already')]);
+    expect((await initIn({ blank: true, force: true }, cwd)).code).toBe(0);
+    expect(readFileSync(path.join(cwd, 'target'), 'utf8')).toBe('mine');
+    expect(existsSync(path.join(cwd, 'missing'))).toBe(false);
   });
 
   it('writes nothing for a document that cannot be read, or has no row', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -253,6 +253,34 @@ describe('protected import', () => {
     expect(readFileSync(out, 'utf8')).toBe('mine');
     expect((await run({ force: true })).code).toBe(0);
     expect(readFileSync(out, 'utf8')).toBe(first);
-    expect(existsSync(`${out}.new`)).toBe(false);
+    expect(readdirSync(cwd).toSorted()).toEqual(['api.yaml', 'list.yaml']);
+  });
+
+  it('--out replaces a link and a prepared temporary name, and writes into neither target', async () => {
+    const cwd = makeFolder({
+      'api.yaml': JSON.stringify(document({ '/a': { get: secured } })),
+      'other/secret': 'mine',
+    });
+    const target = path.join(cwd, 'other/secret');
+    for (const name of ['list.yaml', 'list.yaml.new']) symlinkSync(target, path.join(cwd, name));
+    symlinkSync(path.join(cwd, 'other/missing'), path.join(cwd, 'dangling.yaml'));
+    const run = (out: string, force = false) =>
+      runCommand((io) => runProtectedImport('api.yaml', { out, force }, io), { cwd });
+    expect((await run('list.yaml')).code).toBe(2);
+    expect((await run('dangling.yaml')).code).toBe(2);
+    expect((await run('list.yaml', true)).code).toBe(0);
+    expect((await run('dangling.yaml', true)).code).toBe(0);
+    expect(readFileSync(target, 'utf8')).toBe('mine');
+    expect(readdirSync(path.join(cwd, 'other'))).toEqual(['secret']);
+    expect(lstatSync(path.join(cwd, 'list.yaml')).isFile()).toBe(true);
+    expect(await run('/dev/null', true)).toMatchObject({
+      code: 2,
+      err: ['/dev/null: cannot be written: /dev/null is not a file'],
+    });
+  });
+
+  it('a document without an end is refused by its size', async () => {
+    const { code, err } = await runCommand((io) => runProtectedImport('/dev/zero', {}, io));
+    expect([code, err[0]]).toEqual([2, expect.stringMatching(/larger than 134217728 bytes/)]);
   });
 });

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createScopesReader } from '../../src/access/claim-paths.ts';
+import { createKindCheck } from '../../src/access/token-kind.ts';
 import { createShopSubject } from '../../src/app/issuers.ts';
 import { listIssuers } from '../../src/config/issuers.ts';
 import { validateConfig } from '../../src/config/load.ts';
@@ -40,14 +41,13 @@ it.each(samples)(
   },
 );
 
-it('an id token of Cognito lacks the scope that the page lets rows ask for, also with a group', () => {
+it('the Cognito sample accepts the access token of the page and refuses its ID token', () => {
   const { yaml = '', json = '' } = samples.find(({ name }) => name === 'Amazon Cognito') ?? {};
   const { auth } = validateConfig(parse(yaml)).config as Config;
-  const readScopes = createScopesReader(auth.scopes);
+  const refuseKind = createKindCheck(auth.tokenType);
   const accessToken = JSON.parse(json) as Record<string, unknown>;
-  const { scope, client_id, ...shared } = accessToken;
-  const idToken = { ...shared, token_use: 'id', aud: client_id };
-  expect(readScopes(accessToken)).toContain('access');
-  expect(readScopes(idToken)).toEqual(['customer', 'id']);
-  expect(page).toContain('`scopes: [access]`');
+  const { scope, client_id, token_use, ...shared } = accessToken;
+  expect(refuseKind(accessToken, true, {})).toBeUndefined();
+  expect(refuseKind({ ...shared, token_use: 'id', aud: client_id }, true, {})).toBe('other-kind');
+  expect(refuseKind({ ...shared, aud: client_id }, true, {})).toBe('other-kind');
 });

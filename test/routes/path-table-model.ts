@@ -18,13 +18,14 @@ export interface ModelRules {
   readonly ignoredPrefixes: readonly string[];
   readonly versionSegments: boolean;
   readonly itemForms: boolean;
+  readonly lastPair: boolean;
   readonly formatSuffixes: readonly string[];
 }
 
 /** Indexes of the rows met. */
 export function modelMatch(
   rows: readonly ModelRow[],
-  { ignoredPrefixes, versionSegments, itemForms, formatSuffixes }: ModelRules,
+  { ignoredPrefixes, versionSegments, itemForms, lastPair, formatSuffixes }: ModelRules,
   request: ModelRequest,
 ): number[] {
   const strips = ignoredPrefixes.length + (versionSegments ? 1 : 0);
@@ -34,8 +35,10 @@ export function modelMatch(
     .flatMap((reading) => stripped(reading, ignoredPrefixes, versionSegments, strips))
     .flatMap((reading) => withSuffixCut(reading, formatSuffixes));
   const isMetAs = (template: string, isType: boolean) =>
-    readings.some(
-      (reading) => isMet(template, reading, isType) || pairs(reading).some((pair) => isWhole(template, pair)),
+    readings.some((reading) =>
+      lastPair
+        ? isMet(template, reading, isType) || pairs(reading).some((pair) => isWhole(template, pair))
+        : isWhole(template, reading),
     );
   const isWritten = (template: string, method: string) =>
     rows.some(

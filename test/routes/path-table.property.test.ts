@@ -57,6 +57,7 @@ const rules = fc.record({
   ),
   versionSegments: fc.boolean(),
   itemForms: fc.boolean(),
+  lastPair: fc.boolean(),
   formatSuffixes: fc.constantFrom<string[]>([], ['json', 'xml'], ['json']),
 });
 
@@ -84,7 +85,13 @@ const anyRequest = fc.record({
 
 const request = anyRequest.map((one) => ({ ...one, isFormPost: one.isFormPost && one.method === 'POST' }));
 
-const plainRules = { ignoredPrefixes: [], versionSegments: false, itemForms: false, formatSuffixes: [] };
+const pairRules = {
+  ignoredPrefixes: [],
+  versionSegments: false,
+  itemForms: false,
+  lastPair: true,
+  formatSuffixes: [],
+};
 
 describe('the table', () => {
   it('meets the rows that the plain model of the rules meets', () => {
@@ -105,7 +112,7 @@ describe('the table', () => {
           // One reading of a pair hid another in which the row is the whole of it.
           [
             [{ method: 'GET', template: '/Reports/{p1}/items/**' }],
-            plainRules,
+            pairRules,
             {
               method: 'GET',
               segments: ['', 'Reports', 'CARTS', 'carts', '1', 'items'],
@@ -115,7 +122,7 @@ describe('the table', () => {
           ],
           [
             [{ method: 'GET', template: '/Reports/{p1}/items' }],
-            plainRules,
+            pairRules,
             {
               method: 'GET',
               segments: ['', 'Reports', 'CARTS', 'carts', '1', 'items'],

@@ -211,6 +211,8 @@ describe('each of them can be switched off', () => {
   it.each([
     ['GET /v0/carts', { versionSegments: false }],
     ['GET /carts/1', { itemForms: false }],
+    ['GET /x/y/carts', { lastPair: false }],
+    ['GET /x/y/carts/1', { lastPair: false }],
   ])('%s', (request, rule) => {
     const rows = [{ method: 'GET' as const, template: '/carts', data: 0 }];
     const met = (rules: object) =>

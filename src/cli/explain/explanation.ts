@@ -152,7 +152,7 @@ const tokenReasons: ReadonlySet<string> = new Set([
     ' ',
   ),
   ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
-  ...'subject identity-too-long scope inactive other-kind introspection'.split(' '),
+  ...'subject identity-too-long scope inactive other-kind sender-constrained introspection'.split(' '),
 ]);
 
 /** The place of a refusal in the docs. */

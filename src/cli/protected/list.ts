@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Document } from 'yaml';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
@@ -14,6 +12,7 @@ import {
   processIo,
   textTable,
 } from '../command-io.ts';
+import { isThere, replaceFile } from '../files.ts';
 import { findList, type ListChoice } from '../load-configuration.ts';
 import { readOpenApi } from './openapi-document.ts';
 import { readOperations } from './openapi-operations.ts';
@@ -82,7 +81,7 @@ export async function runProtectedImport(
   io: CommandIo = processIo,
 ): Promise<number> {
   const out = options.out === undefined ? undefined : resolve(io.cwd, options.out);
-  if (out !== undefined && !options.force && existsSync(out)) {
+  if (out !== undefined && !options.force && isThere(out)) {
     io.err(`${options.out} is there already; --force replaces it`);
     return badUsage;
   }
@@ -110,9 +109,11 @@ export async function runProtectedImport(
   const text = listText(rows, ` ${titleOf(document, name)}: ${counts}.`);
   if (out === undefined) io.out(text.trimEnd());
   else {
-    // A running proxy may watch the file: it must see either the old list or the new one.
-    await writeFile(`${out}.new`, text);
-    await rename(`${out}.new`, out);
+    const fault = await replaceFile(out, text).catch((cause: Error) => cause);
+    if (fault !== undefined) {
+      io.err(`${options.out}: cannot be written: ${fault.message}`);
+      return badUsage;
+    }
   }
   io.err(`${name}: ${counts}${options.out === undefined ? '' : `; the list is in ${options.out}`}`);
   return 0;

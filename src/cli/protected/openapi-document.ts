@@ -1,14 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import { parseYaml } from '../../lib/yaml-source.ts';
 import type { CommandIo } from '../command-io.ts';
+import { readBounded } from '../files.ts';
 
 const maxBytes = 128 * 1024 * 1024;
 
 /** Reads an OpenAPI 3 document, JSON or YAML. Undefined: its fault was printed, and the exit code is 2 (a wrong argument). */
 export async function readOpenApi(name: string, io: CommandIo): Promise<JsonObject | undefined> {
-  const read = await readFile(resolve(io.cwd, name)).catch((cause: NodeJS.ErrnoException) => cause);
+  const read = await readBounded(resolve(io.cwd, name), maxBytes).catch(
+    (cause: NodeJS.ErrnoException) => cause,
+  );
   const result = read instanceof Error ? { fault: `cannot be read (${read.code})` } : parseOpenApi(read);
   if (!('fault' in result)) return result.document;
   io.err(`${name}: error: ${result.fault}`);

@@ -95,6 +95,17 @@ const pathText =
 const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText });
 /** Names with dots between them, or a list of exact names, which may contain dots. */
 const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
+const tokenType = z
+  .strictObject({
+    header: text().optional().meta({ description: 'Parameter of the JOSE header, such as `typ`.' }),
+    claim: claimPath.optional().meta({ description: 'Claim, such as `token_use`.' }),
+    values: distinct(text()).min(1).max(16).meta({
+      description: 'Values of an access token, one of which must be there, such as `[at+jwt]` or `[access]`.',
+    }),
+  })
+  .refine(({ header, claim }) => (header === undefined) !== (claim === undefined), {
+    error: 'must hold exactly one of header and claim',
+  });
 const claimPaths = z.array(claimPath).min(1).max(16);
 
 const forwardedIdentity = z
@@ -156,6 +167,7 @@ const issuers = z.array(
     audience: audience.optional().meta({ description: 'As `auth.audience`.' }),
     clockTolerance: clockTolerance.optional().meta({ description: 'As `auth.clockTolerance`.' }),
     maxTokenAge: maxTokenAge.optional().meta({ description: 'As `auth.maxTokenAge`.' }),
+    tokenType: tokenType.optional().meta({ description: 'As `auth.tokenType`.' }),
     subject: subject.optional().meta({ description: 'As `auth.subject`.' }),
     scopes: claimPaths.optional().meta({ description: 'As `auth.scopes`.' }),
   }),
@@ -182,6 +194,10 @@ export const auth = z
     maxTokenAge: maxTokenAge.prefault('8h').meta({
       description:
         'Greatest age of an access token, counted from `iat`; tokens without `iat` are refused. `none`: only `exp` counts.',
+    }),
+    tokenType: tokenType.optional().meta({
+      description:
+        'The header parameter or claim that says what a token is, and its values for an access token. Always refused: a header `typ` other than `JWT` and `at+jwt` (unless named here), a claim `typ` or `token_use` that says ID, refresh, offline or logout token, a claim `events`, an ID token (`nonce` and `at_hash`, no scope), and a token with `cnf`, because the proof of possession is not checked.',
     }),
     subject: subject.default('sub').meta({
       description:

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { extensionMethods, methods } from '../../http/canonical-request.ts';
+import type { PathRules } from '../../routes/path-table.ts';
 import {
   cidr,
   distinct,
@@ -48,22 +49,49 @@ export const listen = z
   .prefault({})
   .meta({ description: 'The public listener, to which clients of the shop connect.' });
 
+/** How a kind of shop reads paths (`request.profile`). */
+const profiles: Readonly<Record<'spryker' | 'plain', Required<PathRules>>> = {
+  spryker: {
+    ignoredPrefixes: ['/index.php'],
+    versionSegments: true,
+    itemForms: true,
+    lastPair: true,
+    formatSuffixes: ['jsonapi', 'jsonld', 'xml', 'csv'],
+  },
+  plain: {
+    ignoredPrefixes: [],
+    versionSegments: false,
+    itemForms: false,
+    lastPair: false,
+    formatSuffixes: [],
+  },
+};
+
 export const request = z
   .strictObject({
+    profile: z.enum(['spryker', 'plain']).optional().meta({
+      description:
+        'How the shop reads paths. `spryker`: the next five keys are `[/index.php]`, `true`, `true`, `true` and `[jsonapi, jsonld, xml, csv]`, and the strictest of all readings decides. `plain`: they are `[]`, `false`, `false`, `false` and `[]`, and the path as it is written decides; case, escapes, empty segments and `;params` still do not matter. A key that is set overrides its profile. Left out: as `spryker`; `shopward check` names the rows and resources that `plain` would make usable.',
+    }),
     encodedSlash: distinct(pathTemplate()).prefault([]).meta({
       description:
         'Path templates whose parameters may contain an encoded slash (`%2F`). Such a path is matched twice, unchanged and with a decoded slash, and the stricter row counts. In any other path an encoded slash is refused.',
     }),
-    ignoredPrefixes: distinct(path()).prefault(['/index.php']).meta({
-      description: 'Prefixes that the shop ignores: paths are matched with and without them.',
+    ignoredPrefixes: distinct(path()).optional().meta({
+      description:
+        'Prefixes that the shop ignores: paths are matched with and without them. Left out: as `profile` says.',
     }),
-    versionSegments: z.boolean().default(true).meta({
+    versionSegments: z.boolean().optional().meta({
       description:
         'A first segment of optional letters and a number (`v1`, `1.0`, `v0.42`) may be a version that the shop removes before it routes (in a Spryker shop: `getPathVersionResolving()` and `getPathVersionPrefix()`). Paths are matched with and without it, and so are rows that begin with one: `GET /orders` also protects `/v1/orders`, and `GET /v1/orders` also protects `/orders` and `/v2/orders`. A change of a tracked resource must use the exact path of `entityTags.resources`: if clients use `/v1/carts`, name that path there. Set `false` if first segments such as `shop1` and `shop2` are different things.',
     }),
-    itemForms: z.boolean().default(true).meta({
+    itemForms: z.boolean().optional().meta({
       description:
         'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also protects `/carts/17/up-selling-products/x`. A Spryker shop reads a path as pairs of type and id, and runs the same action for any id. If the list has a row for that path and method, only that row counts. `false`: the list alone decides.',
+    }),
+    lastPair: z.boolean().optional().meta({
+      description:
+        'A row also matches as the end of a longer path: `GET /carts/{id}` also protects `/a/1/carts/17`. A Spryker shop reads a path as pairs of type and id, runs the action of the last pair, and takes any pair before it for its parent. `false`: a row matches only a whole path, so that paths below a row or a tracked resource are not read as the row itself.',
     }),
     methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
       description:
@@ -72,11 +100,23 @@ export const request = z
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
     )
-      .prefault([])
+      .optional()
       .meta({
         description:
-          'Extensions that the shop cuts off the end of a path (Rails and older Spring do, Spryker does not). With `json`, `GET /orders` also protects `/orders.json`. `*` means every extension. A change of a tracked member whose id ends in such an extension is refused, because the path may mean two members.',
+          'Extensions that the shop cuts off the end of a path (API Platform in current Spryker shops, Rails and older Spring do). With `json`, `GET /orders` also protects `/orders.json`. `*` means every extension. A change of a tracked member whose id ends in such an extension is refused, because the path may mean two members.',
       }),
+  })
+  .transform(({ profile, ...own }) => {
+    const usual = profiles[profile ?? 'spryker'];
+    return {
+      profile,
+      ...own,
+      ignoredPrefixes: own.ignoredPrefixes ?? usual.ignoredPrefixes,
+      versionSegments: own.versionSegments ?? usual.versionSegments,
+      itemForms: own.itemForms ?? usual.itemForms,
+      lastPair: own.lastPair ?? usual.lastPair,
+      formatSuffixes: own.formatSuffixes ?? usual.formatSuffixes,
+    };
   })
   .prefault({})
   .meta({ description: 'How request targets are read.' });

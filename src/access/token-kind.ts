@@ -1,0 +1,69 @@
+import { type ClaimPath, type Claims, namesOf, readClaim } from './claim-paths.ts';
+
+/** `auth.tokenType`: the header parameter or claim that says what a token is, and its values for an access token. */
+export interface TokenType {
+  readonly header?: string | undefined;
+  readonly claim?: ClaimPath | undefined;
+  readonly values: readonly string[];
+}
+
+/**
+ * `other-kind`: not an access token. `sender-constrained`: bound to a key of the client (RFC 7800), whose possession
+ * shopward does not check, so the token proves nothing about its bearer.
+ */
+export type KindRefusal = 'other-kind' | 'sender-constrained';
+
+/** The header of an access token: RFC 7519 section 5.1, RFC 9068 section 2.1. */
+const accessTokenTypes = ['jwt', 'at+jwt'];
+
+/** What issuers write into the claims `typ` and `token_use` of an ID, refresh, offline or logout token. */
+const otherKind = /refresh|offline|logout|^id(_?token)?$/i;
+
+/**
+ * Why the claims and the header are not those of a plain access token. `header`: undefined for an answer of the
+ * introspection endpoint.
+ */
+export type KindCheck = (claims: Claims, hasScope: boolean, header?: Claims) => KindRefusal | undefined;
+
+/**
+ * Compiles `auth.tokenType`. Without it a token is refused if its header or its claims say that it is another kind
+ * (RFC 8725 section 3.11). With it the named value must also be there and be one of `values`.
+ */
+export function createKindCheck(type?: TokenType): KindCheck {
+  const claim = type?.claim === undefined ? undefined : namesOf(type.claim);
+  const isTypeNamed = type?.header === 'typ';
+  const headerTypes = isTypeNamed ? type.values.map((value) => mediaSubtype(value)) : accessTokenTypes;
+  return (claims, hasScope, header) => {
+    if (isThere(claims.cnf)) return 'sender-constrained';
+    if (header !== undefined) {
+      const { typ } = header;
+      if (typ === undefined ? isTypeNamed : !isOneOf(mediaSubtype(typ), headerTypes)) return 'other-kind';
+      const named = type?.header;
+      if (named !== undefined && !isTypeNamed && !isOneOf(header[named], type?.values ?? []))
+        return 'other-kind';
+    }
+    if (claim !== undefined && !isOneOf(readClaim(claims, claim), type?.values ?? [])) return 'other-kind';
+    // RFC 8417 section 2.2: only security event tokens, logout tokens among them, have `events`.
+    if (isThere(claims.events)) return 'other-kind';
+    // OpenID Connect Core section 2: an ID token has them; some access tokens repeat the nonce.
+    if (isThere(claims.nonce) && isThere(claims.at_hash) && !hasScope) return 'other-kind';
+    return saysOtherKind(claims.typ) || saysOtherKind(claims.token_use) ? 'other-kind' : undefined;
+  };
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function saysOtherKind(value: unknown): boolean {
+  return isThere(value) && (typeof value !== 'string' || otherKind.test(value));
+}
+
+function isOneOf(value: unknown, accepted: readonly (string | undefined)[]): boolean {
+  return typeof value === 'string' && accepted.includes(value);
+}
+
+/** RFC 7515 section 4.1.9: case does not count, and `application/` may be left out. */
+function mediaSubtype(type: unknown): string | undefined {
+  return typeof type === 'string' ? type.toLowerCase().replace(/^application\//, '') : undefined;
+}
