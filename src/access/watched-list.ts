@@ -9,10 +9,10 @@ import {
   type MetricSpec,
 } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
+import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
-import { compileListInThread } from './list-thread.ts';
-import { compileProtectedList, type ProtectedList } from './protected-list.ts';
-import { parseProtectedList } from './protected-list-document.ts';
+import { compileInSteps, type ProtectedList } from './protected-list.ts';
+import { parseInSteps } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
 interface WatchedListOptions {
@@ -26,6 +26,24 @@ interface WatchedListOptions {
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
   readonly log: ComponentLog;
+}
+
+/** More errors than an operator mends at once. */
+const maxErrors = 200;
+
+/** Parses, compiles and renders a list; the problems are the first errors of one that must not take effect. */
+function* readList(
+  text: string,
+  file: string,
+  paths: PathRules,
+): Steps<
+  | { readonly list: ProtectedList; readonly rendered: RenderedDocument }
+  | { readonly problems: readonly Problem[] }
+> {
+  const { list: parsed, problems } = yield* parseInSteps(text, file, { withWarnings: false });
+  if (parsed === undefined) return { problems: problems.slice(0, maxErrors) };
+  const list = yield* compileInSteps(parsed, paths);
+  return { list, rendered: yield* renderProtectedResources(list) };
 }
 
 /**
@@ -49,11 +67,10 @@ export class WatchedList implements Component {
 
   constructor(options: WatchedListOptions) {
     const { file, text, paths, isWatched = true } = options;
-    const first = parseProtectedList(text, file);
-    if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
+    const first = finish(readList(text, file, paths));
+    if ('problems' in first) throw new Error(first.problems.map(formatProblem).join('\n'));
     this.#options = options;
-    this.#current = compileProtectedList(first.list, paths);
-    this.#rendered = renderProtectedResources(this.#current);
+    ({ list: this.#current, rendered: this.#rendered } = first);
     this.#text = text;
     const onChange = async (content: FileBytes) => {
       await this.apply(content);
@@ -109,8 +126,8 @@ export class WatchedList implements Component {
     const { file, paths, log } = this.#options;
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
-    const next = await compileListInThread({ text: decoded.text, file }, paths);
-    if (!('list' in next)) return this.#refuse(next.problems);
+    const next = await finishInSlices(readList(decoded.text, file, paths));
+    if ('problems' in next) return this.#refuse(next.problems);
     const before = this.#current.rows.length;
     ({ list: this.#current, rendered: this.#rendered } = next);
     const textBefore = this.#text;

@@ -1,9 +1,10 @@
 import type { Steps } from '../lib/slices.ts';
-import { isExtensionMethod, type Method, methods, type UsualMethod } from './canonical-request.ts';
+import type { Method, UsualMethod } from './canonical-request.ts';
 import type { SegmentInterner } from './path-folding.ts';
 import { isVersionSegment } from './path-folding.ts';
+import { PathIndex } from './path-index.ts';
 import type { PathRules } from './path-interpretations.ts';
-import { isTemplateProblem, parsePathTemplate, type TemplateSegment } from './path-template.ts';
+import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
 
 export interface PathTableRow<T> {
   readonly method: Method | 'ANY';
@@ -16,7 +17,7 @@ export interface PathTableRow<T> {
  * What a request asks for: its method, or any method. A form POST may override its method in the body, and rows know
  * only the usual methods.
  */
-type Asked = UsualMethod | 'form';
+export type Asked = UsualMethod | 'form';
 
 /** Rows know no other methods than the usual ones: whoever comes by another asks for any. */
 export const askedOf: Readonly<Record<Method, Asked>> = {
@@ -27,11 +28,13 @@ export const askedOf: Readonly<Record<Method, Asked>> = {
 /** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
 export type RowForm = 'item-form' | 'without-version';
 
+/** Kept small, since a list may have 60,000 of them: what only a match needs is read from the template then. */
 export interface Row<T> {
   /** Place in the list of rows. */
   readonly index: number;
-  /** The template's segments, or those of a form of it. */
-  readonly segments: readonly TemplateSegment[];
+  readonly method: Method | 'ANY';
+  /** The canonical template, or that of a form of it; `{}` is the id of an item form. */
+  readonly template: string;
   /** Ends in `**`. */
   readonly rest: boolean;
   /** Undefined: the row as it is written. */
@@ -41,94 +44,85 @@ export interface Row<T> {
   readonly data: T;
 }
 
-/** Rows that differ by method and parameter names only: one route of the router. */
-export interface Route<T> {
-  /** Ids of the template's literals; undefined for a parameter. */
-  readonly ids: readonly (string | undefined)[];
-  /** Ends in `**`. */
-  readonly rest: boolean;
-  /** The rows of this route for each kind of request. */
-  readonly rows: Record<Asked, Row<T>[]>;
-  /** Methods of the rows that are written for this route, not forms of other rows. */
-  readonly written: Set<Method | 'ANY'>;
-}
-
 /**
- * Interns every literal and groups the rows by shape; then adds the forms that rows have by the rules. Where a row is
- * written for the shape and method of another one's form, the list itself says what holds there. Two steps a row.
+ * Interns every literal and indexes the rows by route; then adds the forms that rows have by the rules. An explicit row wins
+ * over a form of another row with the same route and method. Two steps a row.
  */
-export function* routesOf<T>(
+export function* indexRows<T>(
   rows: readonly PathTableRow<T>[],
   interner: SegmentInterner,
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
-): Steps<Iterable<Route<T>>> {
-  const routes = new Map<string, Route<T>>();
-  const add = (row: Row<T>, method: Method | 'ANY') => {
-    const ids = row.segments.map((part) => ('literal' in part ? interner.intern(part.literal) : undefined));
-    const shape = [...ids.map((id) => id ?? '{}'), row.rest].join('/');
-    const route = routes.get(shape) ?? { ids, rest: row.rest, rows: noRows<T>(), written: new Set() };
-    routes.set(shape, route);
-    if (row.form === undefined) route.written.add(method);
-    else if (route.written.has(method) || route.written.has('ANY')) return;
-    for (const asked of askedBy(method)) {
-      if (route.rows[asked].length === 0) route.rows[asked] = [row];
-      else route.rows[asked].push(row);
-    }
+): Steps<PathIndex<T>> {
+  const index = new PathIndex<T>();
+  const written = new Map<Row<T>[], Set<Method | 'ANY'>>();
+  const routeOf = ({ template, rest }: Row<T>) => {
+    const ids = segmentsOf(template).map((part) => (isParameter(part) ? undefined : interner.intern(part)));
+    return index.rowsOf(ids, rest);
   };
-  const all: { readonly method: Method | 'ANY'; readonly written: Row<T> }[] = [];
-  for (const [index, { method, template: text, data }] of rows.entries()) {
-    const template = parsePathTemplate(text);
-    if (isTemplateProblem(template)) throw new Error(`path "${text}": ${template.problem}`);
-    const { segments, rest } = template;
-    const isOneType = segments.length === 1;
-    const written: Row<T> = { index, segments, rest, form: undefined, isOneType, data };
-    add(written, method);
-    all.push({ method, written });
+  const all: Row<T>[] = [];
+  for (const [place, { method, template: text, data }] of rows.entries()) {
+    const parsed = parsePathTemplate(text);
+    if (isTemplateProblem(parsed)) throw new Error(`path "${text}": ${parsed.problem}`);
+    // The same string again, where it is already canonical.
+    const template = parsed.text === text ? text : parsed.text;
+    const isOneType = parsed.segments.length === 1;
+    const row: Row<T> = {
+      index: place,
+      method,
+      template,
+      rest: parsed.rest,
+      form: undefined,
+      isOneType,
+      data,
+    };
+    all.push(row);
+    const route = routeOf(row);
+    route.push(row);
+    written.set(route, (written.get(route) ?? new Set()).add(method));
     yield;
   }
-  for (const { method, written } of all) {
-    const bare = versionSegments ? withoutVersion(written) : undefined;
-    for (const form of [bare, itemForms && itemForm(written), itemForms && bare && itemForm(bare)]) {
-      if (form) add(form, method);
+  for (const row of all) {
+    const bare = versionSegments ? withoutVersion(row) : undefined;
+    for (const form of [bare, itemForms && itemForm(row), itemForms && bare && itemForm(bare)]) {
+      if (!form) continue;
+      const route = routeOf(form);
+      const methods = written.get(route);
+      if (!methods?.has(form.method) && !methods?.has('ANY')) route.push(form);
     }
     yield;
   }
-  return routes.values();
+  return index;
+}
+
+/** Segments of a row's template, without a last `**`. */
+export function segmentsOf(template: string): string[] {
+  const segments = template === '/' ? [] : template.slice(1).split('/');
+  if (segments.at(-1) === '**') segments.pop();
+  return segments;
+}
+
+export function isParameter(segment: string): boolean {
+  return segment.startsWith('{');
 }
 
 /** The id that a shop may ignore where its resource ends in a name: `/carts` is `/carts/{}`, too. */
 function itemForm<T>(row: Row<T>): Row<T> | undefined {
-  const last = row.segments.at(-1);
-  if (row.rest || last === undefined || 'name' in last) return undefined;
-  return { ...row, segments: [...row.segments, { name: '' }], form: 'item-form' };
+  if (row.rest || row.template === '/' || row.template.endsWith('}')) return undefined;
+  return { ...row, template: `${row.template}/{}`, form: 'item-form' };
 }
 
 /** A form without version only makes sense if it still has a literal. */
 function withoutVersion<T>(row: Row<T>): Row<T> | undefined {
-  const [first, ...segments] = row.segments;
-  if (first === undefined || !('literal' in first) || !isVersionSegment(first.literal)) return undefined;
-  if (!segments.some((part) => 'literal' in part)) return undefined;
-  return { ...row, segments, form: 'without-version', isOneType: segments.length === 1 };
+  const [first, ...segments] = segmentsOf(row.template);
+  if (first === undefined || isParameter(first) || !isVersionSegment(first)) return undefined;
+  if (segments.every(isParameter)) return undefined;
+  const template = row.template.slice(first.length + 1);
+  return { ...row, template, form: 'without-version', isOneType: segments.length === 1 };
 }
 
-function askedBy(method: Method | 'ANY'): Asked[] {
-  if (method === 'ANY') return [...methods.filter((each) => each !== 'OPTIONS'), 'form'];
-  if (method === 'OPTIONS') return ['OPTIONS'];
-  if (isExtensionMethod(method)) return ['form'];
-  return method === 'GET' ? ['GET', 'HEAD', 'form'] : [method, 'form'];
-}
-
-function noRows<T>(): Record<Asked, Row<T>[]> {
-  // One list for all templates without parameters: eight lists for each of 60,000 rows would be half a million.
-  const none: Row<T>[] = [];
-  return {
-    GET: none,
-    HEAD: none,
-    POST: none,
-    PUT: none,
-    PATCH: none,
-    DELETE: none,
-    OPTIONS: none,
-    form: none,
-  };
+/** Whether requests of this kind meet rows of this method. */
+export function isAskedBy(method: Method | 'ANY', asked: Asked): boolean {
+  if (method === 'OPTIONS' || asked === 'OPTIONS') return method === asked;
+  if (method === 'ANY' || asked === 'form') return true;
+  return method === asked || (method === 'GET' && asked === 'HEAD');
 }
