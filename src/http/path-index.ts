@@ -23,13 +23,12 @@ export class PathIndex<T> {
     return this.#isMetByAnything;
   }
 
-  /** Rows of the route to which the caller may add more. `ids`: of its literals; undefined for a parameter. */
-  rowsOf(ids: readonly (string | undefined)[], rest: boolean): Row<T>[] {
+  /** `ids`: of the literals of the row's template; undefined for a parameter. */
+  add(row: Row<T>, ids: readonly (string | undefined)[]): void {
     this.#isMetByAnything ||= ids.every((id) => id === undefined);
-    if (ids.length === 0) return this.#roots;
-    return rest
-      ? this.#wildcardRoutes.rowsOf(ids, ids[0])
-      : this.#suffixRoutes.rowsOf(ids.toReversed(), ids[0]);
+    if (ids.length === 0) this.#roots.push(row);
+    else if (row.rest) this.#wildcardRoutes.add(row, ids, ids[0]);
+    else this.#suffixRoutes.add(row, ids.toReversed(), ids[0]);
   }
 
   /**
@@ -110,18 +109,20 @@ export class RouteSet<T> {
   readonly #beginnings = new Set<string | undefined>();
 
   /** `ids` in the direction of the look-up; `first`: the one at which the route begins. */
-  rowsOf(ids: readonly (string | undefined)[], first: string | undefined): Row<T>[] {
+  add(row: Row<T>, ids: readonly (string | undefined)[], first: string | undefined): void {
     this.longest = Math.max(this.longest, ids.length);
     this.#beginnings.add(first);
     let node = 0;
     for (const id of ids) {
       const edge = edgeOf(node, id);
-      node = this.#edges.get(edge) ?? this.#rows.push(undefined) - 1;
-      this.#edges.set(edge, node);
+      const next = this.#edges.get(edge) ?? this.#rows.push(undefined) - 1;
+      if (next === this.#rows.length - 1) this.#edges.set(edge, next);
+      node = next;
     }
-    const rows = this.#rows[node] ?? [];
-    this.#rows[node] = rows;
-    return rows;
+    const rows = this.#rows[node];
+    // A literal: an array that grows by `push` has room for 17.
+    if (rows === undefined) this.#rows[node] = [row];
+    else rows.push(row);
   }
 
   /** Calls back with each row whose route begins `ids`, or is all of them, and with the length of that route. */

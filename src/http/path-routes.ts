@@ -54,11 +54,10 @@ export function* indexRows<T>(
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
 ): Steps<PathIndex<T>> {
   const index = new PathIndex<T>();
-  const written = new Map<Row<T>[], Set<Method | 'ANY'>>();
-  const routeOf = ({ template, rest }: Row<T>) => {
-    const ids = segmentsOf(template).map((part) => (isParameter(part) ? undefined : interner.intern(part)));
-    return index.rowsOf(ids, rest);
-  };
+  /** The methods of the explicit rows of each route, a bit for each. */
+  const written = new Map<string, number>();
+  const idsOf = ({ template }: Row<T>) =>
+    segmentsOf(template).map((part) => (isParameter(part) ? undefined : interner.intern(part)));
   const all: Row<T>[] = [];
   for (const [place, { method, template: text, data }] of rows.entries()) {
     const parsed = parsePathTemplate(text);
@@ -76,23 +75,35 @@ export function* indexRows<T>(
       data,
     };
     all.push(row);
-    const route = routeOf(row);
-    route.push(row);
-    written.set(route, (written.get(route) ?? new Set()).add(method));
+    const ids = idsOf(row);
+    index.add(row, ids);
+    const route = routeOf(row, ids);
+    written.set(route, (written.get(route) ?? 0) | bitOf(method));
     yield;
   }
   for (const row of all) {
     const bare = versionSegments ? withoutVersion(row) : undefined;
     for (const form of [bare, itemForms && itemForm(row), itemForms && bare && itemForm(bare)]) {
       if (!form) continue;
-      const route = routeOf(form);
-      const methods = written.get(route);
-      if (!methods?.has(form.method) && !methods?.has('ANY')) route.push(form);
+      const ids = idsOf(form);
+      const bits = bitOf(form.method) | bitOf('ANY');
+      if (((written.get(routeOf(form, ids)) ?? 0) & bits) === 0) index.add(form, ids);
     }
     yield;
   }
   return index;
 }
+
+/** Equal for rows that differ by method and parameter names only. */
+function routeOf({ rest }: Row<unknown>, ids: readonly (string | undefined)[]): string {
+  return `${rest} ${ids.join('/')}`;
+}
+
+function bitOf(method: Method | 'ANY'): number {
+  return method === 'ANY' ? 1 : 2 << allMethods.indexOf(method);
+}
+
+const allMethods = Object.keys(askedOf);
 
 /** Segments of a row's template, without a last `**`. */
 export function segmentsOf(template: string): string[] {
