@@ -159,7 +159,10 @@ class ListReader {
 
   #readPiece({ text, lineOffset }: Piece, group: string): void {
     const start = lineOffset + 3;
-    if (text.length > maxPieceLength) return this.complain(start, 1, 'this row is too long');
+    if (text.length > maxPieceLength) {
+      this.complain(start, 1, 'this row is too long');
+      return;
+    }
     const source = this.#parse(text, (line) => line + lineOffset);
     const root = isMap(source.root) ? source.root.items[0]?.value : undefined;
     const only = isMap(root) ? root.items[0]?.value : undefined;
@@ -176,8 +179,8 @@ class ListReader {
 
   #readPlainRow({ text, line, column }: NonNullable<Piece['plainRow']>, group: string): void {
     const parsed = parseResourceText(text);
-    if ('problem' in parsed) return this.complain(line, column + parsed.offset, parsed.problem);
-    this.#add(parsed, {}, group, { file: this.#file, line, column });
+    if ('problem' in parsed) this.complain(line, column + parsed.offset, parsed.problem);
+    else this.#add(parsed, {}, group, { file: this.#file, line, column });
   }
 
   /** Reads `GET /carts` or `{ match: "GET /carts", scopes: [analyst], observe: true }`. */

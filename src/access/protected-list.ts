@@ -132,6 +132,22 @@ export function* compileInSteps(
   return listOf(rows, parametersOf(rows), table);
 }
 
+/** As `compileProtectedList`, once the list is first asked for a match: for a process that serves no requests. */
+export function compileOnDemand({ rows }: Pick<ProtectedResources, 'rows'>, rules: PathRules): ProtectedList {
+  let compiled: ProtectedList | undefined;
+  const compile = () => {
+    compiled ??= compileProtectedList({ rows }, rules);
+    return compiled;
+  };
+  return {
+    rows,
+    tokenParameters: parametersOf(rows),
+    match: (request) => compile().match(request),
+    matchRows: (request) => compile().matchRows(request),
+    withoutPrefixes: () => compile().withoutPrefixes(),
+  };
+}
+
 function listOf(
   rows: readonly ProtectedResource[],
   tokenParameters: readonly string[],

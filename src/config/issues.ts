@@ -59,6 +59,8 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'urlResolver.learn',
     'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
   ],
+  ['errors.typeBase', 'is no longer a key: the type of a refusal is always a URN; leave the line out'],
+  ['rollout.interval', 'is no longer a key: counts are written every 5 s; leave the line out'],
 ]);
 
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
