@@ -22,7 +22,8 @@ export function parseListSource(text: string, file: string, lineOf: (line: numbe
   const { document, fault: problem, ...source } = parseYaml(text, file, false);
   const inList = (one: Problem) => ({ ...one, line: lineOf(one.line) });
   const fault = problem && inList(problem);
-  const problemAt: ListSource['problemAt'] = (...what) => inList(source.problemAt(...what));
+  const problemAt: ListSource['problemAt'] = (offset, text, severity) =>
+    inList(source.problemAt(offset, text, severity));
   if (document === undefined) return { file, root: null, problems: fault ? [fault] : [], problemAt };
   const faults: YAMLError[] = [...document.errors, ...document.warnings].filter(isWorthSaying);
   const problems = faults.map(({ code, pos }) =>

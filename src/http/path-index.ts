@@ -1,5 +1,24 @@
+import type { Method } from './canonical-request.ts';
 import type { PathInterpretation } from './path-interpretations.ts';
-import type { Row } from './path-routes.ts';
+
+/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
+export type RowForm = 'item-form' | 'without-version';
+
+/** Kept small, since a list may have 60,000 of them: what only a match needs is read from the template then. */
+export interface Row<T> {
+  /** Place in the list of rows. */
+  readonly index: number;
+  readonly method: Method | 'ANY';
+  /** The canonical template, or that of a form of it; `{}` is the id of an item form. */
+  readonly template: string;
+  /** Ends in `**`. */
+  readonly rest: boolean;
+  /** Undefined: the row as it is written. */
+  readonly form: RowForm | undefined;
+  /** One resource type, and perhaps an id: matches only where a type stands. */
+  readonly isOneType: boolean;
+  readonly data: T;
+}
 
 /** Called for each row whose route matches an interpretation, with the index of the segment at which the route begins. */
 export type Meet<T> = (row: Row<T>, interpretation: PathInterpretation, start: number) => void;

@@ -2,7 +2,7 @@ import type { Steps } from '../lib/slices.ts';
 import type { Method, UsualMethod } from './canonical-request.ts';
 import type { SegmentInterner } from './path-folding.ts';
 import { isVersionSegment } from './path-folding.ts';
-import { PathIndex } from './path-index.ts';
+import { PathIndex, type Row } from './path-index.ts';
 import type { PathRules } from './path-interpretations.ts';
 import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
 
@@ -17,32 +17,13 @@ export interface PathTableRow<T> {
  * What a request asks for: its method, or any method. A form POST may override its method in the body, and rows know
  * only the usual methods.
  */
-export type Asked = UsualMethod | 'form';
+type Asked = UsualMethod | 'form';
 
 /** Rows know no other methods than the usual ones: whoever comes by another asks for any. */
 export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ GET: 'GET', HEAD: 'HEAD', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' },
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
 };
-
-/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
-export type RowForm = 'item-form' | 'without-version';
-
-/** Kept small, since a list may have 60,000 of them: what only a match needs is read from the template then. */
-export interface Row<T> {
-  /** Place in the list of rows. */
-  readonly index: number;
-  readonly method: Method | 'ANY';
-  /** The canonical template, or that of a form of it; `{}` is the id of an item form. */
-  readonly template: string;
-  /** Ends in `**`. */
-  readonly rest: boolean;
-  /** Undefined: the row as it is written. */
-  readonly form: RowForm | undefined;
-  /** One resource type, and perhaps an id: matches only where a type stands. */
-  readonly isOneType: boolean;
-  readonly data: T;
-}
 
 /**
  * Interns every literal and indexes the rows by route; then adds the forms that rows have by the rules. An explicit row wins

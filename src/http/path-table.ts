@@ -1,23 +1,14 @@
 import { finish, type Steps } from '../lib/slices.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
 import { createSegmentInterner, type SegmentInterner } from './path-folding.ts';
-import type { Meet, PathIndex } from './path-index.ts';
+import type { Meet, PathIndex, Row, RowForm } from './path-index.ts';
 import {
   type PathInterpretation,
   PathInterpreter,
   type PathRules,
   type PathStep,
 } from './path-interpretations.ts';
-import {
-  askedOf,
-  indexRows,
-  isAskedBy,
-  isParameter,
-  type PathTableRow,
-  type Row,
-  type RowForm,
-  segmentsOf,
-} from './path-routes.ts';
+import { askedOf, indexRows, isAskedBy, isParameter, type PathTableRow, segmentsOf } from './path-routes.ts';
 
 export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';

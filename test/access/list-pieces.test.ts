@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseDocument } from 'yaml';
+import { lastRow, rowsOf } from '../../src/access/list-pieces.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 
 /** Longer than what is parsed as a whole. A comment, so that the list is the same. */
@@ -85,12 +86,12 @@ const parts = fc.constantFrom(
     'tokenIn:',
     '  - header',
     '  - cookie:t',
-    '    - the rows of run 0',
+    `    - ${rowsOf(0)}`,
     '  D: |',
     '  E: "',
   ],
   ...[
-    '    - the last row',
+    `    - ${lastRow}`,
     '    - - GET /nested',
     '      - GET /nested2',
     '    - GET /\u2028',
