@@ -60,7 +60,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
   [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
   [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of a feature, for the one table of all'],
-  [/^src\/routes\/path-index\.ts$/, 'the look-up; the table above it is the rules'],
+  [/^src\/routes\/path-routes\.ts$/, 'rows and their forms; the table above it is the rules'],
   [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],
   [/^src\/redis\/watch\.ts$/, 'what is known of the servers; the calls to them are another thought'],
   [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],

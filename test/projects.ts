@@ -64,7 +64,7 @@ export const slow = [
   // 5 to 10 s.
   'test/differential/pair-shop.test.ts',
   'test/admin/{list-history,console-pasted}.test.ts',
-  'test/{config/load-fuzz,config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy,access/list-thread}.test.ts',
+  'test/{config/load-fuzz,config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/scripts/{arguments,audit,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',

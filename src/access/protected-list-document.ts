@@ -1,21 +1,27 @@
-import { isAlias, isMap, isScalar, isSeq, type Pair } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { nearestName } from '../lib/nearest-name.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
+import { finish, type Steps } from '../lib/slices.ts';
 import { offsetOf } from '../lib/yaml-source.ts';
+import { type CutList, cutList, lastRow, type Piece, rowsOf } from './list-pieces.ts';
 import {
   type ProtectedResource,
   type ProtectedResources,
   parseResourceText,
   type ResourceText,
 } from './protected-list.ts';
-import { type ReadResource, resourceProblems } from './protected-list-overlaps.ts';
-import { type ListSource, parseListSource, textOf } from './protected-list-source.ts';
+import { rowProblems } from './protected-list-overlaps.ts';
+import { type ListSource, maxListLength, parseListSource, textOf } from './protected-list-source.ts';
 import { isTokenPlace, type TokenPlace } from './token-places.ts';
 
 /** The list with its warnings, or every problem with at least one error among them. */
 type ParsedProtectedList =
   | { readonly list: ProtectedResources; readonly problems: readonly Problem[] }
   | { readonly list?: undefined; readonly problems: readonly Problem[] };
+
+/** A list with more text than this besides its rows, and a row longer than the second, would delay requests. */
+const maxFrameLength = 500_000;
+const maxPieceLength = 100_000;
 
 /**
  * Parses the text of a protected list, and reports all problems at once with line and column. Pure; never throws.
@@ -25,39 +31,188 @@ type ParsedProtectedList =
  * and rows that overlap, are warnings.
  */
 export function parseProtectedList(text: string, file: string): ParsedProtectedList {
-  const source = parseListSource(text, file);
-  const problems: Problem[] = [];
-  const read = readDocument(source, problems);
-  for (const problem of resourceProblems(read, source)) problems.push(problem);
-  const all = sortProblems([...source.problems, ...problems.filter((one) => !isOnFaultyLine(one, source))]);
+  return finish(parseInSteps(text, file, { withWarnings: true }));
+}
+
+/** The same in small steps, so that requests are served meanwhile. Without warnings it takes less time and memory. */
+export function* parseInSteps(
+  text: string,
+  file: string,
+  { withWarnings }: { readonly withWarnings: boolean },
+): Steps<ParsedProtectedList> {
+  const reader = new ListReader(file);
+  if (text.length > maxListLength) reader.complain(1, 1, 'the list is longer than 10 MB');
+  else yield* reader.read(cutList(text));
+  for (const problem of yield* rowProblems(reader.rows, withWarnings)) reader.problems.push(problem);
+  const { rows, problems, faults } = reader;
+  // Where the YAML itself is broken, what the parser made of that line means nothing.
+  const faulty = new Set(faults.map(({ line }) => line));
+  const all = sortProblems([...faults, ...problems.filter(({ line }) => !faulty.has(line))]);
   if (hasErrors(all)) return { problems: all };
-  return { list: Object.freeze({ file, rows: Object.freeze(read.map(({ row }) => row)) }), problems: all };
+  return { list: Object.freeze({ file, rows: Object.freeze(rows) }), problems: all };
 }
 
-/** Where the YAML itself is broken, what the parser made of that line means nothing. */
-function isOnFaultyLine({ line }: Problem, source: ListSource): boolean {
-  return source.problems.some((problem) => problem.line === line);
+class ListReader {
+  readonly rows: ProtectedResource[] = [];
+  readonly problems: Problem[] = [];
+  /** What is wrong with the YAML itself. */
+  readonly faults: Problem[] = [];
+  readonly #file: string;
+  #runs: CutList['runs'] = [];
+  #readRuns = 0;
+  #tokenIn: RowPlaces;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  complain(line: number, column: number, text: string): void {
+    this.problems.push({ file: this.#file, line, column, severity: 'error', text });
+  }
+
+  *read({ frame, lines, runs }: CutList): Steps<void> {
+    if (frame.length > maxFrameLength) {
+      this.complain(
+        1,
+        1,
+        'the list is too long for its form: write each row on a line of its own, after "- "',
+      );
+      return;
+    }
+    this.#runs = runs;
+    const source = this.#parse(frame, (line) => lines[line - 1] ?? line);
+    yield* this.#readRoot(source);
+    const areAllRead = this.#readRuns === runs.length || this.problems.length + this.faults.length > 0;
+    if (!areAllRead) this.complain(1, 1, 'some rows are in no group');
+  }
+
+  #parse(text: string, lineOf: (line: number) => number): ListSource {
+    const source = parseListSource(text, this.#file, lineOf);
+    for (const problem of source.problems) this.faults.push(problem);
+    return source;
+  }
+
+  #complainAt(source: ListSource): Complain {
+    return (offset, text) => this.problems.push(source.problemAt(offset, text));
+  }
+
+  *#readRoot(source: ListSource): Steps<void> {
+    const { root } = source;
+    const complain = this.#complainAt(source);
+    if (!isMap(root)) {
+      if (source.problems.length === 0)
+        complain(offsetOf(root), 'a list has the keys tokenIn, groups and complete');
+      return;
+    }
+    const keys = new Map<unknown, Pair>();
+    const places = root.items.find(({ key }) => isScalar(key) && key.value === 'tokenIn');
+    this.#tokenIn = places && readTokenIn(places.value, offsetOf(places.key), complain);
+    for (const pair of root.items) {
+      const key = isScalar(pair.key) ? pair.key.value : undefined;
+      keys.set(key, pair);
+      if (key === 'groups') yield* this.#readGroups(pair, source);
+      else if (key !== 'complete' && key !== 'tokenIn')
+        complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
+    }
+    checkKeys(keys, root, complain);
+  }
+
+  *#readGroups({ key, value }: Pair, source: ListSource): Steps<void> {
+    const complain = this.#complainAt(source);
+    if (!isMap(value) || value.items.length === 0) {
+      const fault = isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each';
+      complain(offsetOf(value, offsetOf(key)), fault);
+      return;
+    }
+    for (const pair of value.items) {
+      const name = textOf(pair.key);
+      const offset = offsetOf(pair.key);
+      if ('problem' in name) complain(offset, `the name of a group: ${name.problem}`);
+      else if (name.text.trim() === '' || name.text === '__proto__') complain(offset, 'a group needs a name');
+      if (!isSeq(pair.value) || pair.value.items.length === 0) {
+        const fault = isAlias(pair.value)
+          ? aliasProblem
+          : 'a group is a list of rows, at least one, each after "- "';
+        complain(offsetOf(pair.value, offset), fault);
+        continue;
+      }
+      yield* this.#readItems(pair.value.items, 'text' in name ? name.text : '', source);
+    }
+  }
+
+  *#readItems(items: readonly unknown[], group: string, source: ListSource): Steps<void> {
+    for (const item of items) {
+      yield;
+      const next = isScalar(item) && item.value === rowsOf(this.#readRuns) && this.#runs[this.#readRuns];
+      if (!next) {
+        this.#readRow(item, group, source);
+        continue;
+      }
+      this.#readRuns++;
+      for (const piece of next) {
+        yield;
+        if (piece.plainRow === undefined) this.#readPiece(piece, group);
+        else this.#readPlainRow(piece.plainRow, group);
+      }
+    }
+  }
+
+  #readPiece({ text, lineOffset }: Piece, group: string): void {
+    const start = lineOffset + 3;
+    if (text.length > maxPieceLength) {
+      this.complain(start, 1, 'this row is too long');
+      return;
+    }
+    const source = this.#parse(text, (line) => line + lineOffset);
+    const root = isMap(source.root) ? source.root.items[0]?.value : undefined;
+    const only = isMap(root) ? root.items[0]?.value : undefined;
+    const items: readonly unknown[] = isSeq(only) ? only.items : [];
+    const last = items.at(-1);
+    if (!isScalar(last) || last.value !== lastRow)
+      this.complain(
+        start,
+        1,
+        'a row here or below does not end where the next one begins: is a quote or a bracket missing?',
+      );
+    for (const item of items.slice(0, -1)) this.#readRow(item, group, source);
+  }
+
+  #readPlainRow({ text, line, column }: NonNullable<Piece['plainRow']>, group: string): void {
+    const parsed = parseResourceText(text);
+    if ('problem' in parsed) this.complain(line, column + parsed.offset, parsed.problem);
+    else this.#add(parsed, {}, group, { file: this.#file, line, column });
+  }
+
+  /** Reads `GET /carts` or `{ match: "GET /carts", scopes: [analyst], observe: true }`. */
+  #readRow(item: unknown, group: string, source: ListSource): void {
+    const before = this.problems.length;
+    const complain = this.#complainAt(source);
+    const fields = isMap(item) ? readLongForm(item.items, offsetOf(item), complain) : { match: item };
+    if (fields.match === undefined) return;
+    const text = readText(fields.match, complain);
+    if (text === undefined || this.problems.length > before) return;
+    const { line, column } = source.problemAt(offsetOf(item), '');
+    this.#add(text, fields, group, { file: this.#file, line, column });
+  }
+
+  #add({ method, path }: ResourceText, fields: LongForm, group: string, source: ProtectedResource['source']) {
+    this.rows.push(
+      Object.freeze({
+        method,
+        template: path.text,
+        group,
+        scopes: fields.scopes ?? noScopes,
+        tokenIn: 'tokenIn' in fields ? fields.tokenIn : this.#tokenIn,
+        observe: fields.observe ?? false,
+        source: Object.freeze(source),
+      }),
+    );
+  }
 }
 
-function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
-  const { root } = source;
-  const complain = (offset: number, text: string) => problems.push(source.problemAt(offset, text));
-  if (!isMap(root)) {
-    if (source.problems.length === 0)
-      complain(offsetOf(root), 'a list has the keys tokenIn, groups and complete');
-    return [];
-  }
-  const read: ReadResource[] = [];
-  const keys = new Map<unknown, Pair>();
-  const places = root.items.find(({ key }) => isScalar(key) && key.value === 'tokenIn');
-  const tokenIn = places && readTokenIn(places.value, offsetOf(places.key), complain);
-  for (const pair of root.items) {
-    const key = isScalar(pair.key) ? pair.key.value : undefined;
-    keys.set(key, pair);
-    if (key === 'groups') for (const row of readGroups(pair, source, problems, tokenIn)) read.push(row);
-    else if (key !== 'complete' && key !== 'tokenIn')
-      complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
-  }
+const noScopes: readonly string[] = Object.freeze([]);
+
+function checkKeys(keys: ReadonlyMap<unknown, Pair>, root: YAMLMap, complain: Complain): void {
   const misspelled = [...keys.keys()].flatMap(
     (key) => nearestName(String(key), ['groups', 'complete']) ?? [],
   );
@@ -72,36 +227,6 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
   } else if (root.items.at(-1) !== complete) {
     complain(offsetOf(complete.key), 'complete: true must be the last key');
   }
-  return read;
-}
-
-function readGroups(
-  { key, value }: Pair,
-  source: ListSource,
-  problems: Problem[],
-  tokenIn: RowPlaces,
-): ReadResource[] {
-  const complain = (offset: number, text: string) => problems.push(source.problemAt(offset, text));
-  if (!isMap(value) || value.items.length === 0) {
-    const fault = isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each';
-    complain(offsetOf(value, offsetOf(key)), fault);
-    return [];
-  }
-  return value.items.flatMap((pair) => {
-    const name = textOf(pair.key);
-    const offset = offsetOf(pair.key);
-    if ('problem' in name) complain(offset, `the name of a group: ${name.problem}`);
-    else if (name.text.trim() === '' || name.text === '__proto__') complain(offset, 'a group needs a name');
-    if (!isSeq(pair.value) || pair.value.items.length === 0) {
-      const fault = isAlias(pair.value)
-        ? aliasProblem
-        : 'a group is a list of rows, at least one, each after "- "';
-      complain(offsetOf(pair.value, offset), fault);
-      return [];
-    }
-    const group = 'text' in name ? name.text : '';
-    return pair.value.items.flatMap((item) => readResource(item, group, source, problems, tokenIn) ?? []);
-  });
 }
 
 const aliasProblem = 'anchors and aliases are not allowed: write the rows out';
@@ -114,40 +239,10 @@ function unknownKey(key: unknown, owner: string, known: readonly string[]): stri
     : `unknown key: did you mean ${near}? ${owner} has the keys ${keys}`;
 }
 
-type Complain = (offset: number, text: string) => void;
+type Complain = (offset: number, text: string) => unknown;
 
 /** scope-token of RFC 6749 section 3.3. */
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-
-/** Reads `GET /carts` or `{ match: "GET /carts", scopes: [analyst], observe: true }`; undefined when it is no row. */
-function readResource(
-  item: unknown,
-  group: string,
-  source: ListSource,
-  problems: Problem[],
-  tokenIn?: RowPlaces,
-): ReadResource | undefined {
-  let isFaulty = false;
-  const complain: Complain = (offset, text) => {
-    isFaulty = true;
-    problems.push(source.problemAt(offset, text));
-  };
-  const fields = isMap(item) ? readLongForm(item.items, offsetOf(item), complain) : { match: item };
-  if (fields.match === undefined) return undefined;
-  const text = readText(fields.match, complain);
-  if (text === undefined || isFaulty) return undefined;
-  const { line, column } = source.problemAt(offsetOf(item), '');
-  const row: ProtectedResource = Object.freeze({
-    method: text.method,
-    template: text.path.text,
-    group,
-    scopes: Object.freeze(fields.scopes ?? []),
-    tokenIn: 'tokenIn' in fields ? fields.tokenIn : tokenIn,
-    observe: fields.observe ?? false,
-    source: Object.freeze({ file: source.file, line, column }),
-  });
-  return { row, path: text.path, offset: offsetOf(fields.match) };
-}
 
 function readText(node: unknown, complain: Complain): ResourceText | undefined {
   const read = textOf(node);
@@ -165,7 +260,7 @@ function readText(node: unknown, complain: Complain): ResourceText | undefined {
 
 interface LongForm {
   match?: unknown;
-  scopes?: string[];
+  scopes?: readonly string[];
   tokenIn?: RowPlaces;
   observe?: boolean;
 }
@@ -186,7 +281,7 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
   return fields;
 }
 
-function readScopes(value: unknown, offset: number, complain: Complain): string[] {
+function readScopes(value: unknown, offset: number, complain: Complain): readonly string[] {
   if (!isSeq(value) || value.items.length === 0) {
     complain(offsetOf(value, offset), 'scopes is a list of scopes, at least one; leave it out for none');
     return [];
@@ -200,7 +295,7 @@ function readScopes(value: unknown, offset: number, complain: Complain): string[
     } else if (scopes.has(read.text)) complain(offsetOf(item), 'the same scope appears twice');
     else scopes.add(read.text);
   }
-  return [...scopes];
+  return Object.freeze([...scopes]);
 }
 
 /** Undefined: the field `Authorization` alone. */

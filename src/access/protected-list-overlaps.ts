@@ -1,42 +1,44 @@
 import { foldSegment } from '../http/path-folding.ts';
-import { type PathTemplate, templateShape } from '../http/path-template.ts';
+import {
+  isTemplateProblem,
+  type PathTemplate,
+  parsePathTemplate,
+  templateShape,
+} from '../http/path-template.ts';
 import type { Problem } from '../lib/problem.ts';
+import type { Steps } from '../lib/slices.ts';
 import { type ProtectedResource, resourceId } from './protected-list.ts';
-import type { ListSource } from './protected-list-source.ts';
 
-/** A row as it was read, with its path taken apart. */
-export interface ReadResource {
-  readonly row: ProtectedResource;
-  readonly path: PathTemplate;
-  /** Of the row's text in the file. */
-  readonly offset: number;
-}
-
-/** Problems of rows with one another; an earlier row is named by its line. */
-export function resourceProblems(read: readonly ReadResource[], source: ListSource): Problem[] {
+/**
+ * Problems of rows with one another, an earlier row named by its line: the same row twice is an error, routes that overlap
+ * are warnings.
+ */
+export function* rowProblems(rows: readonly ProtectedResource[], withWarnings: boolean): Steps<Problem[]> {
   const problems: Problem[] = [];
   const overlaps = createOverlaps();
   const byText = new Map<string, ProtectedResource>();
   const byShape = new Map<string, ProtectedResource>();
-  for (const one of read) {
-    const { row, path, offset } = one;
+  const complain = ({ source }: ProtectedResource, severity: 'error' | 'warning', text: string) =>
+    problems.push({ ...source, severity, text });
+  for (const row of rows) {
+    yield;
+    const id = resourceId(row);
+    const same = byText.get(id);
+    byText.set(id, row);
+    if (same) complain(row, 'error', `the same row is in line ${same.source.line}`);
+    if (same || !withWarnings) continue;
+    const path = parsePathTemplate(row.template);
+    if (isTemplateProblem(path)) continue;
     const shape = `${row.method} ${templateShape(path, foldSegment)}`;
-    const same = byText.get(resourceId(row));
     const route = byShape.get(shape);
-    if (same) {
-      problems.push(source.problemAt(offset, `the same row is in line ${same.source.line}`));
-    } else if (route) {
-      const text = `the same route as ${resourceId(route)} in line ${route.source.line}: a request matches both`;
-      problems.push(source.problemAt(offset, text, 'warning'));
-    } else {
-      const other = overlaps.add(row, path);
-      if (other) {
-        const text = `overlaps with ${resourceId(other)} in line ${other.source.line}: a request may match both`;
-        problems.push(source.problemAt(offset, text, 'warning'));
-      }
-      byShape.set(shape, row);
-    }
-    byText.set(resourceId(row), row);
+    const other = route ?? overlaps.add(row, path);
+    if (route === undefined) byShape.set(shape, row);
+    if (other === undefined) continue;
+    const place = `${resourceId(other)} in line ${other.source.line}`;
+    const text = route
+      ? `the same route as ${place}: a request matches both`
+      : `overlaps with ${place}: a request may match both`;
+    complain(row, 'warning', text);
   }
   return problems;
 }

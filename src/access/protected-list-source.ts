@@ -14,14 +14,17 @@ export interface ListSource {
 /** UTF-16 code units; 10 MB of rows take the parser some seconds. */
 export const maxListLength = 10_000_000;
 
-/** Parses the YAML of a list; what the parser only warns of is an error. */
-export function parseListSource(text: string, file: string): ListSource {
-  const isTooLong = text.length > maxListLength;
-  const { document, fault, problemAt } = parseYaml(isTooLong ? '' : text, file, false);
-  if (isTooLong) {
-    return { file, root: null, problems: [problemAt(0, 'the list is longer than 10 MB')], problemAt };
-  }
-  if (document === undefined) return { file, root: null, problems: [fault], problemAt };
+/**
+ * Parses the YAML of a list, or of a piece of one; what the parser only warns of is an error. `lineOf`: the line of the list
+ * for one of the text.
+ */
+export function parseListSource(text: string, file: string, lineOf: (line: number) => number): ListSource {
+  const { document, fault: problem, ...source } = parseYaml(text, file, false);
+  const inList = (one: Problem) => ({ ...one, line: lineOf(one.line) });
+  const fault = problem && inList(problem);
+  const problemAt: ListSource['problemAt'] = (offset, text, severity) =>
+    inList(source.problemAt(offset, text, severity));
+  if (document === undefined) return { file, root: null, problems: fault ? [fault] : [], problemAt };
   const faults: YAMLError[] = [...document.errors, ...document.warnings].filter(isWorthSaying);
   const problems = faults.map(({ code, pos }) =>
     problemAt(pos[0], faultTexts[code] ?? 'this is not valid YAML'),

@@ -6,7 +6,6 @@ import {
   type PathRules,
   type PathTable,
   type PathTableRequest,
-  type PathTableRow,
 } from '../routes/path-table.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
@@ -128,51 +127,55 @@ export function* compileInSteps(
   { rows }: Pick<ProtectedResources, 'rows'>,
   rules: PathRules,
 ): Steps<ProtectedList> {
-  const tableRows: PathTableRow<Requirement>[] = [];
-  for (const row of rows) {
-    tableRows.push({ method: row.method, template: row.template, data: requirementOf([row], row) });
-    yield;
-  }
+  const tableRows = rows.map((row) => ({ method: row.method, template: row.template, data: row }));
   const table = yield* buildPathTableInSteps(tableRows, rules);
   return listOf(rows, parametersOf(rows), table);
+}
+
+/** As `compileProtectedList`, once the list is first asked for a match: for a process that serves no requests. */
+export function compileOnDemand({ rows }: Pick<ProtectedResources, 'rows'>, rules: PathRules): ProtectedList {
+  let compiled: ProtectedList | undefined;
+  const compile = () => {
+    compiled ??= compileProtectedList({ rows }, rules);
+    return compiled;
+  };
+  return {
+    rows,
+    tokenParameters: parametersOf(rows),
+    match: (request) => compile().match(request),
+    matchRows: (request) => compile().matchRows(request),
+    withoutPrefixes: () => compile().withoutPrefixes(),
+  };
 }
 
 function listOf(
   rows: readonly ProtectedResource[],
   tokenParameters: readonly string[],
-  table: PathTable<Requirement>,
+  table: PathTable<ProtectedResource>,
 ): ProtectedList {
   return {
     rows,
     tokenParameters,
-    match(request) {
-      const met = table.match(request);
-      // Nearly every request meets one row or none, and its requirement is ready.
-      return met.length < 2 ? met[0]?.data : strictest(met);
-    },
+    match: (request) => strictest(table.match(request)),
     matchRows: (request) =>
-      table
-        .match(request)
-        .map(({ data, exact, interpretation }) => ({ row: data.row, exact, interpretation })),
+      table.match(request).map(({ data, exact, interpretation }) => ({ row: data, exact, interpretation })),
     withoutPrefixes: () => listOf(rows, tokenParameters, table.withoutPrefixes()),
   };
 }
 
-function strictest(met: readonly PathMatch<Requirement>[]): Requirement | undefined {
-  const rows = met.map(({ data }) => data.row);
-  const deciding = rows.find(({ observe }) => !observe) ?? rows[0];
-  return deciding && requirementOf(rows, deciding);
-}
-
-function requirementOf(rows: readonly ProtectedResource[], row: ProtectedResource): Requirement {
-  return Object.freeze({
-    row,
-    route: row.template,
-    rows,
-    scopes: [...new Set(rows.flatMap(({ scopes }) => scopes))],
-    tokenIn: rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces),
-    observe: rows.every(({ observe }) => observe),
-  });
+function strictest(met: readonly PathMatch<ProtectedResource>[]): Requirement | undefined {
+  const rows = met.map(({ data }) => data);
+  const row = rows.find(({ observe }) => !observe) ?? rows[0];
+  return (
+    row && {
+      row,
+      route: row.template,
+      rows,
+      scopes: rows.length === 1 ? row.scopes : [...new Set(rows.flatMap(({ scopes }) => scopes))],
+      tokenIn: rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces),
+      observe: row.observe,
+    }
+  );
 }
 
 function parametersOf(rows: readonly ProtectedResource[]): readonly string[] {

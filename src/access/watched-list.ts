@@ -9,10 +9,10 @@ import {
   type MetricSpec,
 } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
+import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
-import { compileListInThread } from './list-thread.ts';
-import { compileProtectedList, type ProtectedList } from './protected-list.ts';
-import { parseProtectedList } from './protected-list-document.ts';
+import { compileInSteps, compileOnDemand, type ProtectedList } from './protected-list.ts';
+import { parseInSteps } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
 interface WatchedListOptions {
@@ -23,9 +23,29 @@ interface WatchedListOptions {
   readonly text: string;
   /** Whether the file is watched; a worker gets it from its primary, so that all of them have one list. Default: true. */
   readonly isWatched?: boolean;
+  /** The primary serves none: it compiles a list only to explain it. Default: true. */
+  readonly servesRequests?: boolean;
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
   readonly log: ComponentLog;
+}
+
+/** More errors than an operator mends at once. */
+const maxErrors = 200;
+
+/** Parses, compiles and renders a list; the problems are the first errors of one that must not take effect. */
+function* readList(
+  text: string,
+  { file, paths, servesRequests = true }: WatchedListOptions,
+): Steps<
+  | { readonly list: ProtectedList; readonly rendered: RenderedDocument | undefined }
+  | { readonly problems: readonly Problem[] }
+> {
+  const { list: parsed, problems } = yield* parseInSteps(text, file, { withWarnings: false });
+  if (parsed === undefined) return { problems: problems.slice(0, maxErrors) };
+  if (!servesRequests) return { list: compileOnDemand(parsed, paths), rendered: undefined };
+  const list = yield* compileInSteps(parsed, paths);
+  return { list, rendered: yield* renderProtectedResources(list) };
 }
 
 /**
@@ -41,19 +61,18 @@ export class WatchedList implements Component {
   readonly #options: WatchedListOptions;
   readonly #watch: FileWatch | undefined;
   #current: ProtectedList;
-  #rendered: RenderedDocument;
+  #rendered: RenderedDocument | undefined;
   #text: string;
   #problems: readonly Problem[] = [];
   #applying: Promise<void> = Promise.resolve();
   readonly #onApplied: ((before: string, after: string) => void)[] = [];
 
   constructor(options: WatchedListOptions) {
-    const { file, text, paths, isWatched = true } = options;
-    const first = parseProtectedList(text, file);
-    if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
+    const { file, text, isWatched = true } = options;
+    const first = finish(readList(text, options));
+    if ('problems' in first) throw new Error(first.problems.map(formatProblem).join('\n'));
     this.#options = options;
-    this.#current = compileProtectedList(first.list, paths);
-    this.#rendered = renderProtectedResources(this.#current);
+    ({ list: this.#current, rendered: this.#rendered } = first);
     this.#text = text;
     const onChange = async (content: FileBytes) => {
       await this.apply(content);
@@ -65,7 +84,10 @@ export class WatchedList implements Component {
 
   readonly current = () => this.#current;
   /** The same for clients. */
-  readonly rendered = () => this.#rendered;
+  readonly rendered = (): RenderedDocument => {
+    this.#rendered ??= finish(renderProtectedResources(this.#current));
+    return this.#rendered;
+  };
   /** Why the last edit is not in force; empty when it is. */
   readonly problems = () => this.#problems;
   /** Text of the list in force. */
@@ -106,11 +128,11 @@ export class WatchedList implements Component {
   }
 
   async #check(content: FileBytes): Promise<void> {
-    const { file, paths, log } = this.#options;
+    const { log } = this.#options;
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
-    const next = await compileListInThread({ text: decoded.text, file }, paths);
-    if (!('list' in next)) return this.#refuse(next.problems);
+    const next = await finishInSlices(readList(decoded.text, this.#options));
+    if ('problems' in next) return this.#refuse(next.problems);
     const before = this.#current.rows.length;
     ({ list: this.#current, rendered: this.#rendered } = next);
     const textBefore = this.#text;

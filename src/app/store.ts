@@ -62,6 +62,9 @@ function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }
 
+/** How often a process writes its counts to the store. A crash loses at most the counts of this time. */
+const rolloutIntervalMs = 5_000;
+
 /** Counts refusals, enforced and observed, in the store where there is one; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
@@ -70,12 +73,12 @@ export function createRollout(
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  const { clients, keep: keepMs, interval: intervalMs } = config.rollout;
+  const { clients, keep: keepMs } = config.rollout;
   return new Rollout({
     ...{
       clients,
       keepMs,
-      intervalMs,
+      intervalMs: rolloutIntervalMs,
       isObserving: config.mode === 'observe',
       rules: decidingSettings(config),
     },

@@ -32,8 +32,7 @@ interface PrimaryInput {
 const stopWithinMs = 40_000;
 
 /**
- * The primary process: it serves no requests, keeps the workers running, holds the public port for them and has the admin
- * port. It alone watches the protected list, so that all workers have the same one.
+ * The primary process: it serves no requests, keeps the workers running and has the admin port. It alone watches the protected list, so that all workers have the same one.
  */
 export class Primary implements Running {
   readonly #input: PrimaryInput;
@@ -57,6 +56,7 @@ export class Primary implements Running {
       file: config.protectedResources,
       text: input.protectedList,
       paths: config.request,
+      servesRequests: false,
       onContent: (content) => this.#applyList(content),
       log,
     });
@@ -141,10 +141,12 @@ export class Primary implements Running {
   }
 }
 
-/** For port 0 chooses a free one, once: after all workers have ended, the next would get another one. */
+/**
+ * The port, or a free one for 0, so that later workers get the same. Rejects if it is taken: workers would share it with
+ * whichever process of this user also listens with SO_REUSEPORT.
+ */
 async function chosenPort({ host, port }: Config['listen']): Promise<number> {
-  if (port !== 0) return port;
-  const server = createServer().listen(0, host);
+  const server = createServer().listen(port, host);
   await once(server, 'listening');
   const { port: free } = server.address() as AddressInfo;
   server.close();

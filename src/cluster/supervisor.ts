@@ -75,6 +75,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    // Workers accept connections themselves: one that this process hands to a worker is lost for ever if the worker dies.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values hold more than JSON can.
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
     this.#places = Array.from({ length: options.count }, (_, i) => ({

@@ -70,6 +70,8 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'store.owner',
     'is no longer a key: give each shop and stage a store.prefix of its own; leave the line out',
   ],
+  ['errors.typeBase', 'is no longer a key: the type of a refusal is always a URN; leave the line out'],
+  ['rollout.interval', 'is no longer a key: counts are written every 5 s; leave the line out'],
 ]);
 
 export function unknownKey(path: SettingPath, key: string): SettingProblem {

@@ -10,7 +10,7 @@ export interface PathTemplate {
   readonly rest: boolean;
 }
 
-export type TemplateSegment = { readonly literal: string } | { readonly name: string };
+type TemplateSegment = { readonly literal: string } | { readonly name: string };
 
 /** Why a text is no template, and at which character (from 0). */
 interface TemplateProblem {

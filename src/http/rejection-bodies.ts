@@ -14,12 +14,10 @@ import {
 export interface RejectionBodyOptions {
   /** One form for everybody, or what each client's `Accept` prefers. Default: `jsonapi`. */
   readonly format?: ErrorFormat | 'negotiate';
-  /** What stands in front of a refusal's name in its `type`. Default: a URN that never changes. */
-  readonly typeBase?: string | undefined;
 }
 
 /** The same in every installation; docs/reasons.md has the row of the name that stands after it. */
-const defaultTypeBase = 'urn:shopward:reason:';
+const typeBase = 'urn:shopward:reason:';
 
 /** RFC 9110 renamed these. */
 const reasonPhrases: Readonly<Record<number, string>> = {
@@ -38,12 +36,12 @@ export class RejectionBodies {
   readonly #isNegotiated: boolean;
   readonly #only: ErrorFormat;
 
-  constructor(rejections: Rejections, { format = 'jsonapi', typeBase }: RejectionBodyOptions = {}) {
+  constructor(rejections: Rejections, { format = 'jsonapi' }: RejectionBodyOptions = {}) {
     this.#isNegotiated = format === 'negotiate';
     this.#only = format === 'negotiate' ? 'jsonapi' : format;
     const wanted = format === 'negotiate' ? errorFormats : [format];
     const more = this.#isNegotiated ? ['Vary', 'Accept'] : [];
-    this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, typeBase, more)]));
+    this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, more)]));
   }
 
   /** `accept`: the field of the request; undefined if it has none, or if no field could be read. */
@@ -56,11 +54,10 @@ export class RejectionBodies {
 function renderAll(
   rejections: Rejections,
   format: ErrorFormat,
-  typeBase: string | undefined,
   more: readonly string[],
 ): Readonly<Record<RejectionName, Answer>> {
   const answers = Object.entries(rejections).map(([name, row]) => {
-    const body = Buffer.from(JSON.stringify(errorBody(format, name, row, typeBase)));
+    const body = Buffer.from(JSON.stringify(errorBody(format, name, row)));
     const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
     return [name, { status: row.status, fields, body }];
   });
@@ -68,17 +65,10 @@ function renderAll(
 }
 
 /** The body of a refusal: the contract's error object, or the same in another form. */
-function errorBody(
-  format: ErrorFormat,
-  name: string,
-  { status, code, detail }: RejectionRow,
-  typeBase?: string,
-): object {
-  const type = `${typeBase ?? defaultTypeBase}${name}`;
-  // The contract's three members; the link of JSON:API 1.1 where it leads to a page.
-  if (format === 'jsonapi') {
-    return { errors: [{ detail, status, code, ...(typeBase !== undefined && { links: { type } }) }] };
-  }
+function errorBody(format: ErrorFormat, name: string, { status, code, detail }: RejectionRow): object {
+  // The contract's three members.
+  if (format === 'jsonapi') return { errors: [{ detail, status, code }] };
+  const type = `${typeBase}${name}`;
   if (format === 'json') return { status, code, detail, type };
   // A status of the shop's own has no phrase; RFC 9457 section 3.1.4 wants a title that does not change.
   return { type, title: reasonPhraseOf(status) || 'Refused', status, detail, code };

@@ -23,7 +23,8 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
  * serves bind mounts and network file systems without events, and events of the directory only hasten that.
  *
  * A change is reported after `onChange` of the one before has settled. Several changes meanwhile are reported as one; the
- * last content always is. `onChange` must not throw or reject.
+ * last content always is. A file whose content changes at 50 readings in a row (5 s) is reported as one that cannot be
+ * read, until it stays the same. `onChange` must not throw or reject.
  */
 export class FileWatch {
   readonly #path: string;
@@ -77,17 +78,22 @@ export class FileWatch {
 
   async #compare(): Promise<void> {
     let seen = await this.#read(this.#path);
-    while (!this.#isClosed && this.#known !== undefined && !isSame(seen, this.#known)) {
+    for (let reads = 1; !this.#isClosed && this.#known !== undefined; reads++) {
+      if (isSame(seen, this.#known)) return;
       await sleep(this.#settleMs, undefined, { ref: false });
       const next = await this.#read(this.#path);
-      if (isSame(next, seen)) {
-        this.#known = seen;
-        if (!this.#isClosed) await this.#onChange(seen);
-        return;
-      }
+      if (isSame(next, seen)) return this.#report(seen);
+      // A file that is written in place all the time may be half of each of two contents: neither is safe to use.
+      if (reads >= maxReads) return this.#report(changing);
       seen = next;
     }
     this.#known ??= seen;
+  }
+
+  async #report(content: FileBytes): Promise<void> {
+    if (this.#known !== undefined && isSame(content, this.#known)) return;
+    this.#known = content;
+    if (!this.#isClosed) await this.#onChange(content);
   }
 
   /** Watches the file's directory, and the new one where another directory has taken its name. */
@@ -130,7 +136,9 @@ interface ReadOptions {
 }
 
 const defaultSettleMs = 20;
+/** Readings that may differ from one another before a file is reported as changing all the time. */
 const maxReads = 50;
+const changing: FileBytes = { fault: 'it keeps changing' };
 
 /** Reads a file until two readings agree, so that a half-written file is not taken for a whole one. Never throws. */
 export async function readSettledFile(path: string, options: ReadOptions): Promise<FileBytes> {
@@ -142,7 +150,7 @@ export async function readSettledFile(path: string, options: ReadOptions): Promi
     if (isSame(last, next)) return next;
     last = next;
   }
-  return { fault: 'it keeps changing' };
+  return changing;
 }
 
 function isSame(a: FileBytes, b: FileBytes): boolean {

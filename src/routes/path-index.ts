@@ -1,34 +1,40 @@
-import { addRoute, createRouter, findAllRoutes } from 'rou3';
-import type { Steps } from '../lib/slices.ts';
+import type { Method } from '../http/canonical-request.ts';
 import type { PathInterpretation } from './path-interpretations.ts';
-import type { Route } from './path-routes.ts';
 
-/** Called for each route that matches an interpretation, with the index of the segment at which the route begins. */
-export type Meet<T> = (route: Route<T>, interpretation: PathInterpretation, start: number) => void;
+/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
+export type RowForm = 'item-form' | 'without-version';
 
-/** Fills an index, a step for each route. */
-export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>> {
-  const index = new PathIndex<T>();
-  for (const route of routes) {
-    index.add(route);
-    yield;
-  }
-  return index;
+/** Kept small, since a list may have 60,000 of them: what only a match needs is read from the template then. */
+export interface Row<T> {
+  /** Place in the list of rows. */
+  readonly index: number;
+  readonly method: Method | 'ANY';
+  /** The canonical template, or that of a form of it; `{}` is the id of an item form. */
+  readonly template: string;
+  /** Ends in `**`. */
+  readonly rest: boolean;
+  /** Undefined: the row as it is written. */
+  readonly form: RowForm | undefined;
+  /** One resource type, and perhaps an id: matches only where a type stands. */
+  readonly isOneType: boolean;
+  readonly data: T;
 }
 
+/** Called for each row whose route matches an interpretation, with the index of the segment at which the route begins. */
+export type Meet<T> = (row: Row<T>, interpretation: PathInterpretation, start: number) => void;
+
 /**
- * Routes in the router, so that one look-up finds every route that is the end of a path.
+ * Rows by their routes, so that one look-up finds every route that is the end of a path. Rows that differ by method and
+ * parameter names only have one route.
  *
- * A route is met as the end of a path, so paths are looked up backwards: `/carts/{id}` is the router's
- * `/:p/carts/**`, and only as many segments as the longest route has are looked at. Routes with `**` have no end; they
- * are looked up forwards, from each position whose segment begins one of them.
- *
- * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax.
+ * A route is met as the end of a path, so paths are looked up backwards, and only as many segments as the longest route has
+ * are looked at. Routes with `**` have no end; they are looked up forwards, from each position whose segment begins one of
+ * them. Segments are compared by their ids (see `SegmentInterner`).
  */
 export class PathIndex<T> {
-  readonly #roots: Route<T>[] = [];
-  readonly #suffixRoutes = new RouteSet<T>('backwards');
-  readonly #wildcardRoutes = new RouteSet<T>('forwards');
+  readonly #roots: Row<T>[] = [];
+  readonly #suffixRoutes = new RouteSet<T>();
+  readonly #wildcardRoutes = new RouteSet<T>();
   #isMetByAnything = false;
 
   /** Some route has no literal, so any path may match it. */
@@ -36,15 +42,17 @@ export class PathIndex<T> {
     return this.#isMetByAnything;
   }
 
-  add(route: Route<T>): void {
-    if (route.ids.length === 0) this.#roots.push(route);
-    else (route.rest ? this.#wildcardRoutes : this.#suffixRoutes).add(route);
-    this.#isMetByAnything ||= route.ids.every((id) => id === undefined);
+  /** `ids`: of the literals of the row's template; undefined for a parameter. */
+  add(row: Row<T>, ids: readonly (string | undefined)[]): void {
+    this.#isMetByAnything ||= ids.every((id) => id === undefined);
+    if (ids.length === 0) this.#roots.push(row);
+    else if (row.rest) this.#wildcardRoutes.add(row, ids, ids[0]);
+    else this.#suffixRoutes.add(row, ids.toReversed(), ids[0]);
   }
 
   /**
-   * Looks up every interpretation. A route may be reported more than once, first for the plain interpretation of the
-   * whole path. Without `lastPair` a route matches whole paths only.
+   * Looks up every interpretation. A row may be reported more than once, first for the plain interpretation of the
+   * whole path. Without `lastPair` a row matches whole paths only.
    */
   lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet<T>): void {
     const seen = new SeenPaths();
@@ -52,9 +60,9 @@ export class PathIndex<T> {
     const meetWhole = ofWhole(report);
     const meet = lastPair ? report : meetWhole;
     for (const interpretation of interpretations) {
-      for (const route of this.#roots)
-        if (route.rest || interpretation.ids.length === 0) meet(route, interpretation, 0);
-      // A longer path than any route cannot match whole, and would hide a shorter reading with the same end.
+      for (const row of this.#roots)
+        if (row.rest || interpretation.ids.length === 0) meet(row, interpretation, 0);
+      // A longer path than any row cannot match whole, and would hide a shorter reading with the same end.
       if (lastPair || interpretation.ids.length <= this.#suffixRoutes.longest)
         this.#meetSuffixes(interpretation, meet, seen);
       this.#meetWildcards(interpretation, meet, seen, lastPair ? Infinity : 1);
@@ -65,14 +73,10 @@ export class PathIndex<T> {
   #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids } = interpretation;
     const count = ids.length;
-    const { longest, router } = this.#suffixRoutes;
-    let path = '';
-    for (let i = count - 1; i >= Math.max(0, count - longest); i -= 1) path += `/${ids[i]}`;
+    const end = ids.slice(Math.max(0, count - this.#suffixRoutes.longest)).reverse();
     // Whether the path ends with a type or with an id decides what is met, too.
-    if (seen.has(`${count % 2}:${path}`)) return;
-    for (const { data: route } of findAllRoutes(router, '', path, withoutParams)) {
-      meet(route, interpretation, count - route.ids.length);
-    }
+    if (seen.has(`${count % 2}:${end.join('/')}`)) return;
+    this.#suffixRoutes.find(end, (row, length) => meet(row, interpretation, count - length));
   }
 
   /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
@@ -104,45 +108,64 @@ export class PathIndex<T> {
     const { ids } = interpretation;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
-      // With an id that nothing follows no route begins: it would be one type alone, and no type stands there.
+      // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
       if (start === ids.length - 1 && !isTypePosition(start)) continue;
-      let path = '';
-      for (let i = start; i < Math.min(ids.length, start + routes.longest); i += 1) path += `/${ids[i]}`;
-      if (seen.has(`rest:${path}`)) continue;
-      for (const { data: route } of findAllRoutes(routes.router, '', path, withoutParams)) {
-        meet(route, interpretation, start);
-      }
+      const path = ids.slice(start, start + routes.longest);
+      if (seen.has(`rest:${path.join('/')}`)) continue;
+      routes.find(path, (row) => meet(row, interpretation, start));
     }
   }
 }
 
-const withoutParams = { params: false } as const;
-
-/** The routes of one router, and facts that show without a look-up that nothing can match. */
-class RouteSet<T> {
-  readonly router = createRouter<Route<T>>();
+/**
+ * The routes of one direction: a trie whose edges are all in one map. An object for each node of a list of 60,000 rows
+ * took 100 MB. Exported for its tests.
+ */
+export class RouteSet<T> {
   /** Segments of the longest route; 0 without routes. */
   longest = 0;
+  /** Number of a node and id of a segment -> number of the next node; the root is 0. */
+  readonly #edges = new Map<string, number>();
+  readonly #rows: (Row<T>[] | undefined)[] = [undefined];
   /** First ids of the routes; undefined: some route begins with a parameter. */
   readonly #beginnings = new Set<string | undefined>();
-  readonly #direction: 'forwards' | 'backwards';
 
-  constructor(direction: 'forwards' | 'backwards') {
-    this.#direction = direction;
+  /** `ids` in the direction of the look-up; `first`: the one at which the route begins. */
+  add(row: Row<T>, ids: readonly (string | undefined)[], first: string | undefined): void {
+    this.longest = Math.max(this.longest, ids.length);
+    this.#beginnings.add(first);
+    let node = 0;
+    for (const id of ids) {
+      const edge = edgeOf(node, id);
+      const next = this.#edges.get(edge) ?? this.#rows.push(undefined) - 1;
+      if (next === this.#rows.length - 1) this.#edges.set(edge, next);
+      node = next;
+    }
+    const rows = this.#rows[node];
+    // A literal: an array that grows by `push` has room for 17.
+    if (rows === undefined) this.#rows[node] = [row];
+    else rows.push(row);
   }
 
-  add(route: Route<T>): void {
-    const parts = route.ids.map((id, i) => id ?? `:p${i}`);
-    if (this.#direction === 'backwards') parts.reverse();
-    addRoute(this.router, '', `/${parts.join('/')}/**`, route);
-    this.longest = Math.max(this.longest, parts.length);
-    this.#beginnings.add(route.ids[0]);
+  /** Calls back with each row whose route begins `ids`, or is all of them, and with the length of that route. */
+  find(ids: readonly string[], found: (row: Row<T>, length: number) => void, node = 0, length = 0): void {
+    for (const row of this.#rows[node] ?? []) found(row, length);
+    if (length === ids.length) return;
+    for (const id of [undefined, ids[length]]) {
+      const next = this.#edges.get(edgeOf(node, id));
+      if (next !== undefined) this.find(ids, found, next, length + 1);
+    }
   }
 
   /** Whether some route begins with this id. */
   mayBeginWith(id: string | undefined): boolean {
     return this.#beginnings.has(id) || this.#beginnings.has(undefined);
   }
+}
+
+/** `id` undefined: a parameter. */
+function edgeOf(node: number, id: string | undefined): string {
+  return `${node}/${id ?? ''}`;
 }
 
 /** Paths are pairs of type and id: `/type/id/type/id`. */
@@ -152,8 +175,8 @@ function isTypePosition(index: number): boolean {
 
 /** Reports only matches that begin where the interpretation does. */
 function ofWhole<T>(meet: Meet<T>): Meet<T> {
-  return (route, interpretation, start) => {
-    if (start === 0) meet(route, interpretation, start);
+  return (row, interpretation, start) => {
+    if (start === 0) meet(row, interpretation, start);
   };
 }
 

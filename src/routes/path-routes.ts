@@ -1,9 +1,10 @@
 import type { Steps } from '../lib/slices.ts';
-import { isExtensionMethod, type Method, methods, type UsualMethod } from '../http/canonical-request.ts';
+import type { Method, UsualMethod } from '../http/canonical-request.ts';
 import type { SegmentInterner } from '../http/path-folding.ts';
 import { isVersionSegment } from '../http/path-folding.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
+import { PathIndex, type Row } from './path-index.ts';
 import type { PathRules } from './path-interpretations.ts';
-import { isTemplateProblem, parsePathTemplate, type TemplateSegment } from '../http/path-template.ts';
 
 export interface PathTableRow<T> {
   readonly method: Method | 'ANY';
@@ -24,111 +25,96 @@ export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
 };
 
-/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
-export type RowForm = 'item-form' | 'without-version';
-
-export interface Row<T> {
-  /** Place in the list of rows. */
-  readonly index: number;
-  /** The template's segments, or those of a form of it. */
-  readonly segments: readonly TemplateSegment[];
-  /** Ends in `**`. */
-  readonly rest: boolean;
-  /** Undefined: the row as it is written. */
-  readonly form: RowForm | undefined;
-  /** One resource type, and perhaps an id: matches only where a type stands. */
-  readonly isOneType: boolean;
-  readonly data: T;
-}
-
-/** Rows that differ by method and parameter names only: one route of the router. */
-export interface Route<T> {
-  /** Ids of the template's literals; undefined for a parameter. */
-  readonly ids: readonly (string | undefined)[];
-  /** Ends in `**`. */
-  readonly rest: boolean;
-  /** The rows of this route for each kind of request. */
-  readonly rows: Record<Asked, Row<T>[]>;
-  /** Methods of the rows that are written for this route, not forms of other rows. */
-  readonly written: Set<Method | 'ANY'>;
-}
-
 /**
- * Interns every literal and groups the rows by shape; then adds the forms that rows have by the rules. Where a row is
- * written for the shape and method of another one's form, the list itself says what holds there. Two steps a row.
+ * Interns every literal and indexes the rows by route; then adds the forms that rows have by the rules. An explicit row wins
+ * over a form of another row with the same route and method. Two steps a row.
  */
-export function* routesOf<T>(
+export function* indexRows<T>(
   rows: readonly PathTableRow<T>[],
   interner: SegmentInterner,
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
-): Steps<Iterable<Route<T>>> {
-  const routes = new Map<string, Route<T>>();
-  const add = (row: Row<T>, method: Method | 'ANY') => {
-    const ids = row.segments.map((part) => ('literal' in part ? interner.intern(part.literal) : undefined));
-    const shape = [...ids.map((id) => id ?? '{}'), row.rest].join('/');
-    const route = routes.get(shape) ?? { ids, rest: row.rest, rows: noRows<T>(), written: new Set() };
-    routes.set(shape, route);
-    if (row.form === undefined) route.written.add(method);
-    else if (route.written.has(method) || route.written.has('ANY')) return;
-    for (const asked of askedBy(method)) {
-      if (route.rows[asked].length === 0) route.rows[asked] = [row];
-      else route.rows[asked].push(row);
-    }
-  };
-  const all: { readonly method: Method | 'ANY'; readonly written: Row<T> }[] = [];
-  for (const [index, { method, template: text, data }] of rows.entries()) {
-    const template = parsePathTemplate(text);
-    if (isTemplateProblem(template)) throw new Error(`path "${text}": ${template.problem}`);
-    const { segments, rest } = template;
-    const isOneType = segments.length === 1;
-    const written: Row<T> = { index, segments, rest, form: undefined, isOneType, data };
-    add(written, method);
-    all.push({ method, written });
+): Steps<PathIndex<T>> {
+  const index = new PathIndex<T>();
+  /** The methods of the explicit rows of each route, a bit for each. */
+  const written = new Map<string, number>();
+  const idsOf = ({ template }: Row<T>) =>
+    segmentsOf(template).map((part) => (isParameter(part) ? undefined : interner.intern(part)));
+  const all: Row<T>[] = [];
+  for (const [place, { method, template: text, data }] of rows.entries()) {
+    const parsed = parsePathTemplate(text);
+    if (isTemplateProblem(parsed)) throw new Error(`path "${text}": ${parsed.problem}`);
+    // The same string again, where it is already canonical.
+    const template = parsed.text === text ? text : parsed.text;
+    const isOneType = parsed.segments.length === 1;
+    const row: Row<T> = {
+      index: place,
+      method,
+      template,
+      rest: parsed.rest,
+      form: undefined,
+      isOneType,
+      data,
+    };
+    all.push(row);
+    const ids = idsOf(row);
+    index.add(row, ids);
+    const route = routeOf(row, ids);
+    written.set(route, (written.get(route) ?? 0) | bitOf(method));
     yield;
   }
-  for (const { method, written } of all) {
-    const bare = versionSegments ? withoutVersion(written) : undefined;
-    for (const form of [bare, itemForms && itemForm(written), itemForms && bare && itemForm(bare)]) {
-      if (form) add(form, method);
+  for (const row of all) {
+    const bare = versionSegments ? withoutVersion(row) : undefined;
+    for (const form of [bare, itemForms && itemForm(row), itemForms && bare && itemForm(bare)]) {
+      if (!form) continue;
+      const ids = idsOf(form);
+      const bits = bitOf(form.method) | bitOf('ANY');
+      if (((written.get(routeOf(form, ids)) ?? 0) & bits) === 0) index.add(form, ids);
     }
     yield;
   }
-  return routes.values();
+  return index;
+}
+
+/** Equal for rows that differ by method and parameter names only. */
+function routeOf({ rest }: Row<unknown>, ids: readonly (string | undefined)[]): string {
+  return `${rest} ${ids.join('/')}`;
+}
+
+function bitOf(method: Method | 'ANY'): number {
+  return method === 'ANY' ? 1 : 2 << allMethods.indexOf(method);
+}
+
+const allMethods = Object.keys(askedOf);
+
+/** Segments of a row's template, without a last `**`. */
+export function segmentsOf(template: string): string[] {
+  const segments = template === '/' ? [] : template.slice(1).split('/');
+  if (segments.at(-1) === '**') segments.pop();
+  return segments;
+}
+
+export function isParameter(segment: string): boolean {
+  return segment.startsWith('{');
 }
 
 /** The id that a shop may ignore where its resource ends in a name: `/carts` is `/carts/{}`, too. */
 function itemForm<T>(row: Row<T>): Row<T> | undefined {
-  const last = row.segments.at(-1);
-  if (row.rest || last === undefined || 'name' in last) return undefined;
-  return { ...row, segments: [...row.segments, { name: '' }], form: 'item-form' };
+  if (row.rest || row.template === '/' || row.template.endsWith('}')) return undefined;
+  return { ...row, template: `${row.template}/{}`, form: 'item-form' };
 }
 
 /** A form without version only makes sense if it still has a literal. */
 function withoutVersion<T>(row: Row<T>): Row<T> | undefined {
-  const [first, ...segments] = row.segments;
-  if (first === undefined || !('literal' in first) || !isVersionSegment(first.literal)) return undefined;
-  if (!segments.some((part) => 'literal' in part)) return undefined;
-  return { ...row, segments, form: 'without-version', isOneType: segments.length === 1 };
+  const [first, ...segments] = segmentsOf(row.template);
+  if (first === undefined || isParameter(first) || !isVersionSegment(first)) return undefined;
+  if (segments.every(isParameter)) return undefined;
+  const template = row.template.slice(first.length + 1);
+  return { ...row, template, form: 'without-version', isOneType: segments.length === 1 };
 }
 
-function askedBy(method: Method | 'ANY'): Asked[] {
-  if (method === 'ANY') return [...methods.filter((each) => each !== 'OPTIONS'), 'form'];
-  if (method === 'OPTIONS') return ['OPTIONS'];
-  if (isExtensionMethod(method)) return ['form'];
-  return method === 'GET' ? ['GET', 'HEAD', 'form'] : [method, 'form'];
-}
-
-function noRows<T>(): Record<Asked, Row<T>[]> {
-  // One list for all templates without parameters: eight lists for each of 60,000 rows would be half a million.
-  const none: Row<T>[] = [];
-  return {
-    GET: none,
-    HEAD: none,
-    POST: none,
-    PUT: none,
-    PATCH: none,
-    DELETE: none,
-    OPTIONS: none,
-    form: none,
-  };
+/** Whether requests of this kind meet rows of this method. */
+export function isAskedBy(method: Method | 'ANY', asked: Asked): boolean {
+  if (method === 'OPTIONS' || asked === 'OPTIONS') return method === asked;
+  if (method === 'ANY' || asked === 'form') return true;
+  return method === asked || (method === 'GET' && asked === 'HEAD');
 }

@@ -1,14 +1,14 @@
 import { finish, type Steps } from '../lib/slices.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { createSegmentInterner, type SegmentInterner } from '../http/path-folding.ts';
-import { indexRoutes, type Meet, type PathIndex } from './path-index.ts';
+import type { Meet, PathIndex, Row, RowForm } from './path-index.ts';
 import {
   type PathInterpretation,
   PathInterpreter,
   type PathRules,
   type PathStep,
 } from './path-interpretations.ts';
-import { askedOf, type PathTableRow, type Row, type RowForm, routesOf } from './path-routes.ts';
+import { askedOf, indexRows, isAskedBy, isParameter, type PathTableRow, segmentsOf } from './path-routes.ts';
 
 export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';
@@ -78,8 +78,7 @@ export function* buildPathTableInSteps<T>(
   rules: PathRules,
 ): Steps<PathTable<T>> {
   const interner = createSegmentInterner();
-  const routes = yield* routesOf(rows, interner, rules);
-  const index = yield* indexRoutes(routes);
+  const index = yield* indexRows(rows, interner, rules);
   return tableOf(index, interner, rules);
 }
 
@@ -90,14 +89,12 @@ function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathR
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       const asked = request.isFormPost ? 'form' : askedOf[request.method];
       let met: Map<number, PathMatch<T>> | undefined;
-      const meet: Meet<T> = (route, interpretation, start) => {
-        for (const row of route.rows[asked]) {
-          if (met?.has(row.index) === true) continue;
-          // A resource type alone is met only where a type stands: paths are pairs of type and id.
-          if (row.isOneType && !row.rest && start % 2 === 1) continue;
-          met ??= new Map();
-          met.set(row.index, matchOf(row, interpretation, start, request));
-        }
+      const meet: Meet<T> = (row, interpretation, start) => {
+        if (!isAskedBy(row.method, asked) || met?.has(row.index) === true) return;
+        // A resource type alone is met only where a type stands: paths are pairs of type and id.
+        if (row.isOneType && !row.rest && start % 2 === 1) return;
+        met ??= new Map();
+        met.set(row.index, matchOf(row, interpretation, start, request));
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
@@ -118,14 +115,12 @@ function matchOf<T>(
   const params: Record<string, string> = {};
   let isSpelled = true;
   let hasEmptyId = false;
-  for (let i = 0; i < row.segments.length; i += 1) {
-    const part = row.segments[i] as (typeof row.segments)[number];
+  for (const [i, part] of segmentsOf(row.template).entries()) {
     const segment = segments[start + i] ?? '';
-    if ('literal' in part) isSpelled &&= segment === part.literal;
-    else {
-      params[part.name] = segment;
+    if (isParameter(part)) {
+      params[part.slice(1, -1)] = segment;
       hasEmptyId ||= segment === '';
-    }
+    } else isSpelled &&= segment === part;
   }
   const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
   if (isExact || isRoot(row, request))
@@ -139,8 +134,8 @@ function matchOf<T>(
 }
 
 /** `/` is one empty segment as it stands, and no segment in a template. */
-function isRoot({ segments, rest, form }: Row<unknown>, request: PathTableRequest): boolean {
-  return segments.length === 0 && !rest && form === undefined && request.segments.join('/') === '';
+function isRoot({ template }: Row<unknown>, request: PathTableRequest): boolean {
+  return template === '/' && request.segments.join('/') === '';
 }
 
 function inOrder<T>(met: ReadonlyMap<number, PathMatch<T>>): readonly PathMatch<T>[] {

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -96,7 +97,10 @@ export class Listener {
     const { server } = this;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.#options.port, this.#options.host, () => {
+      const { host, port } = this.#options;
+      // Each worker has a listening socket of its own, so that a dead one takes no connection with it.
+      const reusePort = cluster.isWorker && process.platform === 'linux';
+      server.listen({ host, port, reusePort }, () => {
         server.off('error', reject);
         // EMFILE and the like while accepting: the connection is lost, the process is not.
         server.on('error', () => {});

@@ -12,6 +12,7 @@ import { WatchedList } from '../../src/access/watched-list.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer } from '../../src/http/rejection.ts';
+import { finish } from '../../src/lib/slices.ts';
 
 const first = `groups:
   Carts:
@@ -72,7 +73,7 @@ describe('GET /protected-resources', () => {
     });
   });
 
-  const rendered = renderProtectedResources(compile(first));
+  const rendered = finish(renderProtectedResources(compile(first)));
   const tag = tagOf(answerDocument(ask('/protected-resources'), rendered));
 
   test.each([

@@ -24,7 +24,7 @@ interface ResolverOperation {
 const form = [{ kind: 'exchange', method: 'POST', path: '/token', format: 'form' }];
 const configs: readonly (readonly [string, object])[] = [
   ['as it comes', {}],
-  ['negotiated, with links', { errors: { format: 'negotiate', typeBase: 'https://docs.shop.example/#' } }],
+  ['negotiated', { errors: { format: 'negotiate' } }],
   ['as problems', { errors: { format: 'problem' }, publicUrl: 'https://api.shop.example' }],
   ['plain', { errors: { format: 'json' }, urlResolver: false, refreshTokens: false }],
   ['OAuth', { refreshTokens: { endpoints: form } }],

@@ -178,6 +178,17 @@ it('a file that is being written is reported when two looks agree', async () => 
   expect(told).toEqual(['row\nrow\n']);
 });
 
+it('a file that never stays the same is reported as a fault, once, and again when it stays the same', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  let reads = 0;
+  const { told, until } = watchInTest(file, {
+    ...{ pollMs: 5, settleMs: 1, known: Buffer.from('zero') },
+    read: async () => ({ bytes: Buffer.from(`row ${Math.min(++reads, 200)}`) }),
+  });
+  await until('row 200');
+  expect(told).toEqual(['fault: it keeps changing', 'row 200']);
+});
+
 it('what changed between reading and watching is reported, and nothing twice', async () => {
   const file = path.join(makeFolder({ list: 'new' }), 'list');
   const { told, until } = watchInTest(file, { known: Buffer.from('old'), pollMs: 5 });

@@ -1,14 +1,21 @@
 import { expect, it } from 'vitest';
-import { compileListInThread } from '../../src/access/list-thread.ts';
+import { WatchedList } from '../../src/access/watched-list.ts';
 
-/** Milliseconds of CPU that the serving thread spends on an edit; the parser's thread is not counted. */
+/** Milliseconds of CPU that an edit takes from requests: it is read, compiled and rendered between them. */
 async function servingMs(rows: number): Promise<number> {
   const lines = Array.from({ length: rows }, (_, i) => `    - GET /shop-${i % 700}/items-${i}/{id}`);
-  const text = `groups:\n  A:\n${lines.join('\n')}\ncomplete: true\n`;
+  const listOf = (lines: readonly string[]) => `groups:\n  A:\n${lines.join('\n')}\ncomplete: true\n`;
+  const list = new WatchedList({
+    file: 'list.yaml',
+    text: listOf(lines.slice(0, 1)),
+    paths: { ignoredPrefixes: [] },
+    isWatched: false,
+    log: { debug: () => {} } as never,
+  });
   const before = process.threadCpuUsage();
-  const compiled = await compileListInThread({ text, file: 'list.yaml' }, { ignoredPrefixes: [] });
+  await list.apply({ bytes: Buffer.from(listOf(lines)) });
   const { user, system } = process.threadCpuUsage(before);
-  if (!('list' in compiled) || compiled.list.rows.length !== rows) throw new Error('not compiled');
+  if (list.current().rows.length !== rows) throw new Error('not compiled');
   return (user + system) / 1000;
 }
 

@@ -34,7 +34,7 @@ async function start(config: object = {}): Promise<Shopward> {
   const one = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: [{ match: 'GET /carts/{id}', observe: true }, 'GET /secret'],
-    config: { store: { url: `redis://127.0.0.1:${redis.port}` }, rollout: { interval: '1s' }, ...config },
+    config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config },
   });
   running.push(one);
   return one;

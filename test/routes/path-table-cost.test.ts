@@ -1,22 +1,20 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createSegmentInterner } from '../../src/http/path-folding.ts';
+import { RouteSet } from '../../src/routes/path-index.ts';
 import { PathInterpreter } from '../../src/routes/path-interpretations.ts';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
-/** What the router was asked: the real one, counted. */
-const asked = vi.hoisted(() => ({ lookUps: 0, segments: 0 }));
-
-vi.mock('rou3', async (original) => {
-  const rou3 = await original<typeof import('rou3')>();
-  return {
-    ...rou3,
-    findAllRoutes: (...args: Parameters<typeof rou3.findAllRoutes>) => {
-      asked.lookUps += 1;
-      asked.segments += args[2].split('/').length - 1;
-      return rou3.findAllRoutes(...args);
-    },
-  };
+/** Look-ups of routes, and the segments that each was given. */
+const asked = { lookUps: 0, segments: 0 };
+const find = RouteSet.prototype.find;
+vi.spyOn(RouteSet.prototype, 'find').mockImplementation(function (this: RouteSet<unknown>, ids, ...more) {
+  // Further arguments are those of its own steps.
+  if (more.length === 1) {
+    asked.lookUps += 1;
+    asked.segments += ids.length;
+  }
+  return find.call(this, ids, ...more);
 });
 
 beforeEach(() => {

@@ -75,10 +75,6 @@ export const rollout = z
       keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
         description: 'How long a row with a reason, or a client, is kept after it was last seen.',
       }),
-      interval: duration({ from: '1s', to: '30s' }).prefault('5s').meta({
-        description:
-          'How often a process writes its counts to the store. A crash loses at most the counts of this time.',
-      }),
     }),
   ])
   .prefault({})

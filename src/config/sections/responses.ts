@@ -84,16 +84,6 @@ export const errors = z
         description:
           'Format of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate` (the one that `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same in all formats.',
       }),
-    typeBase: z
-      .string()
-      .regex(/^https?:\/\/[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/, {
-        error: 'must be an address such as https://docs.shop.example/reasons#, without spaces',
-      })
-      .optional()
-      .meta({
-        description:
-          'Address of your copy of docs/reasons.md, including the `#`. The `type` of a refusal is this address and the name of the refusal; in `jsonapi` it is a link. Left out: `type` is `urn:shopward:reason:` and the name, and `jsonapi` has no link.',
-      }),
   })
   .prefault({})
   .meta({ description: 'How refusals are written.' });
