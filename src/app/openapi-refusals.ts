@@ -46,6 +46,7 @@ const scopes: Readonly<Record<RejectionName, readonly Scope[]>> = {
   'url-missing': ['resolver'],
   'url-not-found': ['resolver'],
   'refresh-token-invalid': ['token'],
+  'token-request-type': ['token'],
   'token-request-not-plain': ['token'],
   'token-answer-unreadable': ['token'],
   'refresh-token-busy': ['token'],
@@ -104,7 +105,8 @@ export function describeRefusals(config: Config): Refusals {
 /** The refusals that a token endpoint of `format: form` writes as OAuth errors (RFC 6749 section 5.2). */
 const oauthRefusals: Readonly<Partial<Record<RejectionName, Rejection>>> = {
   'refresh-token-invalid': refuseRefresh('form', 'used'),
-  'token-request-not-plain': refuseNotPlain('form', 'content-type'),
+  'token-request-type': refuseNotPlain('form', 'content-type'),
+  'token-request-not-plain': refuseNotPlain('form', 'name'),
   'refresh-token-busy': refuseForNow('form', { remainingMs: 1, isIndeterminate: false }, 1),
   'refresh-token-unavailable': refuseForNow('form', { remainingMs: 1, isIndeterminate: true }, 1),
   'token-store-unavailable': refuseUnknown('form'),

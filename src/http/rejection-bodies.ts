@@ -37,6 +37,7 @@ export class RejectionBodies {
   /** What clients accept is asked. */
   readonly #isNegotiated: boolean;
   readonly #only: ErrorFormat;
+  readonly #render: (name: RejectionName, format: ErrorFormat, hint: string) => Answer;
 
   constructor(rejections: Rejections, { format = 'jsonapi', typeBase }: RejectionBodyOptions = {}) {
     this.#isNegotiated = format === 'negotiate';
@@ -44,11 +45,16 @@ export class RejectionBodies {
     const wanted = format === 'negotiate' ? errorFormats : [format];
     const more = this.#isNegotiated ? ['Vary', 'Accept'] : [];
     this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, typeBase, more)]));
+    this.#render = (name, one, hint) => {
+      const row = rejections[name];
+      return render(name, { ...row, detail: `${row.detail} ${hint}` }, one, typeBase, more);
+    };
   }
 
   /** `accept`: the field of the request; undefined if it has none, or if no field could be read. */
-  of(name: RejectionName, accept: string | undefined): Answer {
+  of(name: RejectionName, accept: string | undefined, hint?: string): Answer {
     const format = this.#isNegotiated && accept !== undefined ? negotiateFormat(accept) : this.#only;
+    if (hint !== undefined) return this.#render(name, format, hint);
     return (this.#ofFormat.get(format) as Readonly<Record<RejectionName, Answer>>)[name];
   }
 }
@@ -59,12 +65,23 @@ function renderAll(
   typeBase: string | undefined,
   more: readonly string[],
 ): Readonly<Record<RejectionName, Answer>> {
-  const answers = Object.entries(rejections).map(([name, row]) => {
-    const body = Buffer.from(JSON.stringify(errorBody(format, name, row, typeBase)));
-    const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
-    return [name, { status: row.status, fields, body }];
-  });
+  const answers = Object.entries(rejections).map(([name, row]) => [
+    name,
+    render(name, row, format, typeBase, more),
+  ]);
   return Object.fromEntries(answers);
+}
+
+function render(
+  name: string,
+  row: RejectionRow,
+  format: ErrorFormat,
+  typeBase: string | undefined,
+  more: readonly string[],
+): Answer {
+  const body = Buffer.from(JSON.stringify(errorBody(format, name, row, typeBase)));
+  const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
+  return { status: row.status, fields, body };
 }
 
 /** The body of a refusal: the contract's error object, or the same in another form. */

@@ -8,6 +8,8 @@ export interface Rejection {
   readonly rejection: RejectionName;
   /** Why, for log, metrics and console: a stable word such as `expired`; never a value of the request. */
   readonly reason?: string;
+  /** One sentence that follows the row's text; never a value of the request. */
+  readonly hint?: string;
   /** Seconds for `Retry-After` (RFC 9110 section 10.2.3). */
   readonly retryAfterSeconds?: number;
   /** Value of `WWW-Authenticate` (RFC 6750 section 3). */
@@ -104,9 +106,13 @@ export const rejectionTable = {
   'url-not-found': ownAnswer(404, 'Url not found.', '2802'),
   // refresh tokens (contract: Tokens)
   'refresh-token-invalid': refusal(401, 'Failed to refresh token.', '004'),
+  'token-request-type': refusal(
+    415,
+    'A token request is uncoded JSON or application/x-www-form-urlencoded, in UTF-8.',
+  ),
   'token-request-not-plain': refusal(
     400,
-    'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
+    'A token request has each field once, in the body, by its exact name; other names consist of letters, digits, `_`, `-` and dots.',
   ),
   'token-answer-unreadable': outage(502, 'The upstream answered with tokens that cannot be read.'),
   'refresh-token-busy': refusal(503, 'This refresh token is being exchanged by another request.'),
