@@ -106,7 +106,6 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
   });
   const context: RefreshTokenContext = {
     marginMs: 5000,
-    claimMs: 2000,
     replay: 'refuse',
     leewayMs: 0,
     answerBytes: 262_144,

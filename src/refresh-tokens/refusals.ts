@@ -48,8 +48,7 @@ export function refuseForNow(
 ): Rejection {
   const restSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
   const lastedSeconds = Math.max(1, Math.floor((holdMs - remainingMs) / 1000));
-  // A claim with so little left is not confirmed yet, and has lasted only for a moment.
-  const askAgainSeconds = restSeconds <= 2 ? 1 : Math.min(restSeconds, lastedSeconds);
+  const askAgainSeconds = Math.min(restSeconds, lastedSeconds);
   return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
     reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
     retryAfterSeconds: isIndeterminate ? restSeconds : askAgainSeconds,

@@ -210,11 +210,11 @@ describe('what the client wants of the answer does not hide its token', () => {
     expect((await send({ type: json, body: document(token) })).status).toBe(401);
   };
 
-  it('of an answer that is withheld the old token is used up', async () => {
+  it('503 for the old token of an answer that is withheld', async () => {
     const token = document('withheld-kH0n2Q7xVb9sYt4LmPz1Q');
     expect((await send({ path: '/refresh-tokens?shape=xml', type: json, body: token })).status).toBe(502);
     const before = shop.asked.length;
-    expect((await send({ type: json, body: token })).status).toBe(401);
+    expect((await send({ type: json, body: token })).status).toBe(503);
     expect(shop.asked.length).toBe(before);
   });
 
