@@ -53,7 +53,6 @@ function createFilter(
     subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),
     lifetimeMs: settings.lifetime,
     answerWithinMs: config.upstream.responseTimeout,
-    claimMs: Math.max(2000, 3 * config.store.timeout),
     replay: settings.replay,
     leewayMs: settings.leeway,
     digestKey: settings.digestKey,

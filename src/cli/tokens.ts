@@ -3,7 +3,8 @@ import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import { createDigests } from '../refresh-tokens/token-digest.ts';
-import type { SubjectDigest, TokenEntry, TokenStore } from '../refresh-tokens/token-store.ts';
+import type { TokenStore } from '../refresh-tokens/token-store.ts';
+import type { SubjectDigest, TokenEntry } from '../refresh-tokens/token-values.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { loadSettings } from './load-settings.ts';
 

@@ -35,6 +35,7 @@ export class RejectionBodies {
   /** What clients accept is asked. */
   readonly #isNegotiated: boolean;
   readonly #only: ErrorFormat;
+  readonly #render: (name: RejectionName, format: ErrorFormat, hint: string) => Answer;
 
   constructor(rejections: Rejections, { format = 'jsonapi' }: RejectionBodyOptions = {}) {
     this.#isNegotiated = format === 'negotiate';
@@ -42,11 +43,16 @@ export class RejectionBodies {
     const wanted = format === 'negotiate' ? errorFormats : [format];
     const more = this.#isNegotiated ? ['Vary', 'Accept'] : [];
     this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, more)]));
+    this.#render = (name, one, hint) => {
+      const row = rejections[name];
+      return render(name, { ...row, detail: `${row.detail} ${hint}` }, one, more);
+    };
   }
 
   /** `accept`: the field of the request; undefined if it has none, or if no field could be read. */
-  of(name: RejectionName, accept: string | undefined): Answer {
+  of(name: RejectionName, accept: string | undefined, hint?: string): Answer {
     const format = this.#isNegotiated && accept !== undefined ? negotiateFormat(accept) : this.#only;
+    if (hint !== undefined) return this.#render(name, format, hint);
     return (this.#ofFormat.get(format) as Readonly<Record<RejectionName, Answer>>)[name];
   }
 }
@@ -56,12 +62,14 @@ function renderAll(
   format: ErrorFormat,
   more: readonly string[],
 ): Readonly<Record<RejectionName, Answer>> {
-  const answers = Object.entries(rejections).map(([name, row]) => {
-    const body = Buffer.from(JSON.stringify(errorBody(format, name, row)));
-    const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
-    return [name, { status: row.status, fields, body }];
-  });
+  const answers = Object.entries(rejections).map(([name, row]) => [name, render(name, row, format, more)]);
   return Object.fromEntries(answers);
+}
+
+function render(name: string, row: RejectionRow, format: ErrorFormat, more: readonly string[]): Answer {
+  const body = Buffer.from(JSON.stringify(errorBody(format, name, row)));
+  const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
+  return { status: row.status, fields, body };
 }
 
 /** The body of a refusal: the contract's error object, or the same in another form. */

@@ -17,6 +17,8 @@ export interface Rejection {
   readonly rejection: RejectionName;
   /** Why, for log, metrics and console: a stable word such as `expired`; never a value of the request. */
   readonly reason?: string;
+  /** One sentence that follows the row's text; never a value of the request. */
+  readonly hint?: string;
   /** Seconds for `Retry-After` (RFC 9110 section 10.2.3). */
   readonly retryAfterSeconds?: number;
   /** Value of `WWW-Authenticate` (RFC 6750 section 3). */

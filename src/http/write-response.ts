@@ -41,7 +41,7 @@ export function writeRejection(
 
 /** A refusal as a complete response. `accept`: the request's field, if it was read. */
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
-  const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept);
+  const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept, rejection.hint);
   return { status, fields: [...fields, ...fieldsOf(rejection)], body };
 }
 

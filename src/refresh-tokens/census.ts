@@ -1,4 +1,4 @@
-import type { TokenEntry, TokenState } from './token-store.ts';
+import type { TokenEntry, TokenState } from './token-values.ts';
 
 /** Numbers of refresh tokens, by state, and of the logins that they descend from; without any token or name of a user. */
 export interface TokenCensus {

@@ -13,8 +13,6 @@ export interface RefreshTokensOptions {
   readonly answerWithinMs: number;
   /** Milliseconds from the start of a claim in which the refresh has to be sent to the shop. Default 5000. */
   readonly marginMs?: number;
-  /** Milliseconds that a claim holds before it is confirmed: two calls to the store have to fit. Default 2000. */
-  readonly claimMs?: number;
   /** What happens when a used token is sent again; see `answerReplay`. Default `refuse`. */
   readonly replay?: 'refuse' | 'forward' | 'end-family';
   /** Milliseconds for which a used token gets the response of its refresh again. Default 0: never. */

@@ -11,13 +11,12 @@ import {
 } from './context.ts';
 import { compileTokenEndpoints, hasBody, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
-import { type NotPlain, readType } from './plain-fields.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { RetryQueue } from './retry-queue.ts';
 import { beginRevocation } from './revoke.ts';
 import { createDigests } from './token-digest.ts';
-import { type Candidate, findCandidate } from './token-request.ts';
+import { type Candidate, findCandidate, type NotPlain, readType } from './token-request.ts';
 
 /** Matches requests that may do something to refresh tokens, by their head alone. */
 export type TokenMatcher = Matcher<TokenRequest> & {
@@ -25,8 +24,8 @@ export type TokenMatcher = Matcher<TokenRequest> & {
 };
 
 /**
- * Enforces the life cycle of refresh tokens. Rejections: `token-request-not-plain`, `refresh-token-invalid`,
- * `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`. Within the leeway it answers itself. In observe
+ * Enforces the life cycle of refresh tokens. Rejections: `token-request-type`, `token-request-not-plain`,
+ * `refresh-token-invalid`, `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`. Within the leeway it answers itself. In observe
  * mode a refresh that would have been refused is forwarded, and its new tokens are recorded. Exported for its tests.
  */
 export interface RefreshTokens extends TokenMatcher {
@@ -55,7 +54,7 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
       refreshes.length + endsShown.length > 0 || (otherMethod.length > 0 && hasBody(request)),
     foresee(meaning, request, body) {
       const tokens = readTokens(request, body, meaning);
-      if ('notPlain' in tokens) return refuseNotPlain(formatOf(meaning), tokens.notPlain);
+      if ('notPlain' in tokens) return refuse(meaning, tokens.notPlain);
       if (tokens.refreshed !== undefined)
         return 'the request has a refresh token; only the store knows whether it is still valid';
       if (tokens.shown !== undefined) return 'the request has a token to revoke';
@@ -107,7 +106,6 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
   });
   const context: RefreshTokenContext = {
     marginMs: 5000,
-    claimMs: 2000,
     replay: 'refuse',
     leewayMs: 0,
     answerBytes: 262_144,
@@ -125,7 +123,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
       const issue = () => issueHooks(context, [...issues, ...refreshes], request, isObserved);
       if ('notPlain' in tokens) {
         emit('refused-not-plain');
-        const refusal = refuseNotPlain(formatOf(meaning), tokens.notPlain);
+        const refusal = refuse(meaning, tokens.notPlain);
         return isObserved ? { ...issue(), observed: refusal } : refusal;
       }
       const [exact, ...more] = refreshes;
@@ -171,6 +169,12 @@ function formatOf({ endsShown, refreshes, otherMethod, issues }: TokenRequest): 
   return endpoint?.format ?? 'json-api';
 }
 
+function refuse(meaning: TokenRequest, reason: NotPlain): Rejection {
+  const endpoints = [...meaning.endsShown, ...meaning.refreshes, ...meaning.otherMethod];
+  const expected = endpoints.map(({ fields }) => fields.refreshToken);
+  return refuseNotPlain(formatOf(meaning), reason, expected);
+}
+
 interface RequestTokens {
   /** The token to refresh. */
   readonly refreshed: string | undefined;
@@ -202,5 +206,5 @@ function candidateOf(request: CanonicalRequest, body: Buffer, meaning: TokenRequ
     return 'token' in candidate && candidate.token !== undefined ? { notPlain: 'method' } : candidate;
   }
   const type = meaning.issues.length > 0 && hasBody(request) ? readType(request.fields) : undefined;
-  return typeof type === 'string' ? { notPlain: type } : { token: undefined };
+  return typeof type === 'object' ? type : { token: undefined };
 }

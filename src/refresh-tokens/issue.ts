@@ -8,7 +8,7 @@ import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/h
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint, TokenFields } from './endpoints.ts';
 import { foldName } from './token-request.ts';
-import type { FamilyId, Standing, SubjectDigest } from './token-store.ts';
+import type { FamilyId, Standing, SubjectDigest } from './token-values.ts';
 
 /**
  * What the shop did. `done`: what was asked; `refused`: certainly nothing; `failed`: its complete response is 3xx, 408 or 5xx,
@@ -215,7 +215,7 @@ export async function recordIssued(
   const issuedAtMs = monotonicNow();
   const isRecorded = await retries.write(async (isLate) => {
     const restMs = Math.max(1, Math.floor(lifetimeMs - (isLate ? monotonicNow() - issuedAtMs : 0)));
-    const standing = subject === null ? undefined : await store.addToSubject(subject, token, restMs);
+    const standing = subject === null ? undefined : await store.standingFor(subject, restMs);
     // Measured after the reply, so that the time of issue is rather too early than too late.
     const agoMs = monotonicNow() - issuedAtMs;
     const own = standing === undefined ? 0 : isLate ? generationAgo(standing, agoMs) : standing.generation;

@@ -1,279 +1,143 @@
-import * as steps from './protocol.ts';
-import { type Book, blankBook, blankRecord, type TokenRecord } from './protocol.ts';
-import type * as port from './token-store.ts';
-import { type FamilyId, type SubjectDigest, strayMs, type TokenDigest } from './token-store.ts';
+import {
+  type KindName,
+  type KnownTokens,
+  type NextRecord,
+  type Records,
+  type Seen,
+  tokens,
+} from './records.ts';
+import { TokenStore, type TokenStoreOptions } from './token-store.ts';
+import type { TokenDigest } from './token-values.ts';
 
-interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
-  /** Records of known tokens; beyond it the tenth that expires first is evicted. Default 100000. Only tests set it. */
+interface MemoryTokenStoreOptions extends TokenStoreOptions {
+  /**
+   * Records of known tokens, subjects and families; beyond it the one that changed longest ago goes. Default 100000. Only
+   * tests set it.
+   */
   readonly maxRecords?: number;
   /** Clock in milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
   /** Called with the number of evicted records. */
   readonly onEvict?: (records: number) => void;
-  /** The steps of the protocol. Tests pass broken ones. */
-  readonly protocol?: TokenSteps;
 }
 
-/** Exported for its tests. */
-export type TokenSteps = Pick<
-  typeof steps,
-  | 'admit'
-  | 'claim'
-  | 'confirm'
-  | 'release'
-  | 'markIndeterminate'
-  | 'markUsed'
-  | 'recordIssued'
-  | 'noteRevocation'
-  | 'settleRevocation'
-  | 'stateOf'
->;
+interface Entry {
+  readonly text: string;
+  readonly endsAtMs: number;
+}
 
-const usualBook: port.BookLimits = { perSubject: 64, inAll: 10_000 };
 /** Sealed answers that are kept at most. */
 const maxAnswers = 1000;
 
-/** Generations of a subject: the settled one, and that of each `mine` under way. */
-interface Generations {
-  settled: number;
-  readonly pending: Map<string, number>;
-}
-
-/** The store of a single process, lost when it ends. The shop alone decides on a token whose record was evicted. */
-export class MemoryTokenStore implements port.TokenStore {
-  readonly #options: MemoryTokenStoreOptions;
-  readonly #steps: TokenSteps;
+/** Records of a single process, lost when it ends. Exported for its tests. */
+export class MemoryRecords implements Records {
   readonly #maxRecords: number;
   readonly #now: () => number;
-  /** Tokens that were issued or refreshed through this process. */
-  readonly #records = new Map<TokenDigest, TokenRecord>();
-  /** Claims, notes and marks on unknown tokens, which may not exist: kept apart, so that they never evict a known one. */
-  readonly #strays = new Map<TokenDigest, TokenRecord>();
-  #straysLookedAtMs = 0;
-  #book: Book = blankBook;
-  readonly #answers = new Set<TokenDigest>();
-  readonly #generations = new Map<SubjectDigest, Generations>();
-  readonly #endedFamilies = new Set<FamilyId>();
+  readonly #onEvict: (records: number) => void;
+  /** In the order of their last change. */
+  readonly #kept = new Map<string, Entry>();
+  /** Of unknown tokens, which may not exist: kept apart, so that they never evict another record. */
+  readonly #strays = new Map<string, Entry>();
+  #sweptAtMs = 0;
+  readonly #answers = new Map<TokenDigest, string>();
 
-  constructor(options: MemoryTokenStoreOptions) {
-    this.#options = options;
-    this.#steps = options.protocol ?? steps;
-    this.#maxRecords = options.maxRecords ?? 100_000;
-    this.#now = options.now ?? Date.now;
+  constructor({ maxRecords, now, onEvict }: Omit<MemoryTokenStoreOptions, keyof TokenStoreOptions>) {
+    this.#maxRecords = maxRecords ?? 100_000;
+    this.#now = now ?? Date.now;
+    this.#onEvict = onEvict ?? (() => undefined);
   }
 
-  /** Records of known tokens. */
   get size(): number {
-    return this.#records.size;
+    return this.#kept.size;
   }
 
   get strays(): number {
     return this.#strays.size;
   }
 
-  claim(token: TokenDigest, op: string, holdMs: number) {
-    const { record, answer } = this.#steps.claim(this.#look(token), op, holdMs, this.#now());
-    if (answer.kind === 'granted') this.#store(token, record);
-    return answer;
-  }
-
-  confirm(token: TokenDigest, op: string, holdMs: number) {
-    const { record, answer } = this.#steps.confirm(this.#look(token), op, holdMs, this.#now());
-    if (answer === 'confirmed') this.#store(token, record);
-    return answer;
-  }
-
-  release(token: TokenDigest, op: string) {
-    this.#store(token, this.#steps.release(this.#look(token), op));
-  }
-
-  markIndeterminate(token: TokenDigest, op: string) {
-    this.#store(token, this.#steps.markIndeterminate(this.#look(token), op));
-  }
-
-  markUsed(token: TokenDigest, use: port.Use) {
-    const { lifetimeMs } = this.#options;
-    const { record, answer } = this.#steps.markUsed(this.#look(token), use, lifetimeMs, this.#now(), () =>
-      this.#isAdmitted(null),
-    );
-    this.#store(token, record);
-    if (record.answer !== null) this.#boundAnswers(token);
-    return answer;
-  }
-
-  record(token: TokenDigest, issued: port.IssuedRecord) {
-    this.#store(token, this.#steps.recordIssued(this.#look(token), issued, this.#now()));
-  }
-
-  addToSubject(subject: SubjectDigest) {
-    return { generation: this.generationOf(subject), nowMicros: this.#now() * 1000 };
-  }
-
-  endFamily(family: FamilyId) {
-    this.#endedFamilies.add(family);
-  }
-
-  isFamilyEnded(family: FamilyId) {
-    return this.#endedFamilies.has(family);
-  }
-
-  generationOf(subject: SubjectDigest) {
-    const known = this.#generations.get(subject);
-    if (known === undefined) return 0;
-    return known.pending.values().reduce((latest, noted) => Math.max(latest, noted), known.settled);
-  }
-
-  noteRevocation(token: TokenDigest, by: SubjectDigest, op: string) {
-    const { record, answer } = this.#steps.noteRevocation(this.#look(token), by, op, this.#now(), () =>
-      this.#isAdmitted(by),
-    );
-    if (answer === 'noted') this.#store(token, record);
-    return answer;
-  }
-
-  settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean) {
-    this.#store(token, this.#steps.settleRevocation(this.#look(token), by, op, stands, this.#now()));
-  }
-
-  noteRevocationOfAll(subject: SubjectDigest, op: string) {
-    const noted = Math.max(this.generationOf(subject) + 1, this.#now() * 1000);
-    const known = this.#generations.get(subject) ?? { settled: 0, pending: new Map() };
-    known.pending.set(op, noted);
-    this.#generations.set(subject, known);
-    if (this.#generations.size > this.#maxRecords) this.#forgetIdleSubjects();
-    return noted;
-  }
-
-  settleRevocationOfAll(subject: SubjectDigest, op: string, noted: number, stands: boolean) {
-    const known = this.#generations.get(subject) ?? { settled: 0, pending: new Map() };
-    known.pending.delete(op);
-    if (stands) known.settled = Math.max(known.settled, noted);
-    if (known.settled === 0 && known.pending.size === 0) this.#generations.delete(subject);
-    else this.#generations.set(subject, known);
-  }
-
-  async *list(subject?: SubjectDigest): AsyncIterable<port.TokenEntry> {
-    for (const [token, record] of [...this.#records]) {
-      const { life } = record;
-      if (life === null || (subject !== undefined && record.subject !== subject)) continue;
-      const { issuedAtMs, expiresAtMs } = life;
-      yield {
-        token,
-        subject: record.subject,
-        family: record.family,
-        state: this.#stateOf(record),
-        issuedAtMs,
-        expiresAtMs,
-        usedAtMs: record.usedAtMs,
-        revokedAtMs: steps.revokedAt(record),
-      };
-    }
-  }
-
-  async purgeExpired(subject?: SubjectDigest): Promise<number> {
+  read(kind: KindName, id: string): Seen {
+    const key = keyOf(kind, id);
+    const { text = '', endsAtMs = 0 } = this.#kept.get(key) ?? this.#strays.get(key) ?? {};
     const now = this.#now();
-    let purged = 0;
-    for (const [token, { life, subject: owner }] of this.#records) {
-      if (life === null || life.expiresAtMs > now || (subject !== undefined && owner !== subject)) continue;
-      this.#records.delete(token);
-      purged += 1;
-    }
-    return purged;
+    return { text: endsAtMs > now ? text : '', nowMicros: now * 1000 };
   }
 
-  #stateOf(record: TokenRecord): port.TokenState {
-    const { subject, family, generation } = record;
-    const state = this.#steps.stateOf(record, this.#now());
-    if (state === 'used') return state;
-    const isOver =
-      (subject !== null && generation < this.generationOf(subject)) ||
-      (family !== null && this.isFamilyEnded(family));
-    return isOver ? 'revoked' : state;
+  replace(kind: KindName, id: string, seen: string, next: NextRecord): Seen | 'replaced' {
+    const current = this.read(kind, id);
+    if (current.text !== seen) return current;
+    const key = keyOf(kind, id);
+    this.#kept.delete(key);
+    this.#strays.delete(key);
+    const entry = { text: next.text, endsAtMs: this.#now() + next.keptMs };
+    const isStray = kind === 'book' || (kind === 'token' && next.expiresAtMs === undefined);
+    if (next.text !== '') (isStray ? this.#strays : this.#kept).set(key, entry);
+    if (this.#kept.size > this.#maxRecords) this.#evict();
+    this.#sweep();
+    return 'replaced';
   }
 
-  #look(token: TokenDigest): TokenRecord {
-    const record = this.#records.get(token) ?? this.#strays.get(token);
-    return record === undefined || this.#endOf(record) <= this.#now() ? blankRecord : record;
+  async *known(): AsyncIterable<KnownTokens> {
+    const prefix = keyOf('token', '');
+    const found = [...this.#kept].filter(([key]) => key.startsWith(prefix));
+    yield {
+      nowMicros: this.#now() * 1000,
+      tokens: found.map(([key, { text }]) => ({ token: key.slice(prefix.length) as TokenDigest, text })),
+    };
   }
 
-  #store(token: TokenDigest, record: TokenRecord): void {
-    const { life, claim, notes, pending, usedAtMs } = record;
-    if (life !== null) {
-      this.#strays.delete(token);
-      this.#records.set(token, record);
-      if (this.#records.size > this.#maxRecords) this.#evict();
+  keepAnswer(token: TokenDigest, text: string): void {
+    this.#answers.delete(token);
+    this.#answers.set(token, text);
+    const [oldest] = this.#answers.keys();
+    if (this.#answers.size > maxAnswers && oldest !== undefined) this.#answers.delete(oldest);
+  }
+
+  answerOf(token: TokenDigest): string | null {
+    return this.#answers.get(token) ?? null;
+  }
+
+  /** Evicts what changed longest ago, but no token whose refresh is under way. */
+  #evict(): void {
+    for (const [key, { text }] of this.#kept) {
+      const isClaimed = key.startsWith('token') && (tokens.decode(text).claim?.untilMs ?? 0) > this.#now();
+      if (isClaimed) continue;
+      this.#kept.delete(key);
+      this.#onEvict(1);
       return;
     }
-    this.#records.delete(token);
-    const isNothing = claim === null && notes.size === 0 && pending.size === 0 && usedAtMs === null;
-    if (isNothing) this.#strays.delete(token);
-    else this.#strays.set(token, record);
-    this.#forgetLapsedStrays();
   }
 
-  #isAdmitted(who: SubjectDigest | null): boolean {
-    const { lifetimeMs, book: limits = usualBook } = this.#options;
-    const { book, isAdmitted } = this.#steps.admit(this.#book, who, limits, strayMs(lifetimeMs), this.#now());
-    this.#book = book;
-    return isAdmitted;
-  }
-
-  /** Once a second at most, since it visits all of them. Their number is bounded by the book and by refreshes under way. */
-  #forgetLapsedStrays(): void {
+  /** Drops strays that are over; at most once a second, since it visits all of them. */
+  #sweep(): void {
     const now = this.#now();
-    if (Math.abs(now - this.#straysLookedAtMs) < 1000) return;
-    this.#straysLookedAtMs = now;
-    for (const [token, record] of this.#strays) if (this.#endOf(record) <= now) this.#strays.delete(token);
+    if (Math.abs(now - this.#sweptAtMs) < 1000) return;
+    this.#sweptAtMs = now;
+    for (const [key, { endsAtMs }] of this.#strays) if (endsAtMs <= now) this.#strays.delete(key);
+  }
+}
+
+/** There are 64 books, one for each first character of a digest. */
+function keyOf(kind: KindName, id: string): string {
+  return `${kind} ${kind === 'book' ? id.slice(0, 1) : id}`;
+}
+
+/** The store of a single process. The shop alone decides on a token whose record was evicted. */
+export class MemoryTokenStore extends TokenStore {
+  readonly #own: MemoryRecords;
+
+  constructor(options: MemoryTokenStoreOptions) {
+    const records = new MemoryRecords(options);
+    super(records, options);
+    this.#own = records;
   }
 
-  #boundAnswers(token: TokenDigest): void {
-    this.#answers.delete(token);
-    this.#answers.add(token);
-    const [oldest] = this.#answers;
-    if (this.#answers.size <= maxAnswers || oldest === undefined) return;
-    this.#answers.delete(oldest);
-    const record = this.#records.get(oldest);
-    if (record !== undefined) this.#records.set(oldest, { ...record, answer: null });
+  /** Records that may be evicted: known tokens, subjects and families. */
+  get size(): number {
+    return this.#own.size;
   }
 
-  /** When a record may be dropped. */
-  #endOf({ life, claim, notes, pending, usedAtMs }: TokenRecord): number {
-    const { retentionMs, lifetimeMs } = this.#options;
-    if (life !== null) return retentionMs === 'keep' ? Infinity : life.expiresAtMs + retentionMs;
-    let lastMs = usedAtMs ?? 0;
-    for (const atMs of notes.values()) lastMs = Math.max(lastMs, atMs);
-    for (const { atMs } of pending.values()) lastMs = Math.max(lastMs, atMs);
-    return Math.max(claim?.untilMs ?? 0, lastMs + strayMs(lifetimeMs));
-  }
-
-  /** Evicts the records that expire first, but none with a claim; a tenth at a time, so that sorting is rare. */
-  #evict(): void {
-    const now = this.#now();
-    const rank = (record: TokenRecord) =>
-      (record.claim?.untilMs ?? 0) > now ? Infinity : (record.life?.expiresAtMs ?? this.#endOf(record));
-    const ends = Float64Array.from(this.#records.values(), rank).sort();
-    const surplus = this.#records.size - this.#maxRecords + Math.floor(this.#maxRecords / 10);
-    const last = ends[surplus - 1] ?? Infinity;
-    let evicted = 0;
-    for (const [token, record] of this.#records) {
-      if (evicted === surplus) break;
-      if (rank(record) > last) continue;
-      this.#records.delete(token);
-      evicted += 1;
-    }
-    this.#options.onEvict?.(evicted);
-    this.#forgetIdleSubjects();
-  }
-
-  /** Drops generations and ended families that no record needs. */
-  #forgetIdleSubjects(): void {
-    const owners = new Set([...this.#records.values()].map(({ subject }) => subject));
-    const families = new Set([...this.#records.values()].map(({ family }) => family));
-    for (const family of this.#endedFamilies) {
-      if (!families.has(family)) this.#endedFamilies.delete(family);
-    }
-    for (const [subject, { pending }] of this.#generations) {
-      if (!owners.has(subject) && pending.size === 0) this.#generations.delete(subject);
-    }
+  /** Records of unknown tokens. */
+  get strays(): number {
+    return this.#own.strays;
   }
 }

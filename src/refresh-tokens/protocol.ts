@@ -8,42 +8,54 @@ import {
   type SubjectDigest,
   type TokenState,
   type Use,
-} from './token-store.ts';
+} from './token-values.ts';
 
 /**
- * The record of a token. Below are the steps of docs/decisions/refresh-token-states.md on one record, pure; `lua.ts` has the
- * same in Lua. Times are milliseconds of the store's clock.
+ * The state machine of docs/decisions/refresh-token-states.md: pure steps on one record. A step that changes nothing returns
+ * the record that it got. Times are milliseconds of the store's clock.
  */
 export interface TokenRecord {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
   readonly family: FamilyId | null;
-  /** Null for an unknown token, which was not seen issued and has only a claim, a note or a mark: a stray. */
+  /** Null for an unknown token, which shopward did not see issued. */
   readonly life: { readonly issuedAtMs: number; readonly expiresAtMs: number } | null;
   readonly usedAtMs: number | null;
-  readonly claim: {
-    readonly op: string;
-    readonly untilMs: number;
-    readonly isIndeterminate: boolean;
-  } | null;
-  /** Settled revocations: by whom -> when. */
-  readonly notes: ReadonlyMap<SubjectDigest, number>;
-  /** Revocations under way: operation -> by whom, and when. */
-  readonly pending: ReadonlyMap<string, { readonly by: SubjectDigest; readonly atMs: number }>;
-  readonly answer: { readonly sealed: string; readonly untilMs: number } | null;
+  readonly claim: { readonly op: string; readonly untilMs: number; readonly isIndeterminate: boolean } | null;
+  readonly notes: readonly Note[];
 }
 
-/** The book of strays: how many were admitted since its page began. It bounds them, since clients can invent tokens. */
+/** A revocation. */
+interface Note {
+  readonly by: SubjectDigest;
+  readonly atMs: number;
+  /** The operation that may take it back; null: it is settled. */
+  readonly op: string | null;
+}
+
+/** A user's generation: the settled one, and that of each `mine` under way. */
+export interface SubjectRecord {
+  readonly settled: number;
+  readonly pending: Readonly<Record<string, number>>;
+  /** When the last token of the user expires. */
+  readonly untilMs: number;
+}
+
+/** An ended family, and when its last token expires. */
+export interface FamilyRecord {
+  readonly untilMs: number;
+}
+
+/** Counts notes about unknown tokens since its page began, because clients can invent tokens. */
 export interface Book {
   readonly untilMs: number;
   readonly inAll: number;
-  /** Changed in place: copying it for each entry would cost as much as it has entries. */
-  readonly bySubject: Map<SubjectDigest, number>;
+  readonly bySubject: Readonly<Record<string, number>>;
 }
 
-interface Step<T> {
-  readonly record: TokenRecord;
-  readonly answer: T;
+export interface Step<R, A> {
+  readonly record: R;
+  readonly answer: A;
 }
 
 export const blankRecord: TokenRecord = {
@@ -53,29 +65,33 @@ export const blankRecord: TokenRecord = {
   life: null,
   usedAtMs: null,
   claim: null,
-  notes: new Map(),
-  pending: new Map(),
-  answer: null,
+  notes: [],
 };
+export const blankSubject: SubjectRecord = { settled: 0, pending: {}, untilMs: 0 };
+export const blankFamily: FamilyRecord = { untilMs: 0 };
+export const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: {} };
 
-export const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: new Map() };
-
-export function claim(record: TokenRecord, op: string, holdMs: number, now: number): Step<ClaimAnswer> {
-  const { subject, generation, family, life, answer: kept } = record;
+export function claim(
+  record: TokenRecord,
+  op: string,
+  holdMs: number,
+  now: number,
+): Step<TokenRecord, ClaimAnswer> {
+  const { subject, generation, family, life } = record;
   const state = stateOf(record, now);
   switch (state) {
     case 'used': {
       const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
-      const sealed = kept !== null && kept.untilMs > now ? kept.sealed : null;
       const usedForMs = now - (record.usedAtMs ?? now);
-      return { record, answer: { kind: state, subject, generation, family, lifetimeMs, usedForMs, sealed } };
+      const answer = { kind: state, subject, generation, family, lifetimeMs, usedForMs, sealed: null };
+      return { record, answer };
     }
     case 'in-exchange': {
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };
       return { record, answer: { kind: state, remainingMs: untilMs - now, isIndeterminate } };
     }
     case 'valid': {
-      const revokedBy = subject === null ? revokers(record) : [];
+      const revokedBy = subject === null ? [...new Set(record.notes.map(({ by }) => by))] : [];
       return {
         record: { ...record, claim: { op, untilMs: now + holdMs, isIndeterminate: false } },
         answer: { kind: 'granted', subject, generation, family, isKnown: life !== null, revokedBy },
@@ -86,17 +102,6 @@ export function claim(record: TokenRecord, op: string, holdMs: number, now: numb
   }
 }
 
-/** `lost`: the claim was released, has lapsed, belongs to another operation, or the token was revoked meanwhile. */
-export function confirm(
-  record: TokenRecord,
-  op: string,
-  holdMs: number,
-  now: number,
-): Step<'confirmed' | 'lost'> {
-  if (stateOf(record, now) !== 'in-exchange' || record.claim?.op !== op) return { record, answer: 'lost' };
-  return { record: { ...record, claim: { ...record.claim, untilMs: now + holdMs } }, answer: 'confirmed' };
-}
-
 export function release(record: TokenRecord, op: string): TokenRecord {
   return record.claim?.op === op ? { ...record, claim: null } : record;
 }
@@ -105,29 +110,21 @@ export function markIndeterminate(record: TokenRecord, op: string): TokenRecord 
   return record.claim?.op === op ? { ...record, claim: { ...record.claim, isIndeterminate: true } } : record;
 }
 
-/**
- * An unknown token becomes a known one if its refresh proves it (`isProven`); otherwise it is a stray, and `isAdmitted`
- * decides.
- */
+/** Always a new record, so that it is written, and confirmed by replicas, again when it is repeated. */
 export function markUsed(
   record: TokenRecord,
-  use: Use,
+  { owner, family }: Use,
   lifetimeMs: number,
   now: number,
-  isAdmitted: () => boolean,
-): Step<FamilyId | 'full'> {
-  const { owner, family, isProven, answer } = use;
-  const isKnown = record.life !== null || record.usedAtMs !== null;
-  if (!isKnown && !isProven && !isAdmitted()) return { record, answer: 'full' };
+): Step<TokenRecord, FamilyId> {
   const own = record.family ?? family;
   const marked = {
     ...record,
     subject: record.subject ?? owner,
     family: own,
-    life: record.life ?? (isProven ? { issuedAtMs: now, expiresAtMs: now + lifetimeMs } : null),
+    life: record.life ?? { issuedAtMs: now, expiresAtMs: now + lifetimeMs },
     usedAtMs: record.usedAtMs ?? now,
     claim: null,
-    answer: answer === null ? record.answer : { sealed: answer.sealed, untilMs: now + answer.leewayMs },
   };
   return { record: marked, answer: own };
 }
@@ -138,28 +135,23 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
   const expiresAtMs = Math.max(now + lifetimeMs, record.life?.expiresAtMs ?? 0);
   // A shop may issue the same token again: it lives longer, and a revoked one stays revoked.
   if (record.life !== null) return { ...record, life: { ...record.life, expiresAtMs } };
-  return {
-    ...record,
-    subject: record.subject ?? subject,
-    generation,
-    family,
-    life: { issuedAtMs: now, expiresAtMs },
-  };
+  const life = { issuedAtMs: now, expiresAtMs };
+  return { ...record, subject: record.subject ?? subject, generation, family, life };
 }
 
-/** `isAdmitted` is called for the first note of `by` on an unknown token. */
+/** `full`: the first note of `by` on an unknown token, and the book has not admitted it. */
 export function noteRevocation(
   record: TokenRecord,
   by: SubjectDigest,
   op: string,
+  isAdmitted: boolean,
   now: number,
-  isAdmitted: () => boolean,
-): Step<NoteAnswer> {
+): Step<TokenRecord, NoteAnswer> {
   const isForeign = record.subject !== null && record.subject !== by && by !== holder;
   if (isForeign) return { record, answer: 'foreign' };
-  if (record.life === null && !record.notes.has(by) && !isAdmitted()) return { record, answer: 'full' };
-  const pending = new Map(record.pending).set(op, { by, atMs: now });
-  return { record: { ...record, pending }, answer: 'noted' };
+  const isNoted = record.notes.some((note) => note.by === by && note.op === null);
+  if (record.life === null && !isNoted && !isAdmitted) return { record, answer: 'full' };
+  return { record: { ...record, notes: [...record.notes, { by, op, atMs: now }] }, answer: 'noted' };
 }
 
 export function settleRevocation(
@@ -169,36 +161,57 @@ export function settleRevocation(
   stands: boolean,
   now: number,
 ): TokenRecord {
-  const pending = new Map(record.pending);
-  const atMs = pending.get(op)?.atMs ?? now;
-  pending.delete(op);
-  if (!stands) return { ...record, pending };
-  const notes = record.notes.has(by) ? record.notes : new Map(record.notes).set(by, atMs);
-  return { ...record, pending, notes };
+  const atMs = record.notes.find((note) => note.op === op)?.atMs ?? now;
+  const others = record.notes.filter((note) => note.op !== op);
+  const isSettled = others.some((note) => note.by === by && note.op === null);
+  const notes = stands && !isSettled ? [...others, { by, atMs, op: null }] : others;
+  return { ...record, notes };
 }
 
-/**
- * Admits one more stray of `who` (null: of a refresh) into the book, if there is room. A page ends `pageMs` after its
- * first entry.
- */
+/** Begins a `mine`. Its generation is above all before it, and above those of a record that was lost. */
+export function noteAll(
+  record: SubjectRecord,
+  op: string,
+  untilMs: number,
+  micros: number,
+): Step<SubjectRecord, number> {
+  const noted = Math.max(generationIn(record) + 1, micros);
+  const pending = { ...record.pending, [op]: noted };
+  return { record: { ...record, pending, untilMs: Math.max(record.untilMs, untilMs) }, answer: noted };
+}
+
+export function settleAll(
+  record: SubjectRecord,
+  op: string,
+  noted: number,
+  stands: boolean,
+  untilMs: number,
+): SubjectRecord {
+  const { [op]: _, ...pending } = record.pending;
+  const settled = stands ? Math.max(record.settled, noted) : record.settled;
+  return { settled, pending, untilMs: Math.max(record.untilMs, untilMs) };
+}
+
+export function generationIn({ settled, pending }: SubjectRecord): number {
+  return Object.values(pending).reduce((latest, noted) => Math.max(latest, noted), settled);
+}
+
+/** Admits one more note of `who` about an unknown token, if there is room. A page ends `pageMs` after its first entry. */
 export function admit(
   book: Book,
-  who: SubjectDigest | null,
+  who: SubjectDigest,
   { perSubject, inAll }: BookLimits,
   pageMs: number,
   now: number,
-): { readonly book: Book; readonly isAdmitted: boolean } {
-  const page =
-    book.untilMs > now
-      ? book
-      : { untilMs: now + pageMs, inAll: 0, bySubject: new Map<SubjectDigest, number>() };
-  const own = who === null ? 0 : (page.bySubject.get(who) ?? 0);
-  if (page.inAll >= inAll || own >= perSubject) return { book: page, isAdmitted: false };
-  if (who !== null) page.bySubject.set(who, own + 1);
-  return { book: { ...page, inAll: page.inAll + 1 }, isAdmitted: true };
+): Step<Book, boolean> {
+  const page = book.untilMs > now ? book : { ...blankBook, untilMs: now + pageMs };
+  const own = page.bySubject[who] ?? 0;
+  if (page.inAll >= inAll || own >= perSubject) return { record: book, answer: false };
+  const bySubject = { ...page.bySubject, [who]: own + 1 };
+  return { record: { ...page, inAll: page.inAll + 1, bySubject }, answer: true };
 }
 
-/** The state by the record alone: the generation of its subject and the end of its family are kept elsewhere. */
+/** The state by the record alone: the generation of its subject and the end of its family are other records. */
 export function stateOf(record: TokenRecord, now: number): TokenState {
   if (record.usedAtMs !== null) return 'used';
   if (revokedAt(record) !== null) return 'revoked';
@@ -207,14 +220,17 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
 }
 
 /** When the token was revoked, by its own subject or by a holder who has shown it; null: it is not. */
-export function revokedAt({ subject, notes, pending }: TokenRecord): number | null {
-  const counts = (by: SubjectDigest) => by === subject || by === holder;
-  let earliest = Number.POSITIVE_INFINITY;
-  for (const { by, atMs } of pending.values()) if (counts(by)) earliest = Math.min(earliest, atMs);
-  for (const [by, atMs] of notes) if (counts(by)) earliest = Math.min(earliest, atMs);
-  return earliest === Number.POSITIVE_INFINITY ? null : earliest;
+export function revokedAt({ subject, notes }: TokenRecord): number | null {
+  const counted = notes.filter(({ by }) => by === subject || by === holder);
+  return counted.length === 0 ? null : Math.min(...counted.map(({ atMs }) => atMs));
 }
 
-function revokers({ notes, pending }: TokenRecord): readonly SubjectDigest[] {
-  return [...new Set([...notes.keys(), ...[...pending.values()].map(({ by }) => by)])];
+/** When the record may be dropped; `Infinity`: never. A record without a life lives `strayMs` after its last note. */
+export function endOfToken(
+  { life, claim: current, notes }: TokenRecord,
+  retentionMs: number,
+  strayMs: number,
+): number {
+  if (life !== null) return life.expiresAtMs + retentionMs;
+  return notes.reduce((last, { atMs }) => Math.max(last, atMs + strayMs), current?.untilMs ?? 0);
 }

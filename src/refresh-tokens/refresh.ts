@@ -24,7 +24,7 @@ import {
   standingOf,
   type TokenDigest,
   type Use,
-} from './token-store.ts';
+} from './token-values.ts';
 
 /** A refresh under way. */
 interface Refresh {
@@ -34,7 +34,7 @@ interface Refresh {
   readonly op: string;
 }
 
-/** A claim that was granted and confirmed. */
+/** A claim that was granted. */
 interface Claimed {
   readonly kind: 'claimed';
   readonly token: TokenDigest;
@@ -46,7 +46,7 @@ interface Claimed {
   readonly revokedBy: readonly SubjectDigest[];
 }
 
-type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }> | { readonly kind: 'lost' };
+type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }>;
 
 /** Claims the token in every interpretation that the shop could make of it. Resolves to hooks, or to a refusal or answer. */
 export async function beginRefresh(
@@ -77,7 +77,7 @@ export async function beginRefresh(
     }
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
-    // The store may have granted a claim whose reply was lost; one that cannot be released lapses.
+    // The store may have granted a claim whose reply was lost.
     isolateLate(mayHoldAfter(fault).then(() => releaseAll(refresh, asked)));
     emit('store-unavailable');
     return refuseUnknown(endpoint.format);
@@ -94,22 +94,15 @@ export async function beginRefresh(
   };
 }
 
-/**
- * Claims for a moment, then confirms for the whole refresh: a claim whose caller has given up is never confirmed, and
- * lapses.
- */
+/** Claims the token for the whole refresh, so that a refresh whose process is killed is over when the claim lapses. */
 async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
-  const { store, claimMs, answerWithinMs, marginMs } = context;
-  const answer = await store.claim(token, op, claimMs);
+  const { store, answerWithinMs, marginMs } = context;
+  const answer = await store.claim(token, op, answerWithinMs + marginMs);
   if (answer.kind !== 'granted') return answer;
-  const { subject, family, isKnown, revokedBy } = answer;
   // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
-  const [confirmation, { since, isOver }] = await Promise.all([
-    store.confirm(token, op, answerWithinMs + marginMs),
-    standingOf(store, answer),
-  ]);
+  const { since, isOver } = await standingOf(store, answer);
   if (isOver) return { kind: 'revoked' };
-  if (confirmation === 'lost') return { kind: 'lost' };
+  const { subject, family, isKnown, revokedBy } = answer;
   return { kind: 'claimed', token, subject, since, family, isKnown, revokedBy };
 }
 
@@ -126,9 +119,6 @@ async function refuse(
     case 'in-exchange':
       emit('exchange-refused-in-exchange');
       return refuseForNow(format, why, answerWithinMs + marginMs);
-    case 'lost':
-      emit('store-unavailable');
-      return refuseUnknown(format);
     default:
       emit(`exchange-refused-${why.kind}`);
       return refuseRefresh(format, why.kind);
@@ -140,14 +130,13 @@ async function settleRefresh(
   claimed: readonly Claimed[],
   outcome: ForwardOutcome,
 ): Promise<ResponseEdits> {
-  const { store, emit } = refresh.context;
+  const { emit } = refresh.context;
   const tokens = claimed.map(({ token }) => token);
   switch (verdictOf(outcome)) {
     case 'done':
       return settleSuccess(refresh, claimed, outcome);
     case 'unknown':
-      await attemptAll(tokens, (token) => store.markIndeterminate(token, refresh.op));
-      emit('exchange-unknown');
+      await leaveOpen(refresh, tokens);
       return {};
     default:
       await releaseAll(refresh, tokens);
@@ -163,21 +152,26 @@ async function settleSuccess(
 ): Promise<ResponseEdits> {
   const { context, endpoints, presented } = refresh;
   const { emit } = context;
-  const read = readAnswer(context, outcome, endpoints);
-  const issued = read === 'unreadable' ? [] : read;
+  const issued = readAnswer(context, outcome, endpoints);
+  if (issued === 'unreadable' || issued.length === 0) {
+    // A success without a token, such as a page about maintenance, does not prove that the shop has refreshed anything.
+    await leaveOpen(
+      refresh,
+      claimed.map(({ token }) => token),
+    );
+    return issued === 'unreadable' ? withholdUnreadable() : {};
+  }
   const owner = issued.map((one) => subjectDigestOf(context, one)).find((one) => one !== null) ?? null;
   const parent = claimed.find(({ subject }) => subject !== null);
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
-  const isProven = issued.length > 0;
-  const answer = isProven && !isWithheld ? sealForLeeway(context, presented, outcome) : null;
+  const answer = !isWithheld ? sealForLeeway(context, presented, outcome) : null;
   // First of all, so that the token is not refreshed again whatever happens next.
-  const family = await markUsed(refresh, claimed, { owner, family: newFamily(), isProven, answer });
+  const family = await markUsed(refresh, claimed, { owner, family: newFamily(), answer });
   if (isWithheld) {
     emit('answer-withheld');
     return { rejection: refuseRefresh(presented.endpoint.format, 'revoked') };
   }
   emit('exchanged');
-  if (read === 'unreadable') return withholdUnreadable();
   const subject = owner ?? parent?.subject ?? null;
   const since = parent?.subject === subject ? parent?.since : undefined;
   for (const one of issued) await recordIssued(context, one, { subject, family, since });
@@ -189,7 +183,7 @@ async function settleSuccess(
  * new tokens: that of the old token, even if it was recorded only after its claim.
  */
 async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
-  const { store, retries, emit } = refresh.context;
+  const { store, retries } = refresh.context;
   const known = claimed.filter(({ isKnown }) => isKnown);
   const used = known.length > 0 ? known : claimed;
   let family = claimed.find((each) => each.family !== null)?.family ?? use.family;
@@ -197,9 +191,7 @@ async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use)
     used.map(({ token, subject }) =>
       retries.write(async (isLate) => {
         const mark = { ...use, family, owner: subject ?? use.owner, answer: isLate ? null : use.answer };
-        const own = await store.markUsed(token, mark);
-        if (own === 'full') emit('book-full');
-        else family = own;
+        family = await store.markUsed(token, mark);
       }),
     ),
   );
@@ -216,22 +208,16 @@ function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDig
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
 
-function releaseAll({ context: { store }, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
-  return attemptAll(tokens, (token) => store.release(token, op));
+/** What the shop did is not known: the claims stay until they lapse. */
+async function leaveOpen({ context, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
+  const { store, retries, emit } = context;
+  await Promise.all(tokens.map((token) => retries.write(() => store.markIndeterminate(token, op))));
+  emit('exchange-unknown');
 }
 
-/** Best effort: a claim that cannot be released, or marked as indeterminate, lapses. */
-async function attemptAll(
+async function releaseAll(
+  { context: { store, retries }, op }: Refresh,
   tokens: readonly TokenDigest[],
-  attempt: (token: TokenDigest) => unknown,
 ): Promise<void> {
-  await Promise.all(
-    tokens.map(async (token) => {
-      try {
-        await attempt(token);
-      } catch (fault) {
-        if (!(fault instanceof RedisUnavailable)) throw fault;
-      }
-    }),
-  );
+  await Promise.all(tokens.map((token) => retries.write(() => store.release(token, op))));
 }

@@ -3,9 +3,13 @@ import { outage, refusal, type WrittenRow } from '../http/rejection-row.ts';
 /** Refusals of refresh tokens (contract: Tokens). */
 export const refreshTokenRefusals = {
   'refresh-token-invalid': refusal(401, 'Failed to refresh token.', '004'),
+  'token-request-type': refusal(
+    415,
+    'A token request is uncoded JSON or application/x-www-form-urlencoded, in UTF-8.',
+  ),
   'token-request-not-plain': refusal(
     400,
-    'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
+    'A token request has each field once, in the body, by its exact name; other names consist of letters, digits, `_`, `-` and dots.',
   ),
   'token-answer-unreadable': outage(502, 'The upstream answered with tokens that cannot be read.'),
   'refresh-token-busy': refusal(503, 'This refresh token is being exchanged by another request.'),

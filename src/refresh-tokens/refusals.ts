@@ -1,8 +1,6 @@
 import { type Answer, type Rejection, reject, rejectionTable } from '../http/rejection.ts';
 import type { TokenEndpoint } from './endpoints.ts';
-import type { NotPlain } from './plain-fields.ts';
-
-const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
+import type { NotPlain } from './token-request.ts';
 
 /** Seconds of Retry-After while the store is away. */
 const retryAfterSeconds = 1;
@@ -19,11 +17,22 @@ export function refuseRefresh(
   });
 }
 
-/** Two parsers could read the request in two ways. */
-export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain): Rejection {
-  return reject('token-request-not-plain', {
+/** Another parser may read the request in another way. Names the field that was expected. */
+export function refuseNotPlain(
+  format: TokenEndpoint['format'],
+  reason: NotPlain,
+  expected: readonly string[] = [],
+): Rejection {
+  const isType = reason === 'content-type' || reason === 'content-coding';
+  const name = isType ? 'token-request-type' : 'token-request-not-plain';
+  const { status, detail } = rejectionTable[name];
+  const names = [...new Set(expected)].map((each) => `\`${each}\``);
+  const hint = names.length === 0 ? undefined : `The field of the token is ${names.join(' or ')}.`;
+  const text = hint === undefined ? detail : `${detail} ${hint}`;
+  return reject(name, {
     reason,
-    ...inFormat(format, 400, 'invalid_request', plainRequest),
+    ...(hint !== undefined && { hint }),
+    ...inFormat(format, status, 'invalid_request', text),
   });
 }
 
@@ -39,8 +48,7 @@ export function refuseForNow(
 ): Rejection {
   const restSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
   const lastedSeconds = Math.max(1, Math.floor((holdMs - remainingMs) / 1000));
-  // A claim with so little left is not confirmed yet, and has lasted only for a moment.
-  const askAgainSeconds = restSeconds <= 2 ? 1 : Math.min(restSeconds, lastedSeconds);
+  const askAgainSeconds = Math.min(restSeconds, lastedSeconds);
   return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
     reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
     retryAfterSeconds: isIndeterminate ? restSeconds : askAgainSeconds,

@@ -7,7 +7,7 @@ import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { readsAnswer, verdictOf } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
-import { standingOf, type TokenDigest, type UsedAnswer } from './token-store.ts';
+import { standingOf, type TokenDigest, type UsedAnswer } from './token-values.ts';
 
 /** A refresh token as it was sent. */
 export interface PresentedToken {

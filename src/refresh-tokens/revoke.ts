@@ -7,7 +7,7 @@ import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
-import { holder, type NoteAnswer } from './token-store.ts';
+import { holder, type NoteAnswer } from './token-values.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {

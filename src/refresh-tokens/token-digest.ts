@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { SubjectDigest, TokenDigest } from './token-store.ts';
+import type { SubjectDigest, TokenDigest } from './token-values.ts';
 
 /** The digests that the store has instead of tokens and names of users. */
 export interface Digests {
@@ -10,16 +10,16 @@ export interface Digests {
   ofSubject(subject: string): SubjectDigest;
 }
 
-/** 128 bits, as RFC 2104 section 5 allows (half of the hash): a record is mostly digests. */
-const digestDigits = 32;
+/** 132 bits: RFC 2104 section 5 allows half of the hash, and a record is mostly digests. */
+const digestLength = 22;
 
 /**
- * Creates keyed digests: the first half of an HMAC-SHA-256, hexadecimal, with separate domains for tokens and subjects. Without
+ * Creates keyed digests: the first half of an HMAC-SHA-256, in base64url, with separate domains for tokens and subjects. Without
  * a key tokens are still safe, since they are random, but names of users can be guessed. With another key every token is unknown.
  */
 export function createDigests(key = ''): Digests {
   const digest = (domain: string, text: string) =>
-    createHmac('sha256', `shopward ${domain} ${key}`).update(text).digest('hex').slice(0, digestDigits);
+    createHmac('sha256', `shopward ${domain} ${key}`).update(text).digest('base64url').slice(0, digestLength);
   const ofText = (text: string) => digest('refresh token', text) as TokenDigest;
   return {
     ofToken: (token) => ofText(canonicalToken(token)),

@@ -1,129 +1,187 @@
+import { isUtf8 } from 'node:buffer';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { normaliseLinearly } from '../http/path-folding.ts';
+import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
+import { decodeOctets } from '../http/form-encoding.ts';
+import { isContainer, type JsonObject, parseJson } from '../lib/json.ts';
 import type { TokenEndpoint } from './endpoints.ts';
-import { decode, type FormField, type NotPlain, readFields } from './plain-fields.ts';
 import { isPlainToken } from './token-digest.ts';
 
-/** The refresh token that the shop reads in a request, if there is one; `notPlain`: why shops may read another. */
+/**
+ * Why a token request is refused; a word for the log. The first two are 415 (RFC 9110 section 15.5.16), the others 400.
+ */
+export type NotPlain =
+  | 'content-type'
+  | 'content-coding'
+  | 'charset'
+  | 'too-long'
+  | 'syntax'
+  | 'too-many-fields'
+  | 'name'
+  | 'other-spelling'
+  | 'repeated'
+  | 'not-text'
+  | 'query'
+  | 'token-characters'
+  | 'method';
+
+/** The token in the body of a request, if there is one; `notPlain`: another parser may read another token. */
 export type Candidate = { readonly token: string | undefined } | { readonly notPlain: NotPlain };
 
-const grantType = fieldNameOf('grant_type');
-
 /**
- * Reads the refresh token from a request. shopward and the shop must not read different tokens in one request, and the shop's
- * parser is not known. So a request that two parsers could read in two ways is not plain, and is not forwarded. Linear in the
- * length of query and body.
+ * Reads the token of a request to one of `endpoints`. The shop's parser is not known, so the request is held to an allowlist:
+ * an uncoded UTF-8 body of JSON or an urlencoded form, whose names no parser reads in two ways. Linear in its length.
  */
 export function findCandidate(
-  request: Pick<CanonicalRequest, 'fields' | 'query'>,
+  { fields, query }: Pick<CanonicalRequest, 'fields' | 'query'>,
   body: Buffer,
   endpoints: readonly TokenEndpoint[],
 ): Candidate {
-  const fields = readFields(request, body);
-  if (typeof fields === 'string') return { notPlain: fields };
-  // RFC 7009 has no grants: a token to revoke is revoked, whatever else the request has.
-  const hasGrant = endpoints.every(({ format, kind }) => format === 'form' && kind === 'exchange');
-  const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
-  const token = oneValue(fields, names);
-  if ('notPlain' in token) return token;
-  const grant = hasGrant ? oneValue(fields, [grantType]) : absent;
-  if ('notPlain' in grant) return grant;
-  // A grant in another place than the token does not count: the shop may not look there.
-  const isOther = grant.place === token.place && isAnotherGrant(grant.value);
-  if (token.value === '' || isOther) return { token: undefined };
-  return isPlainToken(token.value) ? { token: token.value } : { notPlain: 'token-characters' };
+  const names = endpoints.map(({ fields: { refreshToken } }) => refreshToken);
+  const inQuery = readForm(query.slice(1));
+  const inBody = body.length === 0 ? [] : readBody(fields, body);
+  if (typeof inQuery === 'string') return { notPlain: inQuery };
+  if (typeof inBody === 'string') return { notPlain: inBody };
+  const queried = tokenAmong(inQuery, names);
+  if ('notPlain' in queried) return queried;
+  if (queried.token !== undefined) return { notPlain: 'query' };
+  const found = tokenAmong(inBody, names);
+  if ('notPlain' in found || found.token === undefined) return found;
+  if (found.token === '') return { token: undefined };
+  return isPlainToken(found.token) ? found : { notPlain: 'token-characters' };
 }
 
-const absent = { value: '', place: '' };
+const json = /^application\/(?:[\w.-]+\+)?json$/i;
+const form = /^application\/x-www-form-urlencoded$/i;
+const utf8Parameter = /^charset=(?:utf-8|"utf-8")$/i;
+/** Parameters of JSON:API 1.1, and of shops that choose a version of the resource by it. */
+const jsonParameter = /^(?:version|profile|ext)=(?:[\w./+:-]+|"[\w./+:# -]*")$/i;
+const codingFields = ['content-encoding', 'content-transfer-encoding'];
 
-/** The value of the one field of any of these names, empty where there is none. */
-function oneValue(
-  fields: readonly FormField[],
-  names: readonly FieldName[],
-): { readonly value: string; readonly place: string } | { readonly notPlain: NotPlain } {
-  let found: { readonly value: string; readonly place: string } | undefined;
-  for (const { name, isExact, value, place } of fields) {
-    if (names.some(({ exact }) => exact === name)) {
-      if (!isExact) return { notPlain: 'other-spelling' };
-      if (found !== undefined) return { notPlain: 'repeated' };
+/** How the body is written; a reason where it is neither JSON nor an urlencoded form. */
+export function readType(fields: FieldList): 'json' | 'form' | { readonly notPlain: NotPlain } {
+  if (codingFields.some((name) => fieldValues(fields, name).length > 0))
+    return { notPlain: 'content-coding' };
+  const [value = '', ...more] = fieldValues(fields, 'content-type');
+  const [type = '', ...parameters] = value.split(';').map(trimOws);
+  const isKnown = (parameter: string) =>
+    utf8Parameter.test(parameter) || (json.test(type) && jsonParameter.test(parameter));
+  const isPlain = more.length === 0 && (json.test(type) || form.test(type)) && parameters.every(isKnown);
+  if (!isPlain) return { notPlain: 'content-type' };
+  return json.test(type) ? 'json' : 'form';
+}
+
+/** A field of a form or member of a JSON object, decoded. */
+interface Field {
+  /** Null for an element of a list. */
+  readonly name: string | null;
+  /** Null unless it is a text. */
+  readonly value: string | null;
+}
+
+/** Octets of the longest body that is read; a token request has a few KiB. */
+const readableBytes = 65_536;
+/** Fields of one form. PHP and Express ignore those after the 1000th. */
+const maxFields = 256;
+/** Levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
+const deepest = 32;
+
+function readBody(fields: FieldList, body: Buffer): readonly Field[] | NotPlain {
+  if (body.length > readableBytes) return 'too-long';
+  const type = readType(fields);
+  if (typeof type === 'object') return type.notPlain;
+  if (!isUtf8(body) || body.includes(0)) return 'charset';
+  return type === 'json' ? readJson(body.toString()) : readForm(body.toString());
+}
+
+/** An urlencoded form (WHATWG URL section 5), or a query. */
+function readForm(text: string): readonly Field[] | NotPlain {
+  const pairs = text.split('&').filter((pair) => pair !== '');
+  if (pairs.length > maxFields) return 'too-many-fields';
+  return pairs.map((pair) => {
+    const [name = ''] = pair.split('=', 1);
+    return { name: decode(name), value: decode(pair.slice(name.length + 1)) };
+  });
+}
+
+/** Decodes percent-encoding and `+`. A malformed escape stays as it is, invalid UTF-8 becomes U+FFFD. */
+function decode(text: string): string {
+  return decodeOctets(Buffer.from(text)).toString();
+}
+
+/** The members of a JSON text (RFC 8259) at any depth. */
+function readJson(text: string): readonly Field[] | NotPlain {
+  const document = parseJson(text);
+  if (document === undefined) return 'syntax';
+  const found: Field[] = [];
+  let level = [document].filter(isContainer);
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth === deepest) return 'too-many-fields';
+    const inner: JsonObject[] = [];
+    for (const each of level) {
+      const isList = Array.isArray(each);
+      for (const [name, value] of Object.entries(each)) {
+        const isText = typeof value === 'string';
+        found.push({ name: isList ? null : name, value: isText ? value : value === null ? '' : null });
+        if (isContainer(value)) inner.push(value);
+      }
+    }
+    level = inner;
+  }
+  // `JSON.parse` keeps one of two members of the same name; other parsers keep the other one.
+  const names = found.filter(({ name }) => name !== null).length;
+  return names === namesIn(text) ? found : 'repeated';
+}
+
+/** How many names a valid JSON text has: as many as colons outside of texts. */
+function namesIn(text: string): number {
+  let count = 0;
+  let isText = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text[i];
+    if (unit === '"') isText = !isText;
+    else if (isText && unit === '\\') i += 1;
+    else if (!isText && unit === ':') count += 1;
+  }
+  return count;
+}
+
+/** Brackets, by which parsers nest fields, are allowed only in a configured name. */
+const plainName = /^[A-Za-z0-9_.-]+$/;
+
+/** The value of the one field that has any of these names. */
+function tokenAmong(fields: readonly Field[], names: readonly string[]): Candidate {
+  const folded = names.map(foldName);
+  let token: string | undefined;
+  for (const { name, value } of fields) {
+    if (name !== null && names.includes(name)) {
+      if (token !== undefined) return { notPlain: 'repeated' };
       if (value === null) return { notPlain: 'not-text' };
-      found = { value, place };
-    } else if (names.some((meant) => isMisspelled(name, meant) || isHidden(value, meant))) {
+      token = value;
+    } else if (name !== null && !plainName.test(name)) {
+      return { notPlain: 'name' };
+    } else if (folded.some((one) => resembles(name ?? '', one) || hides(value ?? '', one))) {
       return { notPlain: 'other-spelling' };
     }
   }
-  return found ?? absent;
+  return { token };
 }
 
-/** Whether a name, as it was read or decoded once more, spells the field: some parsers read a form within JSON. */
-function isMisspelled(name: string, meant: FieldName): boolean {
-  return spellsField(name, meant) || (name.includes('%') && spellsField(decode(name), meant));
-}
-
-/**
- * Whether a value, as it was read or decoded once more, hides the field: some parsers read any type as a form, or a form
- * in a form.
- */
-function isHidden(value: string | null, meant: FieldName): boolean {
-  if (value === null) return false;
-  return hidesField(value, meant) || (value.includes('%') && hidesField(decode(value), meant));
-}
-
-/**
- * Whether `grant_type` names another grant than that of RFC 6749 section 6. A malformed name (appendix A.10) does not count:
- * some shops ignore it, as Go does with a malformed escape, and then see only the token.
- */
-function isAnotherGrant(grant: string): boolean {
-  return /^[\w.:/-]+$/.test(grant) && !foldName(grant).includes('refreshtoken');
-}
-
-/** The configured name of a field for a token or a grant, and its folded form. */
-interface FieldName {
-  readonly exact: string;
-  readonly folded: string;
-}
-
-function fieldNameOf(exact: string): FieldName {
-  return { exact, folded: foldName(exact) };
-}
-
-/**
- * Folds a name: removes everything that some parser ignores. That is case by Unicode's rules (Go takes the Kelvin sign for a
- * `k`), compatibility forms, accents, and whatever is neither letter nor digit of ASCII (PHP makes `_` of spaces, dots and an
- * open `[`; frameworks take camelCase for snake_case).
- */
+/** A name without what some parser ignores or replaces: case, `_`, `-` and dots. */
 export function foldName(name: string): string {
-  const plain = isAscii(name) ? name : normaliseLinearly(name, 'NFKD').toUpperCase();
-  return plain.toLowerCase().replace(/[^a-z0-9]/g, '');
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+/** Whether some parser may take a name for the field: in another spelling, or nested by dots. */
+function resembles(name: string, folded: string): boolean {
+  return foldName(name) === folded || name.split('.').some((part) => foldName(part) === folded);
 }
 
 /**
- * Whether some parser may take `name` for the field. A longer word, such as `refresh_token_expires_in`, is another field; with
- * brackets, dots, quotes or control characters in it, it may be this one, nested or cut short.
+ * Whether a parser of another format, or one that splits or decodes again, may find the field in a value: the value has the
+ * field's name and characters that words do not have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
  */
-function spellsField(name: string, { folded }: FieldName): boolean {
-  if (isTooShort(name, folded)) return false;
-  const found = foldName(name);
-  return found === folded || (found.includes(folded) && !word.test(name));
+function hides(value: string, folded: string): boolean {
+  return !words.test(value) && (foldName(value).includes(folded) || foldName(decode(value)).includes(folded));
 }
 
-/**
- * Whether a parser of another format may find the field in a value: it contains the name, and characters that words do not
- * have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
- */
-function hidesField(value: string, { folded }: FieldName): boolean {
-  return !isTooShort(value, folded) && !plainWords.test(value) && foldName(value).includes(folded);
-}
-
-/** Whether a text is too short to contain the name. Folding lengthens only what is not ASCII: U+FDFA to 18 characters. */
-function isTooShort(text: string, folded: string): boolean {
-  return text.length < folded.length && (isAscii(text) || text.length * 18 < folded.length);
-}
-
-const word = /^[\w-]*$/;
-const plainWords = /^[\w .:/-]*$/;
-
-function isAscii(text: string): boolean {
-  for (let i = 0; i < text.length; i += 1) if (text.charCodeAt(i) > 0x7f) return false;
-  return true;
-}
+const words = /^[\w .:/-]*$/;

@@ -1,142 +1,32 @@
-import type { Eventually } from '../lib/eventually.ts';
-/**
- * The port to the store of refresh tokens. Each operation is atomic among all replicas that share the store;
- * docs/decisions/refresh-token-states.md says why each exists. Rejects with `RedisUnavailable` only.
- */
-export interface TokenStore {
-  /**
-   * Claims the token for `holdMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
-   * begin again with another `op`.
-   */
-  claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer>;
-  /** Extends the claim of `op` to `holdMs` from now, for the whole refresh, which must not be sent unless it is `confirmed`. */
-  confirm(token: TokenDigest, op: string, holdMs: number): Eventually<'confirmed' | 'lost'>;
-  /** Ends the claim: the refresh did not happen. No effect if the claim is not `op`'s any more. */
-  release(token: TokenDigest, op: string): Eventually<void>;
-  /** The outcome of the refresh is not known: its claim stays until it lapses, and is reported as indeterminate. */
-  markIndeterminate(token: TokenDigest, op: string): Eventually<void>;
-  /**
-   * The shop has refreshed the token. May be repeated. Returns its family, which may have been recorded only after the claim;
-   * `full`: the token is unknown and not proven, and the book is full.
-   */
-  markUsed(token: TokenDigest, use: Use): Eventually<FamilyId | 'full'>;
-  /** The shop has issued the token. One that was refreshed or revoked stays so. */
-  record(token: TokenDigest, issued: IssuedRecord): Eventually<void>;
-  /** Adds the token to the subject's index. Returns what its generation is computed from. */
-  addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Eventually<Standing>;
-  /** The subject's generation; tokens of a lower one were revoked by `mine`. */
-  generationOf(subject: SubjectDigest): Eventually<number>;
-  /** Ends every token of the family, and those that are recorded later. May be repeated. */
-  endFamily(family: FamilyId, lifetimeMs: number): Eventually<void>;
-  isFamilyEnded(family: FamilyId): Eventually<boolean>;
-  /**
-   * Notes a revocation, pending until it is settled. `foreign`: the token is another subject's, and `by` is not the `holder`;
-   * `full`: the token is unknown and the book is full. In both cases nothing is noted.
-   */
-  noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer>;
-  /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
-  settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void>;
-  /** Notes a `mine`. Returns its generation, to be passed to `settleRevocationOfAll`, which may be repeated. */
-  noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number>;
-  settleRevocationOfAll(subject: SubjectDigest, op: string, noted: number, stands: boolean): Eventually<void>;
-  /** All known tokens, or a subject's, in no order. */
-  list(subject?: SubjectDigest): AsyncIterable<TokenEntry>;
-  /** Deletes expired tokens, whatever the retention. Resolves to how many. */
-  purgeExpired(subject?: SubjectDigest): Promise<number>;
-}
+import { andThen, type Eventually } from '../lib/eventually.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
+import type { Step, TokenRecord } from './protocol.ts';
+import * as protocol from './protocol.ts';
+import {
+  books,
+  families,
+  type Kind,
+  type NextRecord,
+  type Records,
+  type Seen,
+  subjects,
+  tokens,
+} from './records.ts';
 
-/** Hexadecimal, keyed: a client can neither read a token from it nor choose it. */
-export type TokenDigest = string & { readonly tokenDigest: true };
-export type SubjectDigest = string & { readonly subjectDigest: true };
-
-/** In place of a subject: whoever has the token itself may revoke it, whosever it is. Not the digest of any name. */
-export const holder = 'f'.repeat(32) as SubjectDigest;
-
-/** Random name of all tokens that descend from one login. */
-export type FamilyId = string & { readonly familyId: true };
-
-/** A subject's generation, and the store's clock at that moment. */
-export interface Standing {
-  readonly generation: number;
-  /** Microseconds since 1970. */
-  readonly nowMicros: number;
-}
-
-export type NoteAnswer = 'noted' | 'foreign' | 'full';
-
-/** What a token can be ended by together with others: its subject's `mine`, the end of its family. */
-export interface Roots {
-  readonly subject: SubjectDigest | null;
-  readonly generation: number;
-  readonly family: FamilyId | null;
-}
-
-export type ClaimAnswer =
-  | (Roots & {
-      readonly kind: 'granted';
-      /** Whether it was issued or refreshed through shopward. */
-      readonly isKnown: boolean;
-      /** Who has revoked it, while its owner is not known. */
-      readonly revokedBy: readonly SubjectDigest[];
-    })
-  | UsedAnswer
-  | { readonly kind: 'revoked' | 'expired' }
-  /** Another refresh is under way, for `remainingMs` at most; `isIndeterminate`: it has ended, and its outcome is not known. */
-  | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
-
-export interface UsedAnswer extends Roots {
-  readonly kind: 'used';
-  /** Lifetime of the token in milliseconds; 0: not known. */
-  readonly lifetimeMs: number;
-  /** Milliseconds since it was refreshed. */
-  readonly usedForMs: number;
-  /** The sealed response of its refresh, while the leeway lasts. */
-  readonly sealed: string | null;
-}
-
-/** What a successful refresh tells about its token. */
-export interface Use {
-  /** Recorded where none is known, as is `family`. */
-  readonly owner: SubjectDigest | null;
-  readonly family: FamilyId;
-  /** The response had a new token, so that the old one is not an invention of the client. */
-  readonly isProven: boolean;
-  readonly answer: { readonly sealed: string; readonly leewayMs: number } | null;
-}
-
-export interface IssuedRecord {
-  readonly subject: SubjectDigest | null;
-  readonly generation: number;
-  readonly family: FamilyId;
-  readonly lifetimeMs: number;
-}
-
-export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired';
-
-/** A token as operators may see it; times are milliseconds since 1970 by the store's clock. */
-export interface TokenEntry {
-  readonly token: TokenDigest;
-  readonly subject: SubjectDigest | null;
-  readonly family: FamilyId | null;
-  readonly state: TokenState;
-  readonly issuedAtMs: number;
-  readonly expiresAtMs: number;
-  readonly usedAtMs: number | null;
-  /** Also null where it was revoked by `mine`, or with its family. */
-  readonly revokedAtMs: number | null;
-}
-
-/** The generation of the token's subject, and whether the token was ended by `mine` or with its family. */
-export async function standingOf(
-  store: Pick<TokenStore, 'generationOf' | 'isFamilyEnded'>,
-  { subject, generation, family }: Roots,
-): Promise<{ readonly since: number; readonly isOver: boolean }> {
-  const [since, isEnded] = await Promise.all([
-    subject === null ? 0 : store.generationOf(subject),
-    family === null ? false : store.isFamilyEnded(family),
-  ]);
-  return { since, isOver: isEnded || generation < since };
-}
+import {
+  type BookLimits,
+  type ClaimAnswer,
+  type FamilyId,
+  type IssuedRecord,
+  type NoteAnswer,
+  type Standing,
+  type SubjectDigest,
+  standingOf,
+  type TokenDigest,
+  type TokenEntry,
+  type Use,
+  type UsedAnswer,
+} from './token-values.ts';
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
@@ -144,20 +34,270 @@ export interface TokenStoreOptions {
   readonly lifetimeMs: number;
   /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
-  /** Limits of the book, in a day. Default: as in docs/decisions/refresh-token-states.md. */
+  /** Limits of the book, in a day. Default: 4 for a subject, 256 in all. Only tests set it. */
   readonly book?: BookLimits;
+  /** The steps of the protocol. Tests pass broken ones. */
+  readonly steps?: TokenSteps;
 }
+
+/** Exported for its tests. */
+export type TokenSteps = typeof protocol;
+
+const usualBook: BookLimits = { perSubject: 4, inAll: 256 };
+/** Attempts to replace a record that others change at the same time. */
+const maxAttempts = 50;
+const dayMs = 86_400_000;
 
 /**
- * The book counts the strays: records of unknown tokens, which were not seen issued. Clients can invent as many of these as they
- * like, so their number is bounded, for each subject and in all.
+ * The states of refresh tokens, for all replicas that share the records. Each method is one atomic step of `protocol.ts`: it is
+ * computed from the record as it was read, and written only if the record is still the same. Rejects with `RedisUnavailable`
+ * only; a write without a reply may have taken effect.
  */
-export interface BookLimits {
-  readonly perSubject: number;
-  readonly inAll: number;
+export class TokenStore {
+  readonly #records: Records;
+  readonly #steps: TokenSteps;
+  readonly #lifetimeMs: number;
+  readonly #retentionMs: number;
+  readonly #book: BookLimits;
+
+  constructor(records: Records, { lifetimeMs, retentionMs, book, steps }: TokenStoreOptions) {
+    this.#records = records;
+    this.#steps = steps ?? protocol;
+    this.#lifetimeMs = lifetimeMs;
+    this.#retentionMs = retentionMs === 'keep' ? Number.POSITIVE_INFINITY : retentionMs;
+    this.#book = book ?? usualBook;
+  }
+
+  /**
+   * Claims the token for `holdMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
+   * begin again with another `op`.
+   */
+  claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer> {
+    const claimed = this.#onToken(token, (record, now) => this.#steps.claim(record, op, holdMs, now), true);
+    return andThen(claimed, (answer) => (answer.kind === 'used' ? this.#withAnswer(token, answer) : answer));
+  }
+
+  /** Ends the claim: the refresh did not happen. No effect if the claim is not `op`'s any more. */
+  release(token: TokenDigest, op: string): Eventually<void> {
+    return this.#onToken(token, (record) => done(this.#steps.release(record, op)));
+  }
+
+  /** The outcome of the refresh is not known: its claim stays until it lapses, and is reported as indeterminate. */
+  markIndeterminate(token: TokenDigest, op: string): Eventually<void> {
+    return this.#onToken(token, (record) => done(this.#steps.markIndeterminate(record, op)));
+  }
+
+  /** The shop has refreshed the token. May be repeated. Returns its family, which may have been recorded only after the claim. */
+  markUsed(token: TokenDigest, use: Use): Eventually<FamilyId> {
+    const mark = () =>
+      this.#onToken(token, (record, now) => this.#steps.markUsed(record, use, this.#lifetimeMs, now), true);
+    if (use.answer === null) return mark();
+    const { sealed, leewayMs } = use.answer;
+    // First the answer, which is given only for a used token.
+    return andThen(this.#records.keepAnswer(token, `${leewayMs}:${sealed}`, leewayMs), mark);
+  }
+
+  /** The shop has issued the token. One that was refreshed or revoked stays so. */
+  record(token: TokenDigest, issued: IssuedRecord): Eventually<void> {
+    return this.#onToken(token, (record, now) => done(this.#steps.recordIssued(record, issued, now)));
+  }
+
+  /** What the generation of a token of this subject, which lives for `lifetimeMs`, is computed from. */
+  standingFor(subject: SubjectDigest, lifetimeMs: number): Eventually<Standing> {
+    return this.#update(subjects, subject, (record, now, nowMicros) => {
+      // A record that has no end need not be written.
+      const isKept = this.#retentionMs === Number.POSITIVE_INFINITY || record.untilMs >= now + lifetimeMs;
+      return {
+        record: isKept ? record : { ...record, untilMs: now + lifetimeMs },
+        answer: { generation: this.#steps.generationIn(record), nowMicros },
+      };
+    });
+  }
+
+  /** The subject's generation; tokens of a lower one were revoked by `mine`. */
+  generationOf(subject: SubjectDigest): Eventually<number> {
+    return this.#update(subjects, subject, (record) => ({
+      record,
+      answer: this.#steps.generationIn(record),
+    }));
+  }
+
+  /** Ends every token of the family, and those that are recorded later. May be repeated. */
+  endFamily(family: FamilyId, lifetimeMs: number): Eventually<void> {
+    const longestMs = Math.max(lifetimeMs, this.#lifetimeMs);
+    return this.#update(families, family, (record, now) =>
+      done({ untilMs: Math.max(record.untilMs, now + longestMs) }),
+    );
+  }
+
+  isFamilyEnded(family: FamilyId): Eventually<boolean> {
+    return this.#update(families, family, (record) => ({ record, answer: record.untilMs > 0 }));
+  }
+
+  /**
+   * Notes a revocation, pending until it is settled. `foreign`: the token is another subject's, and `by` is not the `holder`;
+   * `full`: the token is unknown and the book is full. In both cases nothing is noted.
+   */
+  noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer> {
+    const note = (isAdmitted: boolean) =>
+      this.#onToken(token, (record, now) => this.#steps.noteRevocation(record, by, op, isAdmitted, now));
+    return andThen(note(false), (answer) => {
+      if (answer !== 'full') return answer;
+      // A crash between the two steps costs one entry of the book.
+      return andThen(this.#admit(token, by), (isAdmitted) => (isAdmitted ? note(true) : 'full'));
+    });
+  }
+
+  /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
+  settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void> {
+    return this.#onToken(token, (record, now) =>
+      done(this.#steps.settleRevocation(record, by, op, stands, now)),
+    );
+  }
+
+  /** Notes a `mine`. Returns its generation, to be passed to `settleRevocationOfAll`, which may be repeated. */
+  noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number> {
+    return this.#update(subjects, subject, (record, now, nowMicros) =>
+      this.#steps.noteAll(record, op, now + this.#lifetimeMs, nowMicros),
+    );
+  }
+
+  settleRevocationOfAll(
+    subject: SubjectDigest,
+    op: string,
+    noted: number,
+    stands: boolean,
+  ): Eventually<void> {
+    return this.#update(subjects, subject, (record, now) =>
+      done(this.#steps.settleAll(record, op, noted, stands, now + this.#lifetimeMs)),
+    );
+  }
+
+  /** All known tokens, or a subject's, in no order. */
+  async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {
+    const remembered = {
+      generationOf: remember((owner: SubjectDigest) => this.generationOf(owner)),
+      isFamilyEnded: remember((family: FamilyId) => this.isFamilyEnded(family)),
+    };
+    for await (const { nowMicros, tokens: found } of this.#records.known()) {
+      for (const { token, text } of found) {
+        const record = decode(tokens, text);
+        if (record.life === null || (subject !== undefined && record.subject !== subject)) continue;
+        const state = this.#steps.stateOf(record, Math.floor(nowMicros / 1000));
+        const { isOver } = await standingOf(remembered, record);
+        yield {
+          token,
+          subject: record.subject,
+          family: record.family,
+          state: isOver && state !== 'used' ? 'revoked' : state,
+          ...record.life,
+          usedAtMs: record.usedAtMs,
+          revokedAtMs: protocol.revokedAt(record),
+        };
+      }
+    }
+  }
+
+  /** Deletes expired tokens, whatever the retention. Resolves to how many. */
+  async purgeExpired(subject?: SubjectDigest): Promise<number> {
+    let purged = 0;
+    const purge = (record: TokenRecord, now: number) => {
+      const isOther = subject !== undefined && record.subject !== subject;
+      const isKept = isOther || record.life === null || record.life.expiresAtMs > now;
+      return { record: isKept ? record : protocol.blankRecord, answer: isKept ? 0 : 1 };
+    };
+    for await (const { tokens: found } of this.#records.known(Date.now() + clockSlackMs)) {
+      for (const { token } of found) purged += await this.#onToken(token, purge);
+    }
+    return purged;
+  }
+
+  #admit(token: TokenDigest, by: SubjectDigest): Eventually<boolean> {
+    return this.#update(books, token, (book, now) =>
+      this.#steps.admit(book, by, this.#book, this.#strayMs, now),
+    );
+  }
+
+  #withAnswer(token: TokenDigest, used: UsedAnswer): Eventually<UsedAnswer> {
+    return andThen(this.#records.answerOf(token), (text) => {
+      const [, leewayMs = 0, sealed = ''] = /^(\d+):(.*)$/.exec(text ?? '') ?? [];
+      return used.usedForMs < Number(leewayMs) ? { ...used, sealed } : used;
+    });
+  }
+
+  /** Milliseconds that the record of an unknown token lives, and a page of the book. */
+  get #strayMs(): number {
+    return Math.min(this.#lifetimeMs, dayMs);
+  }
+
+  #onToken<A>(
+    token: TokenDigest,
+    step: (record: TokenRecord, now: number) => Step<TokenRecord, A>,
+    isConfirmed = false,
+  ): Eventually<A> {
+    return this.#update(tokens, token, step, isConfirmed);
+  }
+
+  /** Reads, computes, and replaces the record, again and again while others are faster. */
+  #update<R, A>(
+    kind: Kind<R>,
+    id: string,
+    step: (record: R, now: number, nowMicros: number) => Step<R, A>,
+    isConfirmed = false,
+  ): Eventually<A> {
+    const attempt = ({ text, nowMicros }: Seen, left: number): Eventually<A> => {
+      const now = Math.floor(nowMicros / 1000);
+      const found = decode(kind, text);
+      const before = this.#endOf(found) <= now ? kind.blank : found;
+      const { record, answer } = step(before, now, nowMicros);
+      if (record === before) return answer;
+      if (left === 0) throw new RedisUnavailable('busy');
+      const replaced = this.#records.replace(kind.name, id, text, this.#next(kind, record, now), isConfirmed);
+      return andThen(replaced, (seen) => (seen === 'replaced' ? answer : attempt(seen, left - 1)));
+    };
+    return andThen(this.#records.read(kind.name, id), (seen) => attempt(seen, maxAttempts));
+  }
+
+  #next<R>(kind: Kind<R>, record: R, now: number): NextRecord {
+    const life = (record as Partial<TokenRecord>).life;
+    return {
+      text: kind.encode(record),
+      keptMs: Math.max(1, this.#endOf(record) - now),
+      expiresAtMs: life?.expiresAtMs,
+    };
+  }
+
+  /** When a record of any kind is over. */
+  #endOf(record: unknown): number {
+    const { notes } = record as Partial<TokenRecord>;
+    if (notes !== undefined)
+      return protocol.endOfToken(record as TokenRecord, this.#retentionMs, this.#strayMs);
+    const { untilMs, inAll } = record as Partial<protocol.Book>;
+    return (untilMs ?? 0) + (inAll === undefined ? this.#retentionMs : 0);
+  }
 }
 
-/** Milliseconds that a stray lives, and that a page of the book lasts: a day, or the lifetime of tokens if that is shorter. */
-export function strayMs(lifetimeMs: number): number {
-  return Math.min(lifetimeMs, 86_400_000);
+function done<R>(record: R): Step<R, void> {
+  return { record, answer: undefined };
+}
+
+function decode<R>(kind: Kind<R>, text: string): R {
+  if (text === '') return kind.blank;
+  try {
+    return kind.decode(text);
+  } catch (fault) {
+    throw new RedisUnavailable('error', fault);
+  }
+}
+
+/** The step decides by the store's clock; this slack only bounds which records it is asked about. */
+const clockSlackMs = 60_000;
+
+function remember<Key, Value>(ask: (key: Key) => Value): (key: Key) => Value {
+  const known = new Map<Key, Value>();
+  return (key) => {
+    const value = known.has(key) ? (known.get(key) as Value) : ask(key);
+    known.set(key, value);
+    return value;
+  };
 }

@@ -81,8 +81,10 @@ const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
   'refresh-token-invalid':
     'A client sent a used or revoked token again: mend the client that keeps it, or set `refreshTokens.leeway`.',
   'refresh-token-busy': 'Two refreshes with one token at once: let tabs and threads share one refresh.',
+  'token-request-type':
+    'Let the client send token requests as JSON or as an urlencoded form before you enforce.',
   'token-request-not-plain':
-    'Let the client send token requests as plain JSON or as a form before you enforce.',
+    'Let the client send the token once, in the body, by its exact name before you enforce.',
 };
 const otherStep = 'Look at these requests, and mend the client or the row.';
 

@@ -17,7 +17,7 @@ it.each([
     'Content-Encoding: gzip',
     `Content-Length: ${body.length}`,
   ];
-  await stage.refuses(request('POST /refresh-tokens', fields, body), ...refusal);
+  await stage.refuses(request('POST /refresh-tokens', fields, body), 415, 'token-request-type');
 });
 
 it('X7: nor in more than anybody sends', async () => {

@@ -240,7 +240,7 @@ describe('fields and body are decided on', () => {
     ],
     [
       `curl https://s/refresh-tokens -d '{}' -H 'Content-Type: text/plain'`,
-      'token-request-not-plain',
+      'token-request-type',
       'content-type',
     ],
     [`fetch("https://s/x", { method: 'patch' })`, 'method-not-allowed', undefined],

@@ -15,7 +15,7 @@ import { createPeer, readOrigin } from '../../src/http/peer.ts';
 import { canonicaliseHost } from '../../src/http/request-target.ts';
 import { readRegister } from '../../src/redis/members.ts';
 import { readServerFacts } from '../../src/redis/server-facts.ts';
-import { readFields, readType } from '../../src/refresh-tokens/plain-fields.ts';
+import { findCandidate, readType } from '../../src/refresh-tokens/token-request.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
 import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
 import { createLocaleNegotiation } from '../../src/url-resolver/partition.ts';
@@ -251,21 +251,22 @@ const rows: readonly Row[] = [
     'the type of a token request',
     field,
     lineKinds,
-    (text) => [
-      readType(['Content-Type', text]),
-      readType(['Content-Type', `application/json;${text}`]),
-      readType(['Content-Type', `multipart/form-data; boundary=${text}`]),
-    ],
+    (text) => [readType(['Content-Type', text]), readType(['Content-Type', `application/json;${text}`])],
   ],
   [
-    'the parts of a token request',
+    'the fields of a token request',
     field,
     textKinds,
-    (text) =>
-      readFields(
-        { fields: ['Content-Type', 'multipart/form-data; boundary=b'], query: '' },
-        Buffer.from(`--b\r\nContent-Disposition: form-data; name="a"\r\n${text}\r\n\r\n${text}\r\n--b--\r\n`),
-      ),
+    (text) => {
+      const endpoints = [{ fields: { refreshToken: 'token' } }] as never;
+      const read = (type: string, body: string) =>
+        findCandidate({ fields: ['Content-Type', type], query: '' }, Buffer.from(body), endpoints);
+      return [
+        read('application/x-www-form-urlencoded', `${text}=${text}`),
+        read('application/json', JSON.stringify({ [text]: text })),
+        read('application/json', text),
+      ];
+    },
   ],
   [
     'INFO of Redis',

@@ -27,6 +27,8 @@ const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[
   Node: [
     (token) => form(`data[attributes][refreshToken]=${token}`),
     (token) => json(`{"REFRESH_TOKEN":"${token}"}`),
+    (token) => form(`refresh%u005ftoken=${token}`),
+    (token) => multipart('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="', token),
   ],
   PHP: [
     (token) => form(`refresh[token=${token}`),

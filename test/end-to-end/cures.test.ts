@@ -397,7 +397,8 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
       },
     },
   ],
-  'token-request-not-plain': [{ says: 'Send plain UTF-8 JSON', attempt: () => refresh('plain') }],
+  'token-request-type': [{ says: 'Send one `Content-Type`', attempt: () => refresh('typed') }],
+  'token-request-not-plain': [{ says: 'Send the token once', attempt: () => refresh('plain') }],
   'token-answer-unreadable': [
     {
       says: 'Look at the content coding and the size of the answer',

@@ -255,7 +255,11 @@ function provocations({
       await send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
       return send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
     },
-    'token-request-not-plain': () =>
+    'token-request-not-plain': () => {
+      const twice = '{"refreshToken":"a","refreshToken":"b"}';
+      return send(line('POST /refresh-tokens', json(twice), twice));
+    },
+    'token-request-type': () =>
       send(
         line('POST /refresh-tokens', json(exchangeBody).with(0, 'Content-Type: text/plain'), exchangeBody),
       ),

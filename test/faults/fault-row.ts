@@ -8,8 +8,8 @@ import {
   type Front,
   healthy,
   prepare,
-  readTagged,
   type RouteName,
+  readTagged,
   routeNames,
 } from './routes.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { countTokens } from '../../src/refresh-tokens/census.ts';
-import type { TokenEntry } from '../../src/refresh-tokens/token-store.ts';
+import type { TokenEntry } from '../../src/refresh-tokens/token-values.ts';
 
 const entry = (more: object): TokenEntry => ({
   token: 'planted-digest' as TokenEntry['token'],

@@ -18,37 +18,34 @@ test(`${seeds} plays of two replicas over a store that is slow, late and away: e
 /** One rule broken at a time, and what the play has to see. */
 const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
   'a claim does not keep others out': [
-    { protocol: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, claim: null }, ...rest) } },
+    { steps: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, claim: null }, ...rest) } },
     /twice at a time/,
   ],
-  'a confirmation does not make the claim longer': [
+  'a claim holds for half of the refresh': [
     {
-      protocol: {
-        ...steps,
-        confirm: (record, op, _, now) => steps.confirm(record, op, (record.claim?.untilMs ?? now) - now, now),
-      },
+      steps: { ...steps, claim: (record, op, holdMs, now) => steps.claim(record, op, holdMs / 2, now) },
     },
     /twice at a time/,
+  ],
+  'a record is replaced although another has changed it': [
+    {
+      records: (memory) => ({
+        replace: (kind, id, _, next) => memory.replace(kind, id, memory.read(kind, id).text, next),
+      }),
+    },
+    /twice at a time|refreshed again/,
   ],
   'anybody releases a claim': [
-    { protocol: { ...steps, release: (record) => ({ ...record, claim: null }) } },
+    { steps: { ...steps, release: (record) => ({ ...record, claim: null }) } },
     /twice at a time/,
   ],
-  'a used token is free again': [
-    {
-      protocol: {
-        ...steps,
-        markUsed: (record, ...rest) => {
-          const step = steps.markUsed(record, ...rest);
-          return { ...step, record: { ...step.record, usedAtMs: null } };
-        },
-      },
-    },
+  'a used token is granted again': [
+    { steps: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, usedAtMs: null }, ...rest) } },
     /refreshed again/,
   ],
   'who is refused for now hears that it is in vain': [
     {
-      protocol: {
+      steps: {
         ...steps,
         claim: (record, ...rest) => {
           const step = steps.claim(record, ...rest);
@@ -59,30 +56,30 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     /was called revoked/,
   ],
   'a claim never lapses': [
-    { protocol: { ...steps, confirm: (record, op, _, now) => steps.confirm(record, op, 1e9, now) } },
+    { steps: { ...steps, claim: (record, op, _, now) => steps.claim(record, op, 1e9, now) } },
     /shut for ever/,
   ],
   'a revocation does not count': [
     {
-      protocol: {
+      steps: {
         ...steps,
-        claim: (record, ...rest) => steps.claim({ ...record, notes: new Map(), pending: new Map() }, ...rest),
-        confirm: (record, ...rest) =>
-          steps.confirm({ ...record, notes: new Map(), pending: new Map() }, ...rest),
+        claim: (record, ...rest) => steps.claim({ ...record, notes: [] }, ...rest),
       },
     },
     /was revoked/,
   ],
   'a token that is recorded late is as new': [
     {
-      store: (memory) => ({
-        addToSubject: (subject) => ({ generation: memory.generationOf(subject), nowMicros: 1e18 }),
-      }),
+      steps: {
+        ...steps,
+        recordIssued: (record, issued, now) =>
+          steps.recordIssued(record, { ...issued, generation: 1e18 }, now),
+      },
     },
     /revoked with all/,
   ],
-  'a `mine` does not count': [{ store: () => ({ generationOf: () => 0 }) }, /revoked with all/],
-  'the end of a family does not count': [{ store: () => ({ isFamilyEnded: () => false }) }, /ended family/],
+  'a `mine` does not count': [{ store: { generationOf: () => 0 } }, /revoked with all/],
+  'the end of a family does not count': [{ store: { isFamilyEnded: () => false } }, /ended family/],
 };
 
 describe('a play notices that', () => {

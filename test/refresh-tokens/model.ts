@@ -3,12 +3,14 @@ import { RedisUnavailable } from '../../src/redis/faults.ts';
 import type { RefreshTokenContext } from '../../src/refresh-tokens/context.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { newFamily, recordIssued } from '../../src/refresh-tokens/issue.ts';
-import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
+import { MemoryRecords } from '../../src/refresh-tokens/memory-store.ts';
+import { type KindName, type NextRecord, type Records, tokens } from '../../src/refresh-tokens/records.ts';
 import { beginRefresh } from '../../src/refresh-tokens/refresh.ts';
 import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
 import { beginRevocation } from '../../src/refresh-tokens/revoke.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
-import type { FamilyId, TokenStore } from '../../src/refresh-tokens/token-store.ts';
+import { type TokenSteps, TokenStore } from '../../src/refresh-tokens/token-store.ts';
+import type { FamilyId } from '../../src/refresh-tokens/token-values.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 
 /**
@@ -19,13 +21,14 @@ import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts'
 export interface ModelOptions {
   readonly seed: number;
   /** Steps that are broken on purpose. */
-  readonly protocol?: TokenSteps;
-  /** Operations of the store that are broken on purpose. */
-  readonly store?: (memory: MemoryTokenStore) => Partial<TokenStore>;
+  readonly steps?: TokenSteps;
+  /** Operations of the store, or of its records, that are broken on purpose. */
+  readonly store?: Partial<TokenStore>;
+  readonly records?: (memory: MemoryRecords) => Partial<Records>;
   readonly moves?: number;
 }
 
-const [answerWithinMs, marginMs, claimMs, storeMs] = [10_000, 2000, 1500, 500];
+const [answerWithinMs, marginMs, storeMs] = [10_000, 2000, 500];
 const digests = createDigests('model');
 const endpoint: TokenEndpoint = {
   kind: 'exchange',
@@ -73,31 +76,35 @@ interface Replica {
 
 export async function runModel({
   seed,
-  protocol,
+  steps,
   store: broken,
+  records: brokenRecords,
   moves = 120,
 }: ModelOptions): Promise<number> {
   const world = new World(seed);
-  const memory = new MemoryTokenStore({
-    lifetimeMs: 1e9,
-    retentionMs: 'keep',
-    now: () => world.nowMs,
-    ...(protocol && { protocol }),
+  const memory = new MemoryRecords({ now: () => world.nowMs });
+  const records = new Proxy(memory, {
+    get: (target, name: keyof Records) => brokenRecords?.(memory)[name] ?? target[name].bind(target),
   });
-  const store = Object.assign(Object.create(memory), bindAll(memory), broken?.(memory)) as TokenStore;
-  const play = new Play(world, store);
+  const open = (kept: Records) =>
+    Object.assign(
+      new TokenStore(kept, { lifetimeMs: 1e9, retentionMs: 'keep', ...(steps && { steps }) }),
+      broken,
+    );
+  const play = new Play(world, records, open);
   for (let i = 0; i < moves; i += 1) world.after(world.below(moves * 400), () => play.move());
   await world.run();
   // All that was under way is over: nothing stays shut.
   world.nowMs += answerWithinMs + marginMs + 1;
-  await play.expectNothingShut(memory);
+  await play.expectNothingShut();
   return play.forwarded;
 }
 
 class Play {
   forwarded = 0;
   readonly #world: World;
-  readonly #store: TokenStore;
+  readonly #records: Records;
+  readonly #open: (records: Records) => TokenStore;
   readonly #tokens: Token[] = [];
   readonly #replicas: Replica[];
   #revocations = 0;
@@ -105,9 +112,10 @@ class Play {
   readonly #ended = new Map<FamilyId, number>();
   #count = 0;
 
-  constructor(world: World, store: TokenStore) {
+  constructor(world: World, records: Records, open: (records: Records) => TokenStore) {
     this.#world = world;
-    this.#store = store;
+    this.#records = records;
+    this.#open = open;
     this.#replicas = [this.#start(), this.#start()];
   }
 
@@ -125,9 +133,10 @@ class Play {
     }
   }
 
-  async expectNothingShut(memory: MemoryTokenStore): Promise<void> {
+  async expectNothingShut(): Promise<void> {
+    const store = this.#open(this.#records);
     for (const token of this.#tokens) {
-      const { kind } = memory.claim(digests.ofToken(token.text), 'last', 1);
+      const { kind } = await store.claim(digests.ofToken(token.text), 'last', 1);
       if (kind === 'in-exchange') fail(`${token.text} is shut for ever`);
     }
   }
@@ -140,12 +149,11 @@ class Play {
       onLost: () => fail('a write was lost'),
     });
     replica.context = {
-      store: this.#world.slow(this.#store, replica, (name, args) => this.#note(name, args)),
+      store: this.#open(this.#world.slow(this.#records, replica, (...args) => this.#note(...args))),
       subjectOf: (accessToken) => accessToken,
       lifetimeMs: 1e9,
       answerWithinMs,
       marginMs,
-      claimMs,
       answerBytes: 65_536,
       monotonicNow: () => this.#world.nowMs,
       replay: 'end-family',
@@ -163,20 +171,19 @@ class Play {
     if (replica.context.retries.waiting > 0) this.#world.after(250, () => go(this.#flush(replica)));
   }
 
-  /** What the store has carried out. */
-  #note(name: string, args: readonly unknown[]): void {
-    if (name !== 'record' && name !== 'markUsed') return;
-    const token = this.#tokens.find(({ text }) => digests.ofToken(text) === args[0]);
-    if (token === undefined) return;
+  /** A record that was replaced. */
+  #note(kind: KindName, id: string, { text }: NextRecord): void {
+    const token = this.#tokens.find((each) => digests.ofToken(each.text) === id);
+    if (token === undefined || kind !== 'token' || text === '') return;
     const { nowMs } = this.#world;
-    if (name === 'markUsed') token.markedAtMs = Math.min(token.markedAtMs, nowMs);
-    else if (token.recordedAtMs === Infinity) {
+    const { usedAtMs, life, family } = tokens.decode(text);
+    if (usedAtMs !== null) token.markedAtMs = Math.min(token.markedAtMs, nowMs);
+    else if (life !== null && token.recordedAtMs === Infinity) {
       token.recordedAtMs = nowMs;
       token.isLate = nowMs - token.issuedAtMs > storeMs;
     }
-    const { family } = args[1] as { family: FamilyId };
-    // A first mark on what nobody knew, or the record: whichever came first stands.
-    token.family ??= family;
+    // A first mark on an unknown token, or its record: the first of them counts.
+    token.family ??= family ?? undefined;
     const { parent } = token;
     if (parent === undefined || parent.recordedAtMs >= parent.begunAtMs) return;
     if (token.recordedAtMs === nowMs && token.markedAtMs >= nowMs && token.family !== parent.family)
@@ -365,17 +372,21 @@ class World {
     }
   }
 
-  slow(store: TokenStore, replica: { isDead: boolean }, onDone: (name: string, args: unknown[]) => void) {
+  slow(
+    records: Records,
+    replica: { isDead: boolean },
+    onReplaced: (kind: KindName, id: string, next: NextRecord) => void,
+  ): Records {
     const world = this;
-    return new Proxy(store, {
-      get(target, name: keyof TokenStore & string) {
-        const operation = target[name];
-        if (typeof operation !== 'function') return operation;
+    return new Proxy(records, {
+      get(target, name: keyof Records) {
+        const operation = target[name] as (...all: unknown[]) => unknown;
         return (...args: unknown[]) =>
           new Promise((resolve, reject) => {
             const carryOut = () => {
-              const answer = (operation as (...all: unknown[]) => unknown).apply(target, args);
-              onDone(name, args);
+              const answer = operation(...args);
+              const [kind, id, , next] = args as [KindName, string, string, NextRecord];
+              if (answer === 'replaced') onReplaced(kind, id, next);
               return answer;
             };
             const giveUp = () => replica.isDead || reject(new RedisUnavailable('timeout'));
@@ -414,12 +425,4 @@ function takeFailure(): Error {
   const found = failure ?? new Error('nothing failed');
   failure = undefined;
   return found;
-}
-
-function bindAll(memory: MemoryTokenStore): Partial<TokenStore> {
-  const names = Object.getOwnPropertyNames(MemoryTokenStore.prototype) as (keyof MemoryTokenStore)[];
-  const methods = names.filter(
-    (name) => name !== ('constructor' as never) && typeof memory[name] === 'function',
-  );
-  return Object.fromEntries(methods.map((name) => [name, (memory[name] as () => unknown).bind(memory)]));
 }

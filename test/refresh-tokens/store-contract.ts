@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import {
   type BookLimits,
   type ClaimAnswer,
@@ -9,9 +10,8 @@ import {
   type SubjectDigest,
   type TokenDigest,
   type TokenEntry,
-  type TokenStore,
   type Use,
-} from '../../src/refresh-tokens/token-store.ts';
+} from '../../src/refresh-tokens/token-values.ts';
 
 /** One store under test, whose clock the test moves; another machine's clock goes on by itself as well. */
 export interface Subject {
@@ -29,7 +29,7 @@ const digests = createDigests('store contract');
 /** Small, so that it can be filled; in each bucket of Redis. */
 export const book: BookLimits = { perSubject: 2, inAll: 5 };
 const family = newFamily();
-const use: Use = { owner: null, family, isProven: true, answer: null };
+const use: Use = { owner: null, family, answer: null };
 
 /** What any store of the port does; each throws (with what it saw) when it does not. */
 export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
@@ -87,51 +87,6 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.release(token, 'b');
     same((await other.claim(token, 'c', holdMs)).kind, 'used');
   },
-  async 'a claim that is confirmed holds for the refresh, counted from its confirmation'({
-    stores: [one, other],
-    pass,
-  }) {
-    for (const isKnown of [true, false]) {
-      const token = newToken();
-      if (isKnown) await one.record(token, { subject: null, generation: 0, family, lifetimeMs: 10 * holdMs });
-      await one.claim(token, 'a', shortMs);
-      same(await one.confirm(token, 'a', holdMs), 'confirmed');
-      await pass(shortMs);
-      const refused = await other.claim(token, 'b', holdMs);
-      same(refused.kind, 'in-exchange');
-      same(refused.kind === 'in-exchange' && refused.remainingMs > holdMs - shortMs - 5000, true);
-    }
-  },
-  async 'a claim that is not confirmed in time, or came late, is free again by itself'({
-    stores: [one, other],
-    pass,
-  }) {
-    const token = newToken();
-    await one.claim(token, 'a', shortMs);
-    await pass(shortMs);
-    same(await one.confirm(token, 'a', holdMs), 'lost');
-    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
-  },
-  async 'a confirmation that is late changes nothing: released, claimed by another, never claimed, revoked'({
-    stores: [one, other],
-  }) {
-    const released = newToken();
-    await one.claim(released, 'a', holdMs);
-    await other.release(released, 'a');
-    same(await one.confirm(released, 'a', holdMs), 'lost');
-    same((await other.claim(released, 'b', holdMs)).kind, 'granted');
-    same(await one.confirm(released, 'a', holdMs), 'lost');
-    await other.release(released, 'b');
-    same((await one.claim(released, 'c', holdMs)).kind, 'granted');
-    const never = newToken();
-    same(await one.confirm(never, 'a', holdMs), 'lost');
-    same((await other.claim(never, 'b', holdMs)).kind, 'granted');
-    const [revoked, subject] = [newToken(), newSubject()];
-    await one.record(revoked, { subject, generation: 0, family, lifetimeMs });
-    await one.claim(revoked, 'a', holdMs);
-    await other.noteRevocation(revoked, subject, 'r');
-    same(await one.confirm(revoked, 'a', holdMs), 'lost');
-  },
   async 'a refresh whose outcome nobody knows says so until its claim lapses, and the next one does not'({
     stores: [one, other],
     pass,
@@ -174,7 +129,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     stores: [one, other],
   }) {
     const [ended, going, token, subject] = [newFamily(), newFamily(), newToken(), newSubject()];
-    const { generation } = await one.addToSubject(subject, token, lifetimeMs);
+    const { generation } = await one.standingFor(subject, lifetimeMs);
     await one.record(token, { subject, generation, family: ended, lifetimeMs });
     same(await other.isFamilyEnded(ended), false);
     await one.endFamily(ended, lifetimeMs);
@@ -199,15 +154,6 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
   },
-  async 'a use that nothing proves counts, and is no token to be listed'({ stores: [one, other] }) {
-    const token = newToken();
-    same(await one.markUsed(token, { ...use, isProven: false }), use.family);
-    same((await other.claim(token, 'a', 1)).kind, 'used');
-    same(
-      (await all(other.list())).filter((each) => each.token === token),
-      [],
-    );
-  },
   async 'notes about tokens that nobody knows are few for one subject, and do not stop another'({
     stores: [one, other],
   }) {
@@ -221,24 +167,23 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     for (let i = 0; i < 2 * book.inAll; i += 1)
       same(await other.noteRevocation(full, modest, `n${i}`), 'noted');
   },
-  async 'notes and uses about nothing are bounded in all, until the page of the book is turned'({
+  async 'notes about unknown tokens are bounded in all, until the page of the book ends'({
     stores: [one, other],
     pass,
   }) {
     const refused: TokenDigest[] = [];
     for (let i = 0; i < 80 * book.inAll && refused.length < 2; i += 1) {
       const token = newToken();
-      if ((await one.markUsed(token, { ...use, isProven: false })) === 'full') refused.push(token);
+      if ((await one.noteRevocation(token, newSubject(), 'r')) === 'full') refused.push(token);
     }
     const [token, another] = refused;
     if (token === undefined || another === undefined) throw new Error('the book has no bound');
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
     same(await other.noteRevocation(token, newSubject(), 'r'), 'full');
-    // What was issued, or is proved, is no record about nothing.
+    // A token that was issued needs no entry.
     const subject = newSubject();
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same(await one.noteRevocation(token, subject, 'r'), 'noted');
-    same(await one.markUsed(token, { ...use, isProven: false }), use.family);
     await pass(lifetimeMs);
     same(await one.noteRevocation(another, subject, 'r'), 'noted');
   },
@@ -355,7 +300,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [token, used] = [newToken(), newToken()];
     await one.claim(token, 'a', holdMs);
     same(await other.noteRevocation(token, holder, 'r'), 'noted');
-    same(await one.confirm(token, 'a', holdMs), 'lost');
+    same((await one.claim(token, 'b', holdMs)).kind, 'revoked');
     await one.markUsed(used, use);
     same(await other.noteRevocation(used, holder, 'r'), 'noted');
     same((await one.claim(used, 'a', holdMs)).kind, 'used');
@@ -372,7 +317,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const subject = newSubject();
     const seen = [await one.generationOf(subject)];
     const first = await one.noteRevocationOfAll(subject, 'r');
-    seen.push((await other.addToSubject(subject, newToken(), lifetimeMs)).generation);
+    seen.push((await other.standingFor(subject, lifetimeMs)).generation);
     const second = await one.noteRevocationOfAll(subject, 's');
     seen.push(await other.generationOf(subject));
     same(
@@ -404,7 +349,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const noted = await one.noteRevocationOfAll(subject, 'r');
     await one.settleRevocationOfAll(subject, 'r', noted, true);
     await pass(1000);
-    const { generation } = await other.addToSubject(subject, newToken(), lifetimeMs);
+    const { generation } = await other.standingFor(subject, lifetimeMs);
     await one.settleRevocationOfAll(subject, 'r', noted, true);
     same([generation, await other.generationOf(subject)], [noted, noted]);
   },
@@ -412,7 +357,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [subject, stranger] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
       const token = newToken();
-      const { generation } = await one.addToSubject(owner, token, lifetime);
+      const { generation } = await one.standingFor(owner, lifetime);
       await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
       return token;
     };
@@ -447,7 +392,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [subject, stranger] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime: number) => {
       const token = newToken();
-      const { generation } = await one.addToSubject(owner, token, lifetime);
+      const { generation } = await one.standingFor(owner, lifetime);
       await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
       return token;
     };

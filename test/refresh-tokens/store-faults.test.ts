@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
-import type { TokenDigest } from '../../src/refresh-tokens/token-store.ts';
+import type { TokenDigest } from '../../src/refresh-tokens/token-values.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
@@ -176,9 +176,13 @@ describe.concurrent('a customer who revokes what does not exist', () => {
     const redis = open(await connect(`redis://127.0.0.1:${server.port}`));
     const store = new RedisTokenStore({ redis, lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' });
     let made = 0;
-    /** The first digits of a digest choose its bucket. */
-    const tokenIn = (bucket: number) =>
-      `${bucket.toString(16).padStart(8, '0')}${(made++).toString(16).padStart(56, '0')}` as TokenDigest;
+    /** The first octets of a digest choose its bucket. */
+    const tokenIn = (bucket: number) => {
+      const octets = Buffer.alloc(16);
+      octets.writeUInt32BE(bucket);
+      octets.writeUInt32BE(made++, 12);
+      return octets.toString('base64url') as TokenDigest;
+    };
     const note = (bucket: number, subject = newSubject()) =>
       store.noteRevocation(tokenIn(bucket), subject, 'r');
     const greedy = newSubject();

@@ -1,20 +1,19 @@
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { buildTokenScripts } from '../../src/refresh-tokens/lua.ts';
-import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
-import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
-import type { FamilyId } from '../../src/refresh-tokens/token-store.ts';
+import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
+import { buildTokenScripts, RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
+import type { TokenSteps } from '../../src/refresh-tokens/token-store.ts';
 import { eventually } from '../harness/eventually.ts';
-import { book, lifetimeMs, newToken, type Subject } from './store-contract.ts';
+import { book, lifetimeMs, type Subject } from './store-contract.ts';
 
-export function memorySubject(protocol?: TokenSteps): Subject {
+export function memorySubject(steps?: TokenSteps): Subject {
   let nowMs = 1_700_000_000_000;
   const store = new MemoryTokenStore({
     lifetimeMs,
     retentionMs: 'keep',
     book,
     now: () => nowMs,
-    ...(protocol && { protocol }),
+    ...(steps && { steps }),
   });
   return {
     stores: [store, store],
@@ -70,24 +69,3 @@ function shiftClock(lua: string, byMs: number): string {
 }
 
 const readClock = "local time = redis.call('TIME')";
-
-/** A store in memory with room for few records, a clock that moves by hand, and a way to fill it. */
-export function openSmallStore(family: FamilyId, maxRecords: number, retentionMs: number | 'keep' = 'keep') {
-  const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
-  const store = new MemoryTokenStore({
-    lifetimeMs: 1000,
-    retentionMs,
-    maxRecords,
-    now: () => clock.nowMs,
-    onEvict: (records) => {
-      clock.evicted += records;
-      clock.evictions += 1;
-    },
-  });
-  const issue = (ms: number) => {
-    const token = newToken();
-    store.record(token, { subject: null, generation: 0, family, lifetimeMs: ms });
-    return token;
-  };
-  return { store, clock, issue };
-}

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClientMessage } from '../../src/server/client-message.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';

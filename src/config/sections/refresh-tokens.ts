@@ -29,13 +29,13 @@ const endpoint = z
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'form']).default('json-api').meta({
       description:
-        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749; with `form` the `grant_type` says whether a request refreshes. Both accept plain JSON and plain forms.',
+        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749; Both accept JSON and urlencoded forms.',
     }),
     fields: z
       .strictObject({
         accessToken: field('Name of the field with the access token.'),
         refreshToken: field(
-          'Name of the field with the refresh token, wherever it stands in the JSON or form: a request has to spell it so; in an answer case, `_` and `-` do not count. Of a `revoke` endpoint with the format `form` it is `token`, unless another is given.',
+          'Name of the field with the refresh token, at any depth of the JSON or form; a request has to spell it so, and other names consist of letters, digits, `_`, `-` and dots. In an answer case, `_` and `-` do not count. Of a `revoke` endpoint with the format `form` it is `token`, unless another is given.',
         ),
         expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),

@@ -33,6 +33,8 @@ async function readOne(request: WireRequest): Promise<readonly string[]> {
       attempt(() => fromParams(JSON.parse(text), found));
       attempt(() => fromParams(JSON.parse(text.replace(/^\ufeff/, '')), found));
       for (const form of [text, `${text}&${request.query}`, request.query]) {
+        // As CGI.pm and ASP.NET do.
+        attempt(() => fromParams(parse(form.replace(/%u00([0-9a-f]{2})/gi, '%$1')), found));
         attempt(() => fromParams(parse(form), found));
         attempt(() => fromParams(parse(form.replaceAll(';', '&')), found));
         attempt(() => fromParams(Object.fromEntries(new URLSearchParams(form)), found));
@@ -42,7 +44,21 @@ async function readOne(request: WireRequest): Promise<readonly string[]> {
   }
   for (const middleware of middlewares) fromParams(await throughMiddleware(middleware, request, body), found);
   fromParams(await throughBusboy(request, body), found);
+  // Tomcat decodes names of parts as RFC 2047 has them.
+  fromParams(await throughBusboy(request, withoutEncodedWords(body)), found);
   return [...found];
+}
+
+function withoutEncodedWords(body: Buffer): Buffer {
+  const text = body
+    .toString('latin1')
+    .replace(/=\?utf-8\?B\?([\w+/=]*)\?=/gi, (_, word) => Buffer.from(word, 'base64').toString('latin1'))
+    .replace(/=\?utf-8\?Q\?([\w=]*)\?=/gi, (_, word) =>
+      word.replace(/=([0-9A-F]{2})/gi, (_: string, hex: string) =>
+        String.fromCharCode(Number.parseInt(hex, 16)),
+      ),
+    );
+  return Buffer.from(text, 'latin1');
 }
 
 function undone(body: Buffer): Buffer[] {

@@ -31,6 +31,8 @@ const oddNames = [
   ],
   ...['refresh_token\0x', 'refresh_token[]', 'refresh_token[0]', 'data[attributes][refreshToken]'],
   ...['data[attributes][refresh_token', 'REFRESH_TOKEN', 'refreshTo\u212aen', '\ufeffrefresh_token'],
+  ...['refresh%u005ftoken', '=?utf-8?B?cmVmcmVzaF90b2tlbg==?=', '=?utf-8?Q?refresh=5Ftoken?='],
+  ...['data.refresh_token', '_refresh_token', 'refresh_token.', 'grant%u005ftype'],
   ...['refresh token', 'refresh-token', 'refre\u017fhToken', 'RefreshToken'],
 ];
 const plainValues = [

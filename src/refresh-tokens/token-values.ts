@@ -1,0 +1,101 @@
+import type { Eventually } from '../lib/eventually.ts';
+
+/** The generation of the token's subject, and whether the token was ended by `mine` or with its family. */
+export async function standingOf(
+  store: {
+    generationOf(subject: SubjectDigest): Eventually<number>;
+    isFamilyEnded(family: FamilyId): Eventually<boolean>;
+  },
+  { subject, generation, family }: Roots,
+): Promise<{ readonly since: number; readonly isOver: boolean }> {
+  const [since, isEnded] = await Promise.all([
+    subject === null ? 0 : store.generationOf(subject),
+    family === null ? false : store.isFamilyEnded(family),
+  ]);
+  return { since, isOver: isEnded || generation < since };
+}
+
+/** Base64url, keyed: a client can neither read a token from it nor choose it. */
+export type TokenDigest = string & { readonly tokenDigest: true };
+export type SubjectDigest = string & { readonly subjectDigest: true };
+
+/** In place of a subject: whoever has the token itself may revoke it, whosever it is. Not the digest of any name. */
+export const holder = '_'.repeat(22) as SubjectDigest;
+
+/** Random name of all tokens that descend from one login. */
+export type FamilyId = string & { readonly familyId: true };
+
+/** A subject's generation, and the store's clock at that moment. */
+export interface Standing {
+  readonly generation: number;
+  /** Microseconds since 1970. */
+  readonly nowMicros: number;
+}
+
+export type NoteAnswer = 'noted' | 'foreign' | 'full';
+
+/** What a token can be ended by together with others: its subject's `mine`, the end of its family. */
+interface Roots {
+  readonly subject: SubjectDigest | null;
+  readonly generation: number;
+  readonly family: FamilyId | null;
+}
+
+export type ClaimAnswer =
+  | (Roots & {
+      readonly kind: 'granted';
+      /** Whether it was issued or refreshed through shopward. */
+      readonly isKnown: boolean;
+      /** Who has revoked it, while its owner is not known. */
+      readonly revokedBy: readonly SubjectDigest[];
+    })
+  | UsedAnswer
+  | { readonly kind: 'revoked' | 'expired' }
+  /** Another refresh is under way, for `remainingMs` at most; `isIndeterminate`: it has ended, and its outcome is not known. */
+  | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
+
+export interface UsedAnswer extends Roots {
+  readonly kind: 'used';
+  /** Lifetime of the token in milliseconds; 0: not known. */
+  readonly lifetimeMs: number;
+  /** Milliseconds since it was refreshed. */
+  readonly usedForMs: number;
+  /** The sealed response of its refresh, while the leeway lasts. */
+  readonly sealed: string | null;
+}
+
+/** What a successful refresh tells about its token. */
+export interface Use {
+  /** Recorded where none is known, as is `family`. */
+  readonly owner: SubjectDigest | null;
+  readonly family: FamilyId;
+  readonly answer: { readonly sealed: string; readonly leewayMs: number } | null;
+}
+
+export interface IssuedRecord {
+  readonly subject: SubjectDigest | null;
+  readonly generation: number;
+  readonly family: FamilyId;
+  readonly lifetimeMs: number;
+}
+
+export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired';
+
+/** A token as operators may see it; times are milliseconds since 1970 by the store's clock. */
+export interface TokenEntry {
+  readonly token: TokenDigest;
+  readonly subject: SubjectDigest | null;
+  readonly family: FamilyId | null;
+  readonly state: TokenState;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+  readonly usedAtMs: number | null;
+  /** Also null where it was revoked by `mine`, or with its family. */
+  readonly revokedAtMs: number | null;
+}
+
+/** How many notes about unknown tokens there may be in one of the 64 buckets: for each subject, and in all. */
+export interface BookLimits {
+  readonly perSubject: number;
+  readonly inAll: number;
+}
