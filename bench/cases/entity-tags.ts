@@ -133,7 +133,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         const entries: Entry[] = [];
         for (const replicas of [0, 1]) {
           const name = `replicas: ${replicas}`;
-          const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}, owner: 'bench`;
+          const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}`;
           entries.push({
             contestant: await start(name, store, tracked('0s'), `http://127.0.0.1:${shop.port}`),
             request,

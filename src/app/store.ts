@@ -35,10 +35,9 @@ export const memoryStore: Component = {
 };
 
 /** The settings on which the replicas that share a store have to agree. Exported for its tests. */
-export function describeMember({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
+export function describeMember({ publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
   return {
-    owner: store.owner ?? publicUrl ?? upstream.url,
-    isNamed: store.owner !== undefined,
+    owner: publicUrl ?? upstream.url,
     leaseMs: entityTags === false ? 0 : entityTags.lease,
     tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
     digestKey: refreshTokens === false ? '' : fingerprintOf(refreshTokens.digestKey ?? ''),

@@ -59,6 +59,10 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'urlResolver.learn',
     'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
   ],
+  [
+    'store.owner',
+    'is no longer a key: give each shop and stage a store.prefix of its own; leave the line out',
+  ],
 ]);
 
 export function unknownKey(path: SettingPath, key: string): SettingProblem {

@@ -94,12 +94,23 @@ function ownWord(error: unknown): string | undefined {
   const { message } = error;
   const reply = replyWord.exec(message)?.[1];
   const isUnknown = message.includes('unknown command');
-  const command = reply === 'NOPERM' || isUnknown ? quotedIn(message) : undefined;
-  const what = reply ?? (isUnknown ? 'unknown command' : undefined);
-  if (what !== undefined) return command === undefined ? what : `${what} ${command}`;
-  if (message.includes("can't run this command")) return 'NOPERM in a script';
+  if (reply === 'NOPERM' || message.includes(refusedInScript)) return refusedText(message);
+  if (isUnknown) return `unknown command ${quotedIn(message) ?? ''}`.trimEnd();
+  if (reply !== undefined) return reply;
   // The system's error in a message of ioredis: "All sentinels are unreachable … Last error: connect ECONNREFUSED".
   return /\bE[A-Z]{5,20}\b(?: [\w.:-]{1,80})?/.exec(message)?.[0];
+}
+
+/** What Redis says of a script that its user may not run to its end; the command is not named. */
+const refusedInScript = "The user executing the script can't";
+
+/** What Redis refused, and what to grant to its user. */
+function refusedText(message: string): string {
+  const command = quotedIn(message.replace(refusedInScript, ''));
+  if (command !== undefined) return `NOPERM ${command}: grant +${command}`;
+  if (message.includes('channel')) return 'NOPERM: grant &PREFIX:*';
+  if (message.includes(' key')) return 'NOPERM: grant ~PREFIX:*';
+  return 'NOPERM: grant +@read +@write +@connection +@scripting +@pubsub +info +time +wait';
 }
 
 /** The first short text in quotes: in messages of Redis it is a command. */
@@ -134,7 +145,7 @@ function faultWord(error: unknown): RedisFaultWord {
     (inner !== undefined && words[inner]) ||
     (error.message.includes('read only')
       ? 'readonly'
-      : error.message.includes("can't run this command")
+      : error.message.includes(refusedInScript)
         ? 'noperm'
         : 'error')
   );

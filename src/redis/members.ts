@@ -2,10 +2,8 @@ import { defineScript } from './redis.ts';
 
 /** What a process announces to the others that share its part of the store. */
 export interface Member {
-  /** Whose data it is: shop and stage, such as `store.owner`. */
+  /** Address of the shop: `publicUrl`, else `upstream.url`. */
   readonly owner: string;
-  /** Whether `store.owner` names it; otherwise it is an address. */
-  readonly isNamed: boolean;
   /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
   readonly leaseMs: number;
   /** One line for each tracked resource; empty: no entity tags. */
@@ -18,9 +16,6 @@ export interface Member {
 export interface Register {
   /** No process was announced, not even this one: the store is new, or was emptied. */
   readonly isNew: boolean;
-  /** Whose data this is, by the marker in the store. */
-  readonly owner: string;
-  readonly isOwnerNamed: boolean;
   /** Fingerprint of the key by which the tokens in the store are digested; empty: there are none yet. */
   readonly digestKey: string;
   /** Announcements of other processes in the last `memberTtlMs`; equal ones count once. */
@@ -60,19 +55,13 @@ for i = 1, #flat, 2 do
 end
 redis.call('HSET', MEMBERS, id, string.format('%.0f', now) .. '|' .. text)
 
-local marker = redis.call('HMGET', MARKER, 'owner', 'named', 'digestKey')
-local owner, named, key = marker[1], marker[2], marker[3]
--- An address may be replaced by a name, a name by nothing.
-if not owner or (mine.isNamed and named ~= '1') then
-  owner, named = mine.owner, mine.isNamed and '1' or '0'
-  redis.call('HSET', MARKER, 'owner', owner, 'named', named)
-end
--- The key of those that are there stays; what nobody uses any more is replaced.
+local key = redis.call('HGET', MARKER, 'digestKey')
+-- The key of running processes stays; one that no process uses any more is replaced.
 if mine.digestKey ~= '' and key ~= mine.digestKey and not (key and keys[key]) then
   key = mine.digestKey
   redis.call('HSET', MARKER, 'digestKey', key)
 end
-return { is_new and '1' or '0', owner, named, key or '', others }
+return { is_new and '1' or '0', key or '', others }
 `,
 );
 
@@ -81,14 +70,8 @@ export function membersKeys(prefix: string): [string, string] {
 }
 
 export function readRegister(reply: unknown): Register {
-  const [isNew, owner, named, digestKey, others] = reply as [string, string, string, string, string[]];
-  return {
-    isNew: isNew === '1',
-    owner,
-    isOwnerNamed: named === '1',
-    digestKey,
-    others: others.map((text) => JSON.parse(text) as Member),
-  };
+  const [isNew, digestKey, others] = reply as [string, string, string[]];
+  return { isNew: isNew === '1', digestKey, others: others.map((text) => JSON.parse(text) as Member) };
 }
 
 /** What follows from the announcements of the processes that share a store. */
@@ -99,14 +82,12 @@ export interface Agreement {
   readonly refusesTags: boolean;
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
-  /** The data belongs to another shop, and both are named by `store.owner`: nothing may be used. */
-  readonly isForeign: boolean;
   /** For people; empty when all agree. */
   readonly problems: readonly string[];
 }
 
 /** Pure: docs/decisions/store-state.md has the table. */
-export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: Register): Agreement {
+export function agree(mine: Member, { digestKey, others }: Register): Agreement {
   const problems: string[] = [];
   const leases = others.map(({ leaseMs }) => leaseMs).filter((leaseMs) => leaseMs > 0);
   const coldStartMs = leases.reduce((longest, leaseMs) => Math.max(longest, leaseMs), mine.leaseMs);
@@ -128,12 +109,11 @@ export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: 
       'refreshTokens.digestKey is another one than that of the replicas that were there before: refreshes get 503 until these have ended',
     );
   }
-  const isAnother = owner !== mine.owner;
-  const isForeign = isAnother && isOwnerNamed && mine.isNamed;
-  if (isAnother) {
+  const other = others.find(({ owner }) => owner !== mine.owner);
+  if (other !== undefined) {
     problems.push(
-      `the data under store.prefix belongs to ${JSON.stringify(owner)}, and this is ${JSON.stringify(mine.owner)}: give each shop a store.prefix of its own, or set store.owner`,
+      `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(mine.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
     );
   }
-  return { coldStartMs, refusesTags: untracked.length > 0, refusesTokens, isForeign, problems };
+  return { coldStartMs, refusesTags: untracked.length > 0, refusesTokens, problems };
 }

@@ -81,11 +81,6 @@ export class Membership {
     return this.#refuses(({ refusesTokens }) => refusesTokens);
   }
 
-  /** For data that needs no agreement but whose it is. */
-  refusesAll(): RedisFaultWord | undefined {
-    return this.#refuses(() => false);
-  }
-
   close(): void {
     clearInterval(this.#timer);
   }
@@ -96,7 +91,7 @@ export class Membership {
       this.announce().catch(() => {});
       return 'settings';
     }
-    return agreement.isForeign || does(agreement) ? 'settings' : undefined;
+    return does(agreement) ? 'settings' : undefined;
   }
 
   async #announceOnce(): Promise<void> {

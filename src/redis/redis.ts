@@ -32,7 +32,7 @@ export interface Redis {
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
   /** Whether it can be used, for health and metrics; never asks the server. */
   state(): Health;
-  /** Replicas, claims, memory and rights, for health and metrics; never asks the server. */
+  /** Replicas, claims and memory, for health and metrics; never asks the server. */
   status(): RedisStatus;
   /**
    * Waits until Redis was reached once and its eviction policy has been checked, at most `withinMs`. `false`: not
@@ -71,8 +71,6 @@ export interface RedisStatus {
   };
   /** Undefined before the first reply. */
   readonly facts: ServerFacts | undefined;
-  /** Commands that are needed and that this user may not use. */
-  readonly missingRights: readonly string[];
 }
 
 /** The last answers of the servers to INFO. */

@@ -16,7 +16,7 @@ import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
 import type { HealthLine, Health as StoreHealth } from './store-health.ts';
 
 export interface RedisStore extends Component {
-  /** For features that need no agreement between replicas. Like the others, it refuses the data of another shop. */
+  /** For features that need no agreement between replicas. */
   readonly redis: Redis;
   /** For entity tags: refuses while another replica forwards writes unchecked that this one would check. */
   readonly forTags: Redis;
@@ -39,16 +39,17 @@ const fullShares = [0.8, 0.95] as const;
 /** A share has to fall this much below a threshold before the same threshold is logged again. */
 const fullSlack = 0.02;
 
-type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'prefix' | 'replicas'>> &
+type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
   Pick<ConnectRedisOptions, 'tls' | 'sentinelPassword'> & {
+    readonly prefix: string;
     /** What the replicas that share the store have to agree on. */
     readonly member: Member;
   };
 
 /** Opens the store that all features share. Connects in the background; throws only for a malformed address. */
 export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): RedisStore {
-  const { member, ...connection } = options;
-  const { prefix, replicas } = connection;
+  const { member, prefix, ...connection } = options;
+  const { replicas } = connection;
   const listeners: ((why: string) => void)[] = [];
   const announce = (why: string) => {
     for (const listener of listeners) listener(why);
@@ -76,7 +77,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     onNewStore: () => announce('it is new, or was emptied'),
   });
   return {
-    redis: guardRedis(redis, () => membership.refusesAll()),
+    redis,
     forTags: guardRedis(redis, () => membership.refusesTags()),
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     coldStartMs: () => membership.coldStartMs(),
@@ -100,16 +101,7 @@ async function start(redis: Redis, membership: Membership, log: ComponentLog): P
     throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
   });
   if (!isReached) return log.error({ event: 'store' }, 'Redis cannot be reached yet; starting without it');
-  const { missingRights } = redis.status();
-  if (missingRights.length > 0) {
-    log.error(
-      { event: 'store-rights', missingRights },
-      'the user of Redis may not use all commands that are needed',
-    );
-  }
   await membership.announce().catch(() => {});
-  const agreement = membership.agreement();
-  if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
 }
 
 /** May count ended processes for some seconds, until another one removes them. */
@@ -183,14 +175,8 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
       () => memory()?.maxBytes ?? 0,
     ),
     ofStore(
-      'missing_rights',
-      'Needed commands that the user of Redis may not use.',
-      'max',
-      () => redis.status().missingRights.length,
-    ),
-    ofStore(
       'disagreements',
-      'Settings in which replicas that share the store differ, and whose data it is.',
+      'Settings in which replicas that share the store differ.',
       'max',
       () => membership.agreement()?.problems.length ?? 0,
     ),
@@ -250,7 +236,7 @@ function isEvicting(fault: unknown): boolean {
 /** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
   { status, cause }: StoreHealth,
-  { replication, facts, missingRights }: RedisStatus,
+  { replication, facts }: RedisStatus,
   replicas: number,
   agreement: Agreement | undefined,
 ): readonly string[] {
@@ -260,7 +246,6 @@ function storeReasons(
     const lack = `Redis${causeText(replication.cause)} (store.replicas is ${replicas})`;
     reasons.push(`${lack}; tracked writes and refreshes get 503`);
   }
-  if (missingRights.length > 0) reasons.push(`Redis: its user may not use ${missingRights.join(', ')}`);
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
   const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
   if (share >= fullShares[0]) {

@@ -1,4 +1,3 @@
-import { Cluster } from 'ioredis';
 import { isolated, isolateLate } from '../lib/faults.ts';
 import { type Client, type ClientOptions, findConnectError } from './clients.ts';
 import {
@@ -10,12 +9,10 @@ import {
   withinDeadline,
 } from './faults.ts';
 import type { RedisStatus, ServerFacts } from './redis.ts';
-import { askServerFacts, findMissingRights } from './server-facts.ts';
+import { askServerFacts } from './server-facts.ts';
 import { type Health, type HealthLine, StoreHealth } from './store-health.ts';
 
 export interface WatchOptions {
-  /** Beginning of the keys on which rights are checked. Default `shopward`. */
-  readonly prefix?: string;
   /** Replicas that have to confirm claims; 0: they are not watched. Default 0. */
   readonly replicas?: number;
   /** Called for each log line about the store or its replicas. */
@@ -31,8 +28,8 @@ const beatMs = 1_000;
 const beatsAQuestion = 4;
 
 /**
- * Watches the servers of a client: whether they answer, their memory and eviction policy, the rights of the user, how claims
- * end. Calls report their outcome; what traffic does not tell is asked for every few seconds.
+ * Watches the servers of a client: whether they answer, their memory and eviction policy, how claims end. Calls report
+ * their outcome; what traffic does not tell is asked for every few seconds.
  */
 export class RedisWatch {
   readonly #client: Client;
@@ -46,7 +43,6 @@ export class RedisWatch {
   #facts: ServerFacts | undefined;
   /** Why it must not be used although it answers. */
   #refusal: RedisFaultWord | undefined;
-  #missingRights: readonly string[] = [];
   #policyChecked: Promise<void> = Promise.resolve();
   readonly #whenReached = Promise.withResolvers<void>();
   readonly #beats: NodeJS.Timeout;
@@ -83,7 +79,6 @@ export class RedisWatch {
       replication: (this.#options.replicas ?? 0) > 0 ? this.#replication.state : undefined,
       claims: this.#claims,
       facts: this.#facts,
-      missingRights: this.#missingRights,
     };
   }
 
@@ -168,7 +163,6 @@ export class RedisWatch {
         await this.#learnFacts();
         const { evictingPolicy } = this.#facts ?? {};
         if (evictingPolicy !== undefined) throw new RedisUnavailable('evicting', policyFault(evictingPolicy));
-        await this.#learnRights();
         return;
       } catch (error) {
         // It must not be used before its policy is known: a server that was too slow is asked again.
@@ -176,16 +170,6 @@ export class RedisWatch {
         if (!isSlow || this.#health.state.status === 'closed') throw error;
       }
     }
-  }
-
-  async #learnRights(): Promise<void> {
-    const server = this.#client instanceof Cluster ? this.#client.nodes('master')[0] : this.#client;
-    if (server === undefined) return;
-    const { prefix = 'shopward' } = this.#options;
-    this.#missingRights = await withinDeadline(
-      () => findMissingRights(server, prefix),
-      this.#clientOptions.timeoutMs,
-    );
   }
 
   async #learnFacts(): Promise<void> {

@@ -193,9 +193,7 @@ test.skipIf(promtool === undefined)(
       'ShopwardStoreFillsUp',
       'ShopwardStoreNearlyFull',
     ]);
-    expect(changed({ shopward_store_unconfirmed_claims_total: 3, shopward_store_missing_rights: 1 })).toEqual(
-      ['ShopwardStoreReplicaMissing', 'ShopwardStoreRightsMissing'],
-    );
+    expect(changed({ shopward_store_unconfirmed_claims_total: 3 })).toEqual(['ShopwardStoreReplicaMissing']);
     expect(changed({ shopward_list_looser_rows_total: 2 })).toEqual(['ShopwardListLooser']);
     expect(changed({ shopward_list_edits_total: 2, shopward_list_stricter_rows_total: 2 })).toEqual([]);
     expect(changed({ shopward_log_dropped_lines_total: 9, shopward_connections_refused_total: 9 })).toEqual([

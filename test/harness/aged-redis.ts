@@ -11,7 +11,7 @@ export async function ageRedis(port: number, keyPrefix = 'shopward', buckets = 1
   const client = new Redis({ port, host: '127.0.0.1' });
   const id = /^master_replid:(\w+)/m.exec(await client.info('replication'))?.[1] ?? '';
   const [seconds = 0, micros = 0] = (await client.time()).map(Number);
-  const epoch = `${id}/5:${seconds * 1_000_000 + micros - hourMicros}`;
+  const epoch = `${id}/6:${seconds * 1_000_000 + micros - hourMicros}`;
   const set = (bucket: number) => client.set(`${keyPrefix}:{tags-${bucket}}:epoch`, epoch);
   await Promise.all(
     Array.from({ length: buckets }, (_, bucket) =>

@@ -61,6 +61,7 @@ test.each<[string, boolean, boolean, number | undefined]>([
   for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
 });
 
+const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +@pubsub +info +time +wait';
 const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
 
 test.each<[string, unknown, string, string | undefined]>([
@@ -93,11 +94,18 @@ test.each<[string, unknown, string, string | undefined]>([
   ['what the server says first', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
   ['a slow one', failed('Command timed out'), 'timeout', undefined],
   ['a silent one', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
-  ['a right', reply("NOPERM this user may not run the 'eval' command"), 'noperm', 'NOPERM eval'],
-  ['a right that is not named', reply('NOPERM this user may not'), 'noperm', 'NOPERM'],
-  ['a right to much', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', 'NOPERM'],
-  ['a right to less', reply(`NOPERM not '${'x'.repeat(40)}' at all`), 'noperm', `NOPERM ${'x'.repeat(40)}`],
-  ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', 'NOPERM'],
+  ['a right', reply("NOPERM this user may not run the 'eval' command"), 'noperm', 'NOPERM eval: grant +eval'],
+  ['a right that is not named', reply('NOPERM this user may not'), 'noperm', noperm],
+  ['a right to much', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', noperm],
+  [
+    'a right to less',
+    reply(`NOPERM not '${'x'.repeat(40)}' at all`),
+    'noperm',
+    `NOPERM ${'x'.repeat(40)}: grant +${'x'.repeat(40)}`,
+  ],
+  ['a key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
+  ['a channel', reply('NOPERM No permissions to access a channel'), 'noperm', 'NOPERM: grant &PREFIX:*'],
+  ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', noperm],
   ['an old server', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
   ['its command first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
   ['a quote that is no command', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
@@ -105,7 +113,13 @@ test.each<[string, unknown, string, string | undefined]>([
     'a right in a script',
     reply("ERR The user executing the script can't run this command"),
     'noperm',
-    'NOPERM in a script',
+    noperm,
+  ],
+  [
+    'a key in a script',
+    reply("ERR The user executing the script can't access at least one of the keys mentioned"),
+    'noperm',
+    'NOPERM: grant ~PREFIX:*',
   ],
   ['other words', reply('ERR a secret argument'), 'error', undefined],
   ['no error at all', 'text', 'error', undefined],

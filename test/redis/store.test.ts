@@ -6,9 +6,6 @@ import { bulk, healthy, infoReply, list, startScriptedRedis } from './scripted-r
 /** What a made-up Redis says of itself; a new connection is how shopward hears of a change at once. */
 interface Said {
   info: Readonly<Record<string, string | number>>;
-  /** What another replica has announced, and whose data it is. */
-  owner: string;
-  missing: readonly string[];
 }
 
 /** As much of Redis as the store needs to be up. */
@@ -17,19 +14,17 @@ function startServer(said: Said) {
     const name = words[0]?.toUpperCase();
     if (name === 'INFO') return infoReply(said.info);
     if (name === 'HLEN') return ':3\r\n';
-    if (name === 'EVAL' && words[1]?.includes('acl_check_cmd')) return list(said.missing);
-    // The announcement of a member: is it new, the owner, is that one named, the digest key, the other members.
-    if (name === 'EVAL' || name === 'EVALSHA')
-      return `*5\r\n${['0', said.owner, '1', ''].map(bulk).join('')}${list([])}`;
+    // The announcement of a member: is it new, the digest key, the other members.
+    if (name === 'EVAL' || name === 'EVALSHA') return `*3\r\n${['0', ''].map(bulk).join('')}${list([])}`;
     return '+OK\r\n';
   });
 }
 
-const member: Member = { owner: 'blue', isNamed: true, leaseMs: 10_000, tracked: [], digestKey: '' };
+const member: Member = { owner: 'blue', leaseMs: 10_000, tracked: [], digestKey: '' };
 
 async function open(more: Partial<Said> & { replicas?: number } = {}) {
   const { replicas = 0, ...rest } = more;
-  const said: Said = { info: healthy, owner: 'blue', missing: [], ...rest };
+  const said: Said = { info: healthy, ...rest };
   const { port, drop } = await startServer(said);
   const lines: string[] = [];
   const level =
@@ -82,7 +77,7 @@ describe('a store at its start', () => {
     ]);
     const values = Object.fromEntries((store.metrics ?? []).map(({ name, value }) => [name, value()]));
     expect(values).toEqual({
-      ...{ shopward_store_up: 1, shopward_store_replicas_confirmed: 0, shopward_store_missing_rights: 0 },
+      ...{ shopward_store_up: 1, shopward_store_replicas_confirmed: 0 },
       ...{ shopward_store_memory_used_bytes: 50 * 1024 * 1024, shopward_store_memory_max_bytes: 0 },
       ...{ shopward_store_disagreements: 0, shopward_store_claims: 0, shopward_store_claim_seconds: 0 },
       shopward_store_unconfirmed_claims: 0,
@@ -95,23 +90,6 @@ describe('a store at its start', () => {
   it('that may evict records is not used', async () => {
     const { store } = await open({ info: { ...healthy, maxmemory_policy: 'allkeys-lru' } });
     await expect(store.start?.()).rejects.toThrow('its maxmemory-policy must be noeviction');
-  });
-
-  it('of another shop is not used', async () => {
-    const { store } = await open({ owner: 'green' });
-    await expect(store.start?.()).rejects.toThrow('belongs to "green", and this is "blue"');
-    for (const redis of [store.redis, store.forTags, store.forTokens])
-      await expect(redis.command('HLEN', 'k')).rejects.toMatchObject({ word: 'settings' });
-  });
-
-  it('whose user may not use what is needed says so', async () => {
-    const { store, lines } = await open({ missing: ['WAIT', 'PERSIST'] });
-    await store.start?.();
-    expect(lines).toContain('error store-rights: the user of Redis may not use all commands that are needed');
-    expect(store.health()).toMatchObject({
-      status: 'degraded',
-      reasons: ['Redis: its user may not use WAIT, PERSIST'],
-    });
   });
 });
 

@@ -1,24 +1,20 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { healthy, infoReply, list, slotsReply, startScriptedRedis } from './scripted-redis.ts';
+import { healthy, infoReply, slotsReply, startScriptedRedis } from './scripted-redis.ts';
 
 interface Said {
   /** The answer to `INFO default`; by default that of a healthy server. ioredis itself asks by `INFO`. */
   facts?: () => string | undefined;
-  missing?: readonly string[];
-  /** The answer to which rights are missing; by default `missing`. */
-  rights?: () => string | undefined;
   timeoutMs?: number;
   kind?: 'redis' | 'redis+cluster';
 }
 
 async function connect(said: Said = {}): Promise<Redis> {
-  const { facts, missing = [], rights = () => list(missing), timeoutMs = 5_000, kind = 'redis' } = said;
-  const { port }: { port: number } = await startScriptedRedis(([name = '', first, ...more]) => {
+  const { facts, timeoutMs = 5_000, kind = 'redis' } = said;
+  const { port }: { port: number } = await startScriptedRedis(([name = '', first]) => {
     if (/^info$/i.test(name)) return first === 'default' && facts ? facts() : infoReply(healthy);
     if (/^cluster$/i.test(name)) return slotsReply([port]);
-    if (/^eval$/i.test(name)) return first?.includes('acl_check_cmd') ? rights() : list(more);
     return '+OK\r\n';
   });
   const redis = connectRedis({ url: `${kind}://127.0.0.1:${port}`, timeoutMs });
@@ -33,17 +29,10 @@ const faultOf = (call: Promise<unknown>) =>
     (error) => error.word ?? String(error),
   );
 
-it('is ready when its policy and the rights of its user are known', async () => {
-  const redis = await connect({ missing: ['WAIT'] });
+it.each(['redis', 'redis+cluster'] as const)('%s is ready when its policy is known', async (kind) => {
+  const redis = await connect({ kind });
   expect(await redis.ready(5_000)).toBe(true);
-  expect(redis.status()).toMatchObject({ missingRights: ['WAIT'], facts: { runIds: 'run-1' } });
-  expect(await redis.command('PING')).toBe('OK');
-});
-
-it('is asked for rights on a node, where it is a Cluster', async () => {
-  const redis = await connect({ missing: ['WAIT'], kind: 'redis+cluster' });
-  expect(await redis.ready(5_000)).toBe(true);
-  expect(redis.status()).toMatchObject({ missingRights: ['WAIT'], facts: { runIds: 'run-1' } });
+  expect(redis.status()).toMatchObject({ facts: { runIds: 'run-1' } });
 });
 
 it('is not ready before its policy is known', async () => {
@@ -51,29 +40,6 @@ it('is not ready before its policy is known', async () => {
   const redis = await connect({ facts: () => void asked.resolve() });
   await asked.promise;
   expect(await redis.ready(20)).toBe(false);
-});
-
-it('is asked again for the rights of its user, where it was too slow to tell', async () => {
-  const answer = list(['WAIT']);
-  let asked = 0;
-  let late = '';
-  const redis = await connect({
-    timeoutMs: 200,
-    // Comes with the answer to the next question, which is asked when the time for this one has passed.
-    rights: () => {
-      asked += 1;
-      if (asked > 1) return answer;
-      late = answer;
-    },
-    facts: () => {
-      const owed = late;
-      late = '';
-      return owed + infoReply(healthy);
-    },
-  });
-  expect(await redis.ready(5_000)).toBe(true);
-  expect(redis.status().missingRights).toEqual(['WAIT']);
-  expect(asked).toBeGreaterThan(1);
 });
 
 it('that evicts records is not used, however it answers', async () => {

@@ -130,10 +130,6 @@ export const store = z
         description:
           'Prefix of every key and channel. Shops and stages that share a Redis need different ones.',
       }),
-    owner: text().optional().meta({
-      description:
-        'Name of the shop and stage that own the data under `prefix`. The store keeps it: a start with another name is refused. Left out: `publicUrl` or `upstream.url` is kept instead, and another one only causes a warning.',
-    }),
   })
   .prefault({})
   .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
