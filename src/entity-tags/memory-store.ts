@@ -29,8 +29,7 @@ export class MemoryTagStore implements TagStore {
   /** A record with a lease or an indeterminate write is never dropped. */
   readonly #busy = new Map<ResourceKey, TagRecord>();
   readonly #idle: LRUCache<ResourceKey, TagRecord>;
-  /** Reads that began before a record was dropped for lack of room prove nothing about the next record of its key. */
-  #droppedAt = 0;
+  #evictedChangeAt = 0;
   #sweepAbove = sweptFrom;
 
   constructor({ times, maxRecords = 100_000, now = () => performance.now() }: MemoryTagStoreOptions) {
@@ -49,8 +48,8 @@ export class MemoryTagStore implements TagStore {
       perf: { now: this.#now },
       // Else the clock is read at most once a millisecond, which takes a timer: more than a reading costs.
       ttlResolution: 0,
-      disposeAfter: (_, __, reason) => {
-        if (reason === 'evict') this.#droppedAt = this.#micros();
+      disposeAfter: ({ changedAt }, _, reason) => {
+        if (reason === 'evict') this.#evictedChangeAt = Math.max(this.#evictedChangeAt, changedAt);
       },
     });
   }
@@ -68,9 +67,7 @@ export class MemoryTagStore implements TagStore {
   }
 
   endRead(key: ResourceKey, read: ReadEnd) {
-    const opened = this.#open(key);
-    if (opened.record === null && read.stamp.startedAt <= this.#droppedAt) return null;
-    return this.#store(key, steps.endRead(opened, read, this.#times), read.isAnonymous);
+    return this.#store(key, steps.endRead(this.#open(key), read, this.#times), read.isAnonymous);
   }
 
   claim(key: ResourceKey, wanted: Claim) {
@@ -97,7 +94,8 @@ export class MemoryTagStore implements TagStore {
 
   #open(key: ResourceKey): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    return steps.open(stored, { now: this.#micros(), epoch, since: 0 }, this.#times);
+    const moment = { now: this.#micros(), epoch, since: 0, evictedChangeAt: this.#evictedChangeAt };
+    return steps.open(stored, moment, this.#times);
   }
 
   #store<T>(key: ResourceKey, { record, answer }: steps.Step<T>, isAnonymous = false): T {

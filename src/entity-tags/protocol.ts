@@ -31,7 +31,17 @@ export interface Opened {
   readonly epoch: string;
   /** The end of the cold start; a read that began earlier is not recorded. */
   readonly coldStartUntil: number;
+  /** The latest change of all evicted records: an absent record may have been changed then. 0: none was evicted. */
+  readonly evictedChangeAt: number;
   readonly record: TagRecord | null;
+}
+
+/** When a store is opened, and what it is. */
+export interface Moment {
+  readonly now: number;
+  readonly epoch: string;
+  readonly since: number;
+  readonly evictedChangeAt?: number;
 }
 
 export interface Step<T> {
@@ -50,12 +60,11 @@ const prioritiesPerLease = 3;
 /** The first step of every operation: records of another epoch are absent, and what has expired takes effect. */
 export function open(
   stored: TagRecord | null,
-  moment: { readonly now: number; readonly epoch: string; readonly since: number },
+  { now, epoch, since, evictedChangeAt = 0 }: Moment,
   times: ProtocolTimes,
 ): Opened {
-  const { now, epoch, since } = moment;
   const record = stored !== null && stored.epoch === epoch ? expire(stored, now) : null;
-  return { now, epoch, coldStartUntil: since + times.coldStart, record };
+  return { now, epoch, coldStartUntil: since + times.coldStart, evictedChangeAt, record };
 }
 
 function expire(stored: TagRecord, now: number): TagRecord {
@@ -84,7 +93,7 @@ export function lookUp(opened: Opened, variant: string | null): LookUp {
 }
 
 export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<ReadTag | null> {
-  const { now, epoch, record } = opened;
+  const { now, epoch, evictedChangeAt, record } = opened;
   if (isColdStart(opened) || isIndeterminate(record)) return { record, answer: null };
   if (!isUnchangedSince(opened, read.stamp, times)) {
     return { record: read.isAnonymous === true ? record : givePriority(opened, times), answer: null };
@@ -98,7 +107,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
     };
   }
   const fingerprint = { value: read.fingerprint, at: read.stamp.startedAt, fields: read.fields ?? '' };
-  const before = record ?? createRecord(epoch);
+  const before = record ?? createRecord(epoch, evictedChangeAt);
   const only = { [read.variant]: fingerprint };
   const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
   const answer = { tag: read.newTag, isUnchanged: false };
@@ -116,19 +125,19 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
 }
 
 function isUnchangedSince(opened: Opened, { epoch, startedAt }: ReadStamp, times: ProtocolTimes): boolean {
-  const { now, coldStartUntil, record } = opened;
+  const { now, coldStartUntil, evictedChangeAt, record } = opened;
   const lastedFor = now - startedAt;
   // Below 0: the clock was set back meanwhile.
   if (epoch !== opened.epoch || lastedFor > times.longestRead || lastedFor < 0) return false;
-  return startedAt > (record?.changedAt ?? 0) && startedAt > coldStartUntil;
+  return startedAt > (record?.changedAt ?? evictedChangeAt) && startedAt > coldStartUntil;
 }
 
 export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
   const { token, tags } = wanted;
-  const { now, epoch, coldStartUntil, record } = opened;
+  const { now, epoch, coldStartUntil, evictedChangeAt, record } = opened;
   const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
   if (isColdStart(opened)) return refuse({ kind: 'cold-start', remainingMs: (coldStartUntil - now) / 1000 });
-  const before = record ?? createRecord(epoch);
+  const before = record ?? createRecord(epoch, evictedChangeAt);
   const { leases, indeterminateUntil } = before;
   const indeterminate: ClaimAnswer = {
     kind: 'indeterminate',
@@ -180,13 +189,13 @@ function givePriority({ now, record }: Opened, { lease }: ProtocolTimes): TagRec
 }
 
 export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step<string | null> {
-  const { now, epoch, record } = opened;
+  const { now, epoch, evictedChangeAt, record } = opened;
   const { outcome } = write;
   const lease = record?.leases.find(({ token }) => token === write.token);
   const changesNothing = outcome === 'unsent' || outcome === 'refused';
   if (record === null || lease === undefined) {
     if (changesNothing) return { record, answer: null };
-    const late = changed(record ?? createRecord(epoch), now);
+    const late = changed(record ?? createRecord(epoch, evictedChangeAt), now);
     const anonymousWrote = late.anonymousWrote || write.isOpen === true;
     const after = { ...late, leases: taint(late.leases), anonymousWrote };
     const isUnknown = outcome === 'unknown';
@@ -198,7 +207,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   const leases = without(record.leases, lease.token);
   if (changesNothing) {
     const before = { ...record, leases };
-    return { record: saysNothing(before) ? null : before, answer: null };
+    return { record: saysNothing(before, evictedChangeAt) ? null : before, answer: null };
   }
   const after: TagRecord = { ...changed(record, now), leases };
   if (outcome === 'unknown') {

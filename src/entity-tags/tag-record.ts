@@ -32,8 +32,9 @@ export interface Lease {
 }
 
 /** Whether a record says no more than none, so that ids that do not exist cannot fill the store. */
-export function saysNothing({ tag, changedAt, indeterminateUntil, leases }: TagRecord): boolean {
-  return tag === null && changedAt === 0 && indeterminateUntil === 0 && leases.length === 0;
+export function saysNothing(record: TagRecord, evictedChangeAt: number): boolean {
+  const { tag, changedAt, indeterminateUntil, leases } = record;
+  return tag === null && changedAt <= evictedChangeAt && indeterminateUntil === 0 && leases.length === 0;
 }
 
 export function without(leases: readonly Lease[], gone: string): readonly Lease[] {
@@ -57,7 +58,8 @@ export function markIndeterminate(record: TagRecord, until: number, tagged: bool
   };
 }
 
-export function createRecord(epoch: string): TagRecord {
+/** `evictedChangeAt`: the latest change of a record that the store evicted, which this one may have been. */
+export function createRecord(epoch: string, evictedChangeAt: number): TagRecord {
   return {
     epoch,
     tag: null,
@@ -69,7 +71,7 @@ export function createRecord(epoch: string): TagRecord {
     priorityUntil: null,
     indeterminateUntil: 0,
     indeterminateTagged: false,
-    changedAt: 0,
+    changedAt: evictedChangeAt,
   };
 }
 

@@ -39,6 +39,44 @@ test('memory: what has no room is the oldest that nobody writes; never a lease, 
   ]);
 });
 
+describe('memory: a full store', () => {
+  const keyOf = (name: string) => digest([name]);
+  const endOf = (newTag: string) => ({ newTag, variant: 'v', fingerprint: newTag, shopTag: null });
+  const rest = { isOfCollection: false, fields: null };
+
+  test('gives a tag to each new cart, although it evicts another one for it', () => {
+    let now = 1000;
+    const store = new MemoryTagStore({ times: timesOf(), maxRecords: 10, now: () => now });
+    const names = Array.from({ length: 100 }, (_, i) => `cart ${i}`);
+    const readAt = (name: string) => ({ name, stamp: store.readStampAt(keyOf(name), now) });
+    // Ten reads are in progress at a time, and each end of one evicts a record.
+    for (let i = 0; i < names.length; i += 10) {
+      const begun = names.slice(i, i + 10).map(readAt);
+      now += 100;
+      for (const { name, stamp } of begun)
+        expect(store.endRead(keyOf(name), { ...endOf(name), ...rest, stamp })?.tag).toBe(name);
+    }
+  });
+
+  test('gives none to a read that began before the last change of an evicted cart', () => {
+    let now = 1000;
+    const store = new MemoryTagStore({ times: timesOf(), maxRecords: 1, now: () => now });
+    const [one, other] = [keyOf('one'), keyOf('other')];
+    const early = store.readStampAt(one, now);
+    now += 10;
+    store.claim(one, { token: 't', tags: null });
+    store.end(one, { token: 't', tagged: false, outcome: 'applied', newTag: 'b', shopTag: null });
+    now += 10;
+    const later = store.readStampAt(one, now);
+    now += 10;
+    store.endRead(other, { ...endOf('x'), ...rest, stamp: store.readStampAt(other, now - 1) });
+    expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early })).toBeNull();
+    expect(store.endRead(one, { ...endOf('new'), ...rest, stamp: later })?.tag).toBe('new');
+    // Now there is a record again, made by the other read.
+    expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early, variant: 'w' })).toBeNull();
+  });
+});
+
 test('memory: there is no cold start, neither at the start nor later', async () => {
   const store = new MemoryTagStore({ times: timesOf() });
   expect([await store.warmUp(), store.coldStartLeftMs()]).toEqual([0, 0]);

@@ -13,7 +13,7 @@ const times: ProtocolTimes = {
 const [A, B] = ['a'.repeat(32), 'b'.repeat(32)];
 const at = (stored: TagRecord | null, moment = now, since = 0) =>
   open(stored, { now: moment, epoch: 'e', since }, times);
-const record: TagRecord = { ...createRecord('e'), tag: A };
+const record: TagRecord = { ...createRecord('e', 0), tag: A };
 const token = 't';
 const read: ReadEnd = {
   stamp: { epoch: 'e', startedAt: now - 1 },

@@ -111,7 +111,7 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
       apply: () => {
         hear({ kind: 'wipe' });
         hear({ kind: 'id', id: newId });
-        return { ...count('restart'), store: { id: newId, marker: null, record: null } };
+        return { ...count('restart'), store: { id: newId, marker: null, record: null, evictedChangeAt: 0 } };
       },
     });
   }
@@ -119,6 +119,15 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
     actions.push({
       name: 'expire',
       apply: () => ({ ...count('expire'), store: { ...world.store, record: null } }),
+    });
+  }
+  const { record } = world.store;
+  if (may('evict') && record !== null && record.leases.length === 0 && record.indeterminateUntil === 0) {
+    const isForgotten = setting.broken === 'eviction-forgets-the-change';
+    const evictedChangeAt = isForgotten ? 0 : Math.max(world.store.evictedChangeAt, record.changedAt);
+    actions.push({
+      name: 'evict',
+      apply: () => ({ ...count('evict'), store: { ...world.store, record: null, evictedChangeAt } }),
     });
   }
   if (may('restore')) {

@@ -50,6 +50,20 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { expire: 1 },
   },
   {
+    rule: '3: an evicted record leaves the time of its last change',
+    proxy: 'eviction-forgets-the-change',
+    programs: ['reader', 'reader', 'writer', 'child'],
+    faults: { evict: 1 },
+    maxTicks: 3,
+  },
+  {
+    rule: '5: a record that is made anew was changed when an evicted one was',
+    steps: [{ search: '    changedAt: evictedChangeAt,', replace: '    changedAt: 0,' }],
+    programs: ['reader', 'reader', 'writer', 'child'],
+    faults: { evict: 1 },
+    maxTicks: 3,
+  },
+  {
     rule: '4: the identity of the data is read in the script that meets them',
     proxy: 'identity-noticed-late',
     isCalm: true,

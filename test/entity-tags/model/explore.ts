@@ -251,7 +251,7 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
     coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };
-  const moment = { epoch: '', since: now, now: now + 100 * tick };
+  const moment = { epoch: '', since: now, evictedChangeAt: store.evictedChangeAt, now: now + 100 * tick };
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
   const opened = steps.open(store.record, { ...moment, epoch }, times);

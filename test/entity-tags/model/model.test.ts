@@ -12,6 +12,7 @@ describe('the claim protocol, whole', () => {
   test.each([
     [['reader', 'writer', 'writer'], { crash: 1 }, 4],
     [['reader', 'writer', 'child'], { crash: 1 }, 4],
+    [['reader', 'reader', 'writer', 'child'], { evict: 2 }, 2],
     [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
     [['reader', 'deleter', 'creator'], {}, 3],
     [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],

@@ -283,7 +283,7 @@ function openStore(setting: Setting, world: World, p: number) {
   const epoch = `${marker.id}:${marker.since}`;
   const opened = setting.steps.open(
     state.record,
-    { now: world.now, epoch, since: marker.since },
+    { now: world.now, epoch, since: marker.since, evictedChangeAt: state.evictedChangeAt },
     timesOf(setting),
   );
   return [opened, { ...state, marker }] as const;

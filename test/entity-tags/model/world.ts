@@ -44,6 +44,7 @@ export type ProxyBreak =
   | 'no-wait-for-replicas'
   | 'claim-without-deadline'
   | 'expiry-any-time'
+  | 'eviction-forgets-the-change'
   | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
 
 export interface Setting {
@@ -69,12 +70,15 @@ export type Fault =
   | 'restore'
   | 'failover'
   | 'expire'
+  | 'evict'
   | 'end-lost';
 
 export interface StoreState {
   readonly id: number;
   readonly marker: { readonly id: number; readonly since: number } | null;
   readonly record: TagRecord | null;
+  /** Of the memory store alone. */
+  readonly evictedChangeAt: number;
 }
 
 export interface Process {
@@ -152,7 +156,7 @@ export const theKey = 'the-one' as ResourceKey;
 
 export function createWorld({ programs }: Setting): World {
   const now = 100 * tick;
-  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null };
+  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null, evictedChangeAt: 0 };
   return {
     now,
     shop: { version: 1, exists: true, acknowledged: 1 },
