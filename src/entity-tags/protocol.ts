@@ -37,7 +37,7 @@ export interface Opened {
 }
 
 /** When a store is opened, and what it is. */
-export interface Moment {
+interface Moment {
   readonly now: number;
   readonly epoch: string;
   readonly since: number;
