@@ -115,7 +115,7 @@ describe('one mistake', () => {
     ],
     [
       'upstream: { engine: llhttp }',
-      '21: error: upstream.engine is no longer a key: there is one HTTP client; remove the line',
+      '13: error: upstream.engine is no longer a key: there is one HTTP client; remove the line',
     ],
     ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
     [
