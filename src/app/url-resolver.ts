@@ -5,9 +5,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
+import { createRedisEpochStore } from '../url-resolver/epoch-follower.ts';
 import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
-import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
@@ -78,7 +78,7 @@ function createResolver(
     },
     shared: redis && {
       mappings: createRedisSharedMapping(redis.redis, keyPrefix),
-      purgeLog: createRedisPurgeLog(redis.redis, keyPrefix),
+      epochs: createRedisEpochStore(redis.redis, keyPrefix),
     },
     onEvent: (event) => emit(event, log, metrics),
   });

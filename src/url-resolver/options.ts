@@ -1,9 +1,9 @@
 import type { PathRules } from '../http/path-table.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
 import type { EnvelopePointers } from './envelope.ts';
+import type { EpochStore } from './epoch-follower.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
-import type { PurgeLog } from './purge-log.ts';
 import type { SharedMapping } from './shared-cache.ts';
 import type { AskUpstream } from './source.ts';
 
@@ -41,7 +41,7 @@ export interface UrlResolverOptions {
   readonly shared?:
     | {
         readonly mappings: SharedMapping;
-        readonly purgeLog: PurgeLog;
+        readonly epochs: EpochStore;
         /** Longest wait for the shared copies. Default 100. */
         readonly timeoutMs?: number;
       }
@@ -83,7 +83,7 @@ const noCounts = {
   /** Requests without a usable `url`. */
   missing: 0,
   unusable: 0,
-  /** Times that every entry was dropped because the purge log has another history. */
+  /** Times that every entry was dropped because purges may have been lost. */
   forgotten: 0,
 };
 
@@ -100,8 +100,8 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
   readonly keysUnderWay: number;
   /** Whether the shared copies cannot be used at the moment; false without any. */
   readonly sharedAway: boolean;
-  /** Number of the last purge that this process knows. */
-  readonly purgeSeq: number;
+  /** Epoch of the last purge that this process knows. */
+  readonly lastPurge: string;
   /** Undefined without a mapping file. */
   readonly file: FileState | undefined;
 }

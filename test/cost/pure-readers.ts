@@ -31,8 +31,8 @@ import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/enve
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
 import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
-import { foldUrl } from '../../src/url-resolver/purge-history.ts';
-import { readPurgeEntry } from '../../src/url-resolver/purge-log.ts';
+import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
+import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
@@ -185,7 +185,7 @@ const rows: readonly Row[] = [
     (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
   ],
   ['a URL of a purge', body, foldUrl],
-  ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
+  ['a message of a purge', body, (text) => [readRaise(text), readRaise(json(text))]],
   ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes)],
   [
     'a reply of the shop to a question',

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { cacheMapping, LocalCache } from '../../src/url-resolver/local-cache.ts';
+import { LocalCache } from '../../src/url-resolver/local-cache.ts';
 import { MappingCache } from '../../src/url-resolver/mapping-cache.ts';
 import { startCounts } from '../../src/url-resolver/options.ts';
 import type { Partition } from '../../src/url-resolver/partition.ts';
-import { PurgeFollower, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
-import { MemoryPurgeLog } from '../../src/url-resolver/purge-log.ts';
+import { PurgeEpochs } from '../../src/url-resolver/purge-epochs.ts';
 import { refuseFailure } from '../../src/url-resolver/response.ts';
 import type { SharedCache } from '../../src/url-resolver/shared-cache.ts';
 import { fail, type LookupOutcome, type UpstreamSource } from '../../src/url-resolver/source.ts';
@@ -26,15 +25,14 @@ const lifetimes = {
 type Copy = Awaited<ReturnType<SharedCache['get']>>;
 
 function open(shared?: Copy) {
-  const log = new MemoryPurgeLog();
-  const follower = new PurgeFollower(log, () => {});
-  const local = new LocalCache(10, follower.history);
+  const epochs = new PurgeEpochs();
+  const local = new LocalCache(10, epochs);
   const counts = startCounts();
   const clock = { nowMs: 1_000_000 };
   const source = { isFull: false, outcome: found as LookupOutcome | Promise<LookupOutcome> };
   const put: object[] = [];
   const cache = new MappingCache({
-    ...{ local, follower, lifetimes, counts, staleWaitMs: 60_000, now: () => clock.nowMs },
+    ...{ local, epochs, lifetimes, counts, staleWaitMs: 60_000, now: () => clock.nowMs },
     shared: (shared && {
       get: async () => shared,
       put: (_key: string, copy: object) => put.push(copy),
@@ -59,7 +57,7 @@ function open(shared?: Copy) {
   const pass = (ms: number) => {
     clock.nowMs += ms;
   };
-  return { ask, pass, counts, clock, source, local, follower, put, cache };
+  return { ask, pass, counts, clock, source, local, epochs, put, cache };
 }
 
 describe('a mapping', () => {
@@ -117,7 +115,7 @@ describe('a mapping', () => {
   });
 
   test('that is not to be kept is not, nor is one that a purge came before', async () => {
-    const { ask, counts, source, follower, local } = open();
+    const { ask, counts, source, epochs, local } = open();
     source.outcome = { ...found, keep: false };
     expect(await ask()).toBe('known, max-age=0, shopward; fwd=miss');
     let answer = (_: LookupOutcome) => {};
@@ -126,8 +124,7 @@ describe('a mapping', () => {
     });
     const asking = ask();
     await new Promise((resolve) => setImmediate(resolve));
-    const { seq, id } = follower.history.position;
-    follower.history.append({ seq: seq + 1, id: 'p', previousId: id, purge: { url } });
+    epochs.raise('p:', 'e');
     answer(found);
     expect(await asking).toBe('known, max-age=0, shopward; fwd=miss');
     expect([counts.notKept, local.size]).toEqual([2, 0]);
@@ -153,9 +150,9 @@ test('not found is fresh for its own time, and never stale', async () => {
 });
 
 describe('the copy that replicas share', () => {
-  /** Where the log of this process stands. */
+  /** With the stamp that its URL has in this process. */
   const withStamp = (opened: ReturnType<typeof open>, shared: Copy) =>
-    Object.assign(shared as object, { stamp: opened.follower.history.position });
+    Object.assign(shared as object, { stamp: opened.epochs.stampOf(url) });
 
   test.each([
     [0, 'known, max-age=10, shopward; hit; ttl=10; detail=shared', 0],
@@ -166,7 +163,7 @@ describe('the copy that replicas share', () => {
     [15_000, 'known, max-age=10, shopward; fwd=stale; stored; ttl=10', 1],
     [30_000, 'known, max-age=10, shopward; fwd=miss; stored; ttl=10', 1],
   ])('%i ms old: %s', async (ageMs, said, lookups) => {
-    const shared = { mapping, storedAtMs: 1_000_000 - ageMs, stamp: { seq: 0, id: '' } } as Copy;
+    const shared = { mapping, storedAtMs: 1_000_000 - ageMs, stamp: '' } as Copy;
     const opened = open(shared);
     withStamp(opened, shared);
     expect([await opened.ask(), opened.counts.lookups]).toEqual([said, lookups]);
@@ -174,8 +171,8 @@ describe('the copy that replicas share', () => {
     expect(opened.put).toHaveLength(lookups);
   });
 
-  test('of another past of the log is not believed', async () => {
-    const { ask, counts } = open({ mapping, storedAtMs: 1_000_000, stamp: { seq: 0, id: '' } } as Copy);
+  test('with another stamp is ignored', async () => {
+    const { ask, counts } = open({ mapping, storedAtMs: 1_000_000, stamp: '' } as Copy);
     expect([await ask(), counts.sharedHits]).toEqual([
       'known, max-age=10, shopward; fwd=miss; stored; ttl=10',
       0,
@@ -183,38 +180,30 @@ describe('the copy that replicas share', () => {
   });
 });
 
-test('what was purged has no room any more once it was asked for', () => {
-  const history = new PurgeHistory({ seq: 0, id: 'i0' });
-  const cache = new LocalCache(10, history);
-  for (const [key, is] of [
-    ['found', true],
-    ['not', false],
-  ] as const) {
-    cache.set(key, cacheMapping(is ? mapping : null, '', 0, 0));
-  }
-  history.append({ seq: 1, id: 'i1', previousId: 'i0', purge: 'all' });
-  expect([cache.get('found', url), cache.size, cache.get('not', url), cache.size]).toEqual([
-    ...[undefined, 1, undefined, 0],
-  ]);
-});
-
-test('what is found and what is not have room of their own, a tenth for the latter', () => {
-  const cache = new LocalCache(10, new PurgeHistory({ seq: 0, id: 'i' }));
-  const entry = (is: boolean) => cacheMapping(is ? mapping : null, '', 0, 0);
+test('mappings and "not found" have room of their own, a tenth for the latter', () => {
+  const epochs = new PurgeEpochs();
+  const cache = new LocalCache(10, epochs);
+  const entry = (is: boolean) => ({
+    ...{ entityType: is ? 'merchants' : null, entityId: '1', tag: '', freshUntilMs: 0, retryAtMs: 0 },
+    ...{ stamp: epochs.stampOf(url), version: epochs.version },
+  });
   for (let i = 0; i < 20; i += 1) cache.set(`found ${i}`, entry(true));
   for (let i = 0; i < 20; i += 1) cache.set(`not ${i}`, entry(false));
   expect(cache.size).toBe(11);
   expect([cache.get('found 19', url), cache.get('found 10', url), cache.get('found 9', url)]).toEqual([
     ...[expect.anything(), expect.anything(), undefined],
   ]);
-  // Of one key there is one of them.
+  // A key has one entry.
   cache.set('found 19', entry(false));
   cache.set('not 19', entry(true));
   expect([cache.get('found 19', url)?.entityType, cache.get('not 19', url)?.entityType]).toEqual([
-    ...[null, 'abstract-products'],
+    ...[null, 'merchants'],
   ]);
-  cache.clear();
-  expect(cache.size).toBe(0);
+  const { size } = cache;
+  epochs.raise('p:', 'e');
+  expect([cache.get('found 19', url), cache.get('not 19', url), cache.size]).toEqual([
+    ...[undefined, undefined, size - 2],
+  ]);
 });
 
 test.each([
