@@ -4,9 +4,8 @@ import type { Redis } from '../../src/redis/redis.ts';
 import { createRedisEpochStore } from '../../src/url-resolver/epoch-follower.ts';
 import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-
-import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { maxScopes } from '../../src/url-resolver/purge-epochs.ts';
+import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';
