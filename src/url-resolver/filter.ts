@@ -92,7 +92,7 @@ export class UrlResolver {
     if (options.upstream === undefined && options.mappingFile === undefined) {
       throw new Error('the URL resolver has no source');
     }
-    const { maxEntries = 100_000, now = Date.now } = options;
+    const { maxEntries = 100_000, now = () => performance.now(), wallClock = Date.now } = options;
     this.#path = options.path ?? '/url-resolver';
     const noRules = { ignoredPrefixes: [], versionSegments: false };
     this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
@@ -122,6 +122,7 @@ export class UrlResolver {
         lifetimes,
         entityTypes,
         now,
+        wallClock,
         onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
       });
     }

@@ -24,6 +24,7 @@ export interface CachedMapping {
   readonly entityId: string;
   /** Entity tag of the document; empty when there is none. */
   readonly tag: string;
+  /** By a monotonic clock. */
   readonly freshUntilMs: number;
   /** Of its URL, from before the source was asked. */
   readonly stamp: string;

@@ -47,6 +47,7 @@ interface MappingCacheOptions {
   readonly tagOf: (mapping: Mapping, locale: string) => string;
   readonly counts: ResolverCounts;
   readonly onFailure: (failure: LookupFailure) => void;
+  /** Monotonic, so that a change of the wall clock makes no mapping older or younger. */
   readonly now: () => number;
 }
 
@@ -105,7 +106,7 @@ export class MappingCache {
     if (known !== undefined) return this.#use(lookup, key, known, false);
     if (copy?.stamp === epochs.stampOf(lookup.url)) {
       const nowMs = now();
-      const entry = this.#entryOf(lookup, copy.mapping, Math.min(copy.storedAtMs, nowMs), copy.stamp);
+      const entry = this.#entryOf(lookup, copy.mapping, nowMs - copy.ageMs, copy.stamp);
       if (nowMs < Math.max(staleUntilMs(entry, lifetimes), usableUntilMs(entry, lifetimes))) {
         local.set(key, entry);
         return this.#use(lookup, key, entry, true);
@@ -208,10 +209,9 @@ export class MappingCache {
       return undefined;
     }
     const mapping = outcome.kind === 'found' ? outcome.mapping : null;
-    const storedAtMs = now();
-    const entry = this.#entryOf(lookup, mapping, storedAtMs, stamp);
+    const entry = this.#entryOf(lookup, mapping, now(), stamp);
     local.set(key, entry);
-    shared?.put(key, { mapping, storedAtMs, stamp });
+    shared?.put(key, { mapping, stamp });
     return entry;
   }
 

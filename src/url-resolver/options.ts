@@ -47,8 +47,10 @@ export interface UrlResolverOptions {
       }
     | undefined;
   readonly onEvent?: (event: ResolverEvent) => void;
-  /** Clock in milliseconds since 1970. Default `Date.now`. */
+  /** Monotonic clock, in milliseconds. Default `performance.now`. Only tests set it. */
   readonly now?: () => number;
+  /** Milliseconds since 1970, by which processes tell each other the age of a copy. Default `Date.now`. Only tests set it. */
+  readonly wallClock?: () => number;
 }
 
 export const defaultLifetimes: Lifetimes = {

@@ -23,7 +23,10 @@ interface SharedCacheOptions {
   readonly lifetimes: Lifetimes;
   /** Copies of other types are ignored. */
   readonly entityTypes: readonly string[];
+  /** Monotonic. */
   readonly now: () => number;
+  /** Since 1970: the age of a copy is what two processes' clocks make of it. */
+  readonly wallClock: () => number;
   /** Called when the store goes away, and when it is back. */
   readonly onChange: (isAway: boolean, cause?: unknown) => void;
 }
@@ -48,28 +51,28 @@ export class SharedCache {
   /** The copy of `key`; undefined: there is none, it is not readable, or the store is away. Never rejects. */
   async get(key: string): Promise<SharedCopy | undefined> {
     if (this.#isPaused()) return undefined;
-    const { entityTypes, slots, store, timeoutMs } = this.#options;
+    const { entityTypes, slots, store, timeoutMs, wallClock } = this.#options;
     try {
       const text = await withinTime(store.read(slotOf(key, slots)), timeoutMs, () => {
         throw new Error('no answer in time');
       });
       this.#settle(false);
-      return text === null ? undefined : readSharedCopy(key, text, entityTypes);
+      return text === null ? undefined : readSharedCopy(key, text, entityTypes, wallClock());
     } catch (cause) {
       this.#settle(true, cause);
       return undefined;
     }
   }
 
-  /** Shares a copy, in the background. */
-  put(key: string, copy: SharedCopy): void {
+  /** Shares what the source has just given, in the background. */
+  put(key: string, copy: Omit<SharedCopy, 'ageMs'>): void {
     if (this.#isPaused()) return;
-    const { lifetimes, slots, store } = this.#options;
+    const { lifetimes, slots, store, wallClock } = this.#options;
     const ttlMs =
       copy.mapping === null
         ? lifetimes.notFoundTtlMs
         : lifetimes.ttlMs + Math.max(lifetimes.staleIfErrorMs, lifetimes.staleWhileRevalidateMs);
-    const written = store.write(slotOf(key, slots), writeSharedCopy(key, copy), ttlMs).then(
+    const written = store.write(slotOf(key, slots), writeSharedCopy(key, copy, wallClock()), ttlMs).then(
       () => this.#settle(false),
       (cause) => this.#settle(true, cause),
     );
@@ -91,16 +94,16 @@ export class SharedCache {
 /** A mapping as replicas share it. */
 interface SharedCopy {
   readonly mapping: Mapping | null;
-  /** When the source gave it, in ms since 1970. */
-  readonly storedAtMs: number;
+  /** Milliseconds since the source gave it; 0 where the clock of its writer is ahead. */
+  readonly ageMs: number;
   /** Of its URL, from before the source was asked. */
   readonly stamp: string;
 }
 
 const version = 2;
 
-function writeSharedCopy(key: string, copy: SharedCopy): string {
-  const { mapping, storedAtMs, stamp } = copy;
+function writeSharedCopy(key: string, copy: Omit<SharedCopy, 'ageMs'>, storedAtMs: number): string {
+  const { mapping, stamp } = copy;
   const { entityType = null, entityId = null } = mapping ?? {};
   return JSON.stringify([version, key, entityType, entityId, storedAtMs, stamp]);
 }
@@ -110,14 +113,16 @@ export function readSharedCopy(
   key: string,
   text: string,
   entityTypes: readonly string[],
+  nowMs: number,
 ): SharedCopy | undefined {
   const parts = parseJson(text);
   if (!Array.isArray(parts) || parts[0] !== version || parts[1] !== key) return undefined;
   const [, , entityType, entityId, storedAtMs, stamp] = parts;
   if (typeof storedAtMs !== 'number' || typeof stamp !== 'string') return undefined;
-  if (entityType === null) return { mapping: null, storedAtMs, stamp };
+  const ageMs = Math.max(0, nowMs - storedAtMs);
+  if (entityType === null) return { mapping: null, ageMs, stamp };
   const mapping = toMapping(entityType, entityId, entityTypes);
-  return mapping && { mapping, storedAtMs, stamp };
+  return mapping && { mapping, ageMs, stamp };
 }
 
 /**

@@ -178,7 +178,7 @@ const rows: readonly Row[] = [
   ],
   ['a URL of a purge', body, foldUrl],
   ['a message of a purge', body, (text) => [readRaise(text), readRaise(json(text))]],
-  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes)],
+  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes, 0)],
   [
     'a reply of the shop to a question',
     body,

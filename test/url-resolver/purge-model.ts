@@ -90,7 +90,7 @@ class World {
   #last: string | undefined;
   #epochs = 0;
   #before = { table: new Map<string, string>(), last: undefined as string | undefined, made: 0 };
-  readonly #copies = new Map<string, { mapping: unknown; storedAtMs: number; stamp: string }>();
+  readonly #copies = new Map<string, { mapping: unknown; stamp: string }>();
   #travelling: { readonly arrive: () => void; readonly isMessage?: boolean }[] = [];
   #made: Made[] = [];
   readonly processes: ReturnType<World['createProcess']>[];
@@ -109,7 +109,10 @@ class World {
     const hour = 3_600_000;
     const lifetimes = { ttlMs: hour, notFoundTtlMs: hour, staleWhileRevalidateMs: 0, staleIfErrorMs: 0 };
     const shared = {
-      get: (key: string) => this.#travel(this.#copies.get(key)),
+      get: (key: string) => {
+        const copy = this.#copies.get(key);
+        return this.#travel(copy && { ...copy, ageMs: 0 });
+      },
       put: (key: string, copy: never) =>
         void this.#travelling.push({ arrive: () => this.#copies.set(key, copy) }),
     } as unknown as SharedCache;

@@ -12,7 +12,7 @@ function open(slots = 1000, timeoutMs = 60_000, more: Partial<typeof lifetimes> 
   const written = new Map<string, { readonly value: string; readonly ttlMs: number }>();
   const store = { isAway: false, isMute: false, reads: [] as string[] };
   const changes: boolean[] = [];
-  const clock = { nowMs: 5_000 };
+  const clock = { nowMs: 5_000, wallMs: 1_800_000_000_000 };
   const cache = new SharedCache({
     store: {
       async read(slot) {
@@ -28,6 +28,7 @@ function open(slots = 1000, timeoutMs = 60_000, more: Partial<typeof lifetimes> 
     },
     ...{ slots, timeoutMs, lifetimes: { ...lifetimes, ...more }, entityTypes },
     now: () => clock.nowMs,
+    wallClock: () => clock.wallMs,
     onChange: (isAway) => changes.push(isAway),
   });
   return { cache, store, written, changes, clock };
@@ -35,14 +36,14 @@ function open(slots = 1000, timeoutMs = 60_000, more: Partial<typeof lifetimes> 
 
 test('what was put comes back, found and not found, for as long as anybody could use it', async () => {
   const { cache, written } = open();
-  cache.put('found', { mapping, storedAtMs: 1, stamp });
-  cache.put('not found', { mapping: null, storedAtMs: 2, stamp });
+  cache.put('found', { mapping, stamp });
+  cache.put('not found', { mapping: null, stamp });
   expect([...written.values()].map(({ ttlMs }) => ttlMs)).toEqual([150, 7]);
-  expect(await cache.get('found')).toEqual({ mapping, storedAtMs: 1, stamp });
-  expect(await cache.get('not found')).toEqual({ mapping: null, storedAtMs: 2, stamp });
+  expect(await cache.get('found')).toEqual({ mapping, ageMs: 0, stamp });
+  expect(await cache.get('not found')).toEqual({ mapping: null, ageMs: 0, stamp });
   expect(await cache.get('neither')).toBeUndefined();
   const longer = open(10, 1000, { staleWhileRevalidateMs: 80 });
-  longer.cache.put('found', { mapping, storedAtMs: 1, stamp });
+  longer.cache.put('found', { mapping, stamp });
   expect([...longer.written.values()].map(({ ttlMs }) => ttlMs)).toEqual([180]);
 });
 
@@ -54,11 +55,11 @@ test('there are no more slots than there may be', async () => {
 
 test('of two keys in one slot the one that was put last is there, and not taken for the other', async () => {
   const { cache } = open(1);
-  cache.put('a', { mapping, storedAtMs: 1, stamp });
-  cache.put('b', { mapping: null, storedAtMs: 2, stamp });
+  cache.put('a', { mapping, stamp });
+  cache.put('b', { mapping: null, stamp });
   expect(await Promise.all([cache.get('a'), cache.get('b')])).toEqual([
     undefined,
-    { mapping: null, storedAtMs: 2, stamp },
+    { mapping: null, ageMs: 0, stamp },
   ]);
 });
 
@@ -70,7 +71,7 @@ test('a store that is away is tried once a second, by a read or a write, and rep
   clock.nowMs += 999;
   expect(await cache.get('a')).toBeUndefined();
   store.isAway = false;
-  cache.put('a', { mapping, storedAtMs: 1, stamp });
+  cache.put('a', { mapping, stamp });
   expect([written.size, store.reads.length]).toEqual([0, 1]);
   store.isAway = true;
   clock.nowMs += 1;
@@ -78,12 +79,12 @@ test('a store that is away is tried once a second, by a read or a write, and rep
   expect([changes, store.reads.length]).toEqual([[true], 2]);
   clock.nowMs += 1000;
   store.isAway = false;
-  cache.put('a', { mapping, storedAtMs: 1, stamp });
+  cache.put('a', { mapping, stamp });
   await nextTurn();
   expect([cache.isAway, changes]).toEqual([false, [true, false]]);
   expect(await cache.get('a')).toMatchObject({ mapping });
   store.isAway = true;
-  cache.put('b', { mapping, storedAtMs: 1, stamp });
+  cache.put('b', { mapping, stamp });
   await nextTurn();
   expect([cache.isAway, changes]).toEqual([true, [true, false, true]]);
 });
@@ -106,9 +107,21 @@ test.each<[string, unknown, boolean]>([
   ['with a number as its stamp', [2, 'k', 'merchants', 'M1', 5, 4], false],
   ['that is an object', { 0: 2, 1: 'k' }, false],
 ])('a copy %s is one: %#', (_, value, isCopy) => {
-  expect(readSharedCopy('k', JSON.stringify(value), entityTypes) !== undefined).toBe(isCopy);
+  expect(readSharedCopy('k', JSON.stringify(value), entityTypes, 9) !== undefined).toBe(isCopy);
 });
 
 test('what is no JSON is no copy', () => {
-  expect(readSharedCopy('k', '[1,"k"', entityTypes)).toBeUndefined();
+  expect(readSharedCopy('k', '[1,"k"', entityTypes, 9)).toBeUndefined();
+});
+
+test.each([
+  [7000, 7000],
+  [0, 0],
+  // The clock of this process was set back, or the writer's is ahead.
+  [-3_600_000, 0],
+])('a copy that was written %i ms ago by the wall clock is %i ms old', async (ms, ageMs) => {
+  const { cache, clock } = open();
+  cache.put('a', { mapping, stamp });
+  clock.wallMs += ms;
+  expect((await cache.get('a'))?.ageMs).toBe(ageMs);
 });

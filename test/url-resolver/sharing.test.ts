@@ -89,11 +89,12 @@ describe('shared copies', () => {
   it('a stale copy bridges a shop that is down, in a process that has just started', async () => {
     let nowMs = Date.now();
     const now = () => nowMs;
-    const a = await startReplica({ now });
+    const clocks = { now, wallClock: now };
+    const a = await startReplica(clocks);
     await resolve(a.resolver, acer);
     await untilShared(a, 1);
     await shop.close();
-    const b = await startReplica({ now });
+    const b = await startReplica(clocks);
     nowMs += 3_600_000;
     const answer = await resolve(b.resolver, acer);
     expect([answer.status, answer.field('Cache-Status')]).toEqual([
