@@ -1,6 +1,8 @@
+import { FairTurns } from '../access/fair-turns.ts';
 import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
+import { networkOf } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
@@ -66,7 +68,9 @@ function createResolver(
       ? {
           ask: createAskUpstream(engine, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
-          maxLookups: questionConnections,
+          // Every request in progress may wait, and one client's half of the places is as many as all requests.
+          turns: new FairTurns({ turns: questionConnections, places: 2 * config.limits.inFlight }),
+          clientOf: networkOf,
         }
       : undefined,
     mappingFile: source.file === undefined ? undefined : { path: source.file },

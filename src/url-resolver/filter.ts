@@ -39,7 +39,7 @@ import {
   varyOf,
 } from './response.ts';
 import { SharedCache } from './shared-cache.ts';
-import { UpstreamSource } from './source.ts';
+import { type LookupTurns, UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
 
@@ -63,6 +63,9 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
 
 type Resolution = Answer | Rejection;
 
+/** Without turns, every look-up has its own at once. */
+const unlimited: LookupTurns = { enter: () => ({ turn: undefined, leave() {} }) };
+
 /** Shared slots for each entry of a process. */
 const slotsPerEntry = 4;
 
@@ -73,6 +76,7 @@ export class UrlResolver {
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
+  readonly #clientOf: (address: string) => string;
   readonly #envelope: Envelope;
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
@@ -105,6 +109,7 @@ export class UrlResolver {
     const lifetimes = this.#lifetimes;
     const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
     this.#findPartition = createPartitions({ locales, defaultLocale, stores, byHost: storeByHost });
+    this.#clientOf = options.upstream?.clientOf ?? ((address) => address);
     this.#emit = options.onEvent ?? (() => {});
     this.#follower = new EpochFollower(options.shared?.epochs, () => this.#forget());
     this.#local = new LocalCache(maxEntries, this.#follower.epochs);
@@ -130,7 +135,7 @@ export class UrlResolver {
       ask: options.upstream.ask,
       path: this.#path,
       timeoutMs: options.upstream.timeoutMs ?? 10_000,
-      maxLookups: options.upstream.maxLookups ?? 128,
+      turns: options.upstream.turns ?? unlimited,
       envelope: this.#envelope,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
@@ -173,7 +178,7 @@ export class UrlResolver {
     const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
     const result =
       this.#findInFile(url, partition) ??
-      this.#cache?.find({ url, partition, key }) ??
+      this.#cache?.find({ url, partition, client: this.#clientOf(request.clientAddress), key }) ??
       notInFile(this.#lifetimes);
     if (result instanceof Promise) {
       return result.then((settled) => this.#write(settled, request, fields, partition.locale, read));

@@ -14,12 +14,20 @@ import type { Partition } from './partition.ts';
 import type { PurgeEpochs } from './purge-epochs.ts';
 import { cacheStatus, type Provenance } from './response.ts';
 import type { SharedCache } from './shared-cache.ts';
-import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } from './source.ts';
+import {
+  fail,
+  type LookupFailure,
+  type LookupOutcome,
+  type LookupPlace,
+  type UpstreamSource,
+} from './source.ts';
 
 /** A look-up: a URL in a partition. */
 interface MappingQuery {
   readonly url: string;
   readonly partition: Partition;
+  /** Whose turn it takes. */
+  readonly client: string;
   /** From `mappingKey`; undefined: asked uncached. */
   readonly key: string | undefined;
 }
@@ -60,7 +68,7 @@ interface Filled {
   readonly entry: CachedMapping | undefined;
 }
 
-/** A look-up in progress. It belongs to no client, so a client that leaves does not end it. */
+/** A look-up in progress or waiting for its turn. A client that leaves does not end it. */
 interface Flight {
   /** Of its URL, from before the source was asked. */
   readonly stamp: string;
@@ -70,6 +78,7 @@ interface Flight {
 /** The mapping cache: first this process, then the shared copies, then the source, one look-up at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
+  /** By key, or, while it waits for its turn, by client and key. */
   readonly #flights = new Map<string, Flight>();
 
   constructor(options: MappingCacheOptions) {
@@ -87,14 +96,19 @@ export class MappingCache {
     if (key === undefined) return this.#findUncached(lookup);
     const entry = local.get(key, lookup.url);
     if (entry !== undefined) return this.#use(lookup, key, entry, false);
-    return shared === undefined || this.#flightOf(key, lookup.url) !== undefined
+    return shared === undefined || this.#flightOf(lookup, key) !== undefined
       ? this.#findAtSource(lookup, key, undefined)
       : this.#findShared(lookup, key, shared);
   }
 
   async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
     this.#options.counts.bypasses += 1;
-    const outcome = await this.#ask(lookup);
+    const { now, source } = this.#options;
+    const sinceMs = now();
+    const place = source.enter(lookup.client);
+    const hasTurn = (await place?.turn) ?? true;
+    if (!hasTurn) place?.leave();
+    const outcome = await this.#ask(lookup, hasTurn ? place : undefined, now() - sinceMs);
     return this.#unkept(outcome, lookup, cacheStatus.notStored('bypass', false));
   }
 
@@ -141,7 +155,7 @@ export class MappingCache {
   }
 
   async #refresh(lookup: MappingQuery, key: string, entry: CachedMapping): Promise<void> {
-    if (this.#options.source.isFull || this.#flightOf(key, lookup.url) !== undefined) return;
+    if (this.#flightOf(lookup, key) !== undefined) return;
     const { outcome } = await this.#fill(lookup, key).filled;
     if (outcome.kind === 'failed') entry.retryAtMs = this.#options.now() + retryAfterMs;
   }
@@ -153,7 +167,7 @@ export class MappingCache {
   ): Promise<MappingResult> {
     const { counts, lifetimes, local, now, staleWaitMs } = this.#options;
     counts.misses += 1;
-    const joined = this.#flightOf(key, lookup.url);
+    const joined = this.#flightOf(lookup, key);
     if (joined !== undefined) counts.collapsed += 1;
     const { filled } = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
@@ -170,30 +184,64 @@ export class MappingCache {
     return resultOf(entry, cacheStatus.stored(fwd, ttl, isCollapsed), ttl);
   }
 
-  /** The look-up of `key` that may be joined: one that no purge of its URL came after. */
-  #flightOf(key: string, url: string): Flight | undefined {
-    const flight = this.#flights.get(key);
-    return flight?.stamp === this.#options.epochs.stampOf(url) ? flight : undefined;
+  /**
+   * The look-up of `key` that may be joined: no purge of its URL came after it, and it has its turn or waits for one of the same
+   * client. A client that joined the wait of another would wait behind all that one's look-ups.
+   */
+  #flightOf({ url, client }: MappingQuery, key: string): Flight | undefined {
+    const stamp = this.#options.epochs.stampOf(url);
+    const begun = this.#flights.get(key);
+    if (begun?.stamp === stamp) return begun;
+    const waiting = this.#flights.get(waitingKey(client, key));
+    return waiting?.stamp === stamp ? waiting : undefined;
   }
 
   #fill(lookup: MappingQuery, key: string): Flight {
+    const { epochs, local, now, source } = this.#options;
+    const sinceMs = now();
+    const place = source.enter(lookup.client);
+    if (place?.turn === undefined) return this.#begin(lookup, key, place, 0);
+    const { turn } = place;
+    return this.#fly(waitingKey(lookup.client, key), epochs.stampOf(lookup.url), async () => {
+      const hasTurn = await turn;
+      const entry = local.get(key, lookup.url);
+      const isKnown = entry !== undefined && now() < entry.freshUntilMs;
+      const begun = this.#flights.get(key);
+      const joined = begun?.stamp === epochs.stampOf(lookup.url) ? begun : undefined;
+      // Another client's look-up of this key had its turn meanwhile.
+      if (!hasTurn || isKnown || joined !== undefined) place.leave();
+      if (isKnown) return { outcome: outcomeOf(entry), entry };
+      if (joined !== undefined) return joined.filled;
+      return this.#begin(lookup, key, hasTurn ? place : undefined, now() - sinceMs).filled;
+    });
+  }
+
+  /** Asks the source with the turn of `place`; undefined: there was none in time. */
+  #begin(lookup: MappingQuery, key: string, place: LookupPlace | undefined, waitedMs: number): Flight {
     const stamp = this.#options.epochs.stampOf(lookup.url);
-    const filled = this.#ask(lookup).then((outcome) => {
+    return this.#fly(key, stamp, async () => {
+      const outcome = await this.#ask(lookup, place, waitedMs);
       return { outcome, entry: this.#keep(outcome, lookup, key, stamp) };
     });
-    const flight = { stamp, filled };
-    this.#flights.set(key, flight);
-    const ended = filled.finally(() => {
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+  }
+
+  #fly(name: string, stamp: string, fill: () => Promise<Filled>): Flight {
+    const flight = { stamp, filled: fill() };
+    this.#flights.set(name, flight);
+    const ended = flight.filled.finally(() => {
+      if (this.#flights.get(name) === flight) this.#flights.delete(name);
     });
     isolateLate(ended);
     return flight;
   }
 
-  async #ask(lookup: MappingQuery): Promise<LookupOutcome> {
+  async #ask(lookup: MappingQuery, place: LookupPlace | undefined, waitedMs: number): Promise<LookupOutcome> {
     const { counts, onFailure, source } = this.#options;
     counts.lookups += 1;
-    const outcome = await source.ask(lookup.url, lookup.partition);
+    const outcome =
+      place === undefined
+        ? fail('overloaded', 'look-ups')
+        : await source.ask(lookup.url, lookup.partition, place, waitedMs);
     if (outcome.kind === 'failed') {
       counts.failures += 1;
       onFailure(outcome);
@@ -244,6 +292,14 @@ export class MappingCache {
   #tag(mapping: Mapping | null, lookup: MappingQuery): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
+}
+
+function waitingKey(client: string, key: string): string {
+  return `${client} ${key}`;
+}
+
+function outcomeOf(entry: CachedMapping): LookupOutcome {
+  return isFound(entry) ? { kind: 'found', mapping: entry, keep: true } : { kind: 'unknown', keep: true };
 }
 
 function lateOutcome(): Filled {

@@ -5,7 +5,7 @@ import type { EpochStore } from './epoch-follower.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
 import type { SharedMapping } from './shared-cache.ts';
-import type { AskUpstream } from './source.ts';
+import type { AskUpstream, LookupTurns } from './source.ts';
 
 /** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
 export interface UrlResolverOptions {
@@ -28,7 +28,15 @@ export interface UrlResolverOptions {
   readonly envelope?: 'jsonapi' | EnvelopePointers;
   /** At least one of `upstream` and `mappingFile` is required; with both the file is asked first. */
   readonly upstream?:
-    | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
+    | {
+        readonly ask: AskUpstream;
+        /** Longest wait for an answer, with the wait for a turn. Default 10,000. */
+        readonly timeoutMs?: number;
+        /** Default: every look-up has its turn at once. */
+        readonly turns?: LookupTurns;
+        /** The client that an address stands for. Default: the address. */
+        readonly clientOf?: (address: string) => string;
+      }
     | undefined;
   readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'settleMs'>) | undefined;
   /** Defaults: 5 min, 30 s, 1 min, 24 h. */
@@ -47,9 +55,9 @@ export interface UrlResolverOptions {
       }
     | undefined;
   readonly onEvent?: (event: ResolverEvent) => void;
-  /** Monotonic clock, in milliseconds. Default `performance.now`. Only tests set it. */
+  /** Monotonic clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
-  /** Milliseconds since 1970, by which processes tell each other the age of a copy. Default `Date.now`. Only tests set it. */
+  /** Milliseconds since 1970, by which processes tell each other the age of a copy. Default `Date.now`. */
   readonly wallClock?: () => number;
 }
 

@@ -59,7 +59,7 @@ const broken: Readonly<Record<string, () => Promise<Partial<Code>> | Partial<Cod
   'the stamp is that of the end of the look-up': () =>
     breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.epochs.stampOf(lookup.url)) };'),
   'a look-up from before a purge is joined': () =>
-    breakCache('flight?.stamp === this.#options.epochs.stampOf(url)', 'flight !== undefined'),
+    breakCache('begun?.stamp === stamp', 'begun !== undefined'),
   'a shared copy is used whatever its stamp': () =>
     breakCache('copy?.stamp === epochs.stampOf(lookup.url)', 'copy !== undefined'),
 };

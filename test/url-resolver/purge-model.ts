@@ -117,7 +117,7 @@ class World {
         void this.#travelling.push({ arrive: () => this.#copies.set(key, copy) }),
     } as unknown as SharedCache;
     const source = {
-      isFull: false,
+      enter: () => ({ turn: undefined, leave() {} }),
       ask: (url: string): Promise<LookupOutcome> => {
         const mapping = { entityType: 'merchants', entityId: String(this.#shop.get(url)) };
         return this.#travel({ kind: 'found', mapping, keep: true });
@@ -215,7 +215,7 @@ class World {
 
   #ask(one: World['processes'][number], url: string): void {
     const floor = one.floor.get(url) ?? 0;
-    const lookup = { url, key: url, partition: { locale: 'en' } as Partition };
+    const lookup = { url, key: url, client: 'c', partition: { locale: 'en' } as Partition };
     void Promise.resolve(one.cache.find(lookup)).then((result) => {
       const version = result.kind === 'known' ? Number(result.mapping.entityId) : -1;
       if (version < floor) this.violations.push(`${url}: version ${version} after a purge at ${floor}`);
