@@ -45,7 +45,6 @@ const licences: Readonly<Record<string, string>> = {
   'src/rollout/counting.ts: since': ofWorkers,
   'src/rollout/counting.ts: leftOut': ofWorkers,
   'src/rollout/shared-counts.ts: some': ofPage,
-  'src/url-resolver/shared-cache.ts: some': 'a page of `mostKeys` keys',
 };
 
 const complaints: string[] = [];

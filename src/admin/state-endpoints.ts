@@ -1,6 +1,6 @@
 import type { ProtectedResource } from '../access/protected-list.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
-import type { Purge } from '../url-resolver/purge-log.ts';
+import type { Purge } from '../url-resolver/purge-epochs.ts';
 import type { Activity } from './activity.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
@@ -119,7 +119,7 @@ export function createPurgeEndpoint({
       }
       const outcome = await purge(request);
       if (outcome === 'purged') return { status: 200, body: { purged: request } };
-      return { status: 503, body: { error: 'the purge log cannot be reached; nothing was purged' } };
+      return { status: 503, body: { error: 'the store cannot be reached; nothing was purged' } };
     },
   };
 }

@@ -1,13 +1,15 @@
+import { FairTurns } from '../access/fair-turns.ts';
 import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
+import { networkOf } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
+import { createRedisEpochStore } from '../url-resolver/epoch-follower.ts';
 import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
-import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
@@ -66,7 +68,9 @@ function createResolver(
       ? {
           ask: createAskUpstream(client, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
-          maxLookups: questionConnections,
+          // Every request in progress may wait, and one client's half of the places is as many as all requests.
+          turns: new FairTurns({ turns: questionConnections, places: 2 * config.limits.inFlight }),
+          clientOf: networkOf,
         }
       : undefined,
     mappingFile: source.file === undefined ? undefined : { path: source.file },
@@ -78,7 +82,7 @@ function createResolver(
     },
     shared: redis && {
       mappings: createRedisSharedMapping(redis.redis, keyPrefix),
-      purgeLog: createRedisPurgeLog(redis.redis, keyPrefix),
+      epochs: createRedisEpochStore(redis.redis, keyPrefix),
     },
     onEvent: (event) => emit(event, log, metrics),
   });

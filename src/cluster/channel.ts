@@ -9,7 +9,7 @@ import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { RolloutState } from '../rollout/rollout.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
-import type { Purge } from '../url-resolver/purge-log.ts';
+import type { Purge } from '../url-resolver/purge-epochs.ts';
 
 /**
  * All that a worker needs. The primary sends it, and the worker reads no file: one that replaces another runs with the same

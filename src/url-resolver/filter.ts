@@ -6,6 +6,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
+import { EpochFollower } from './epoch-follower.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { createMappingTag } from './mapping.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
@@ -18,8 +19,7 @@ import {
   type UrlResolverOptions,
 } from './options.ts';
 import { createPartitions, longestStore, type Partition } from './partition.ts';
-import { PurgeFollower } from './purge-history.ts';
-import { MemoryPurgeLog, type Purge, type PurgeLog } from './purge-log.ts';
+import type { Purge } from './purge-epochs.ts';
 import {
   createQueryReader,
   keyOf,
@@ -39,7 +39,7 @@ import {
   varyOf,
 } from './response.ts';
 import { SharedCache } from './shared-cache.ts';
-import { UpstreamSource } from './source.ts';
+import { type LookupTurns, UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
 
@@ -63,6 +63,9 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
 
 type Resolution = Answer | Rejection;
 
+/** Without turns, every look-up has its own at once. */
+const unlimited: LookupTurns = { enter: () => ({ turn: undefined, leave() {} }) };
+
 /** Shared slots for each entry of a process. */
 const slotsPerEntry = 4;
 
@@ -73,6 +76,7 @@ export class UrlResolver {
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
+  readonly #clientOf: (address: string) => string;
   readonly #envelope: Envelope;
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
@@ -80,8 +84,7 @@ export class UrlResolver {
   readonly #readQuery = createQueryReader();
   readonly #counts = startCounts();
   readonly #emit: (event: ResolverEvent) => void;
-  readonly #purgeLog: PurgeLog;
-  readonly #follower: PurgeFollower;
+  readonly #follower: EpochFollower;
   readonly #local: LocalCache;
   readonly #shared: SharedCache | undefined;
   readonly #source: UpstreamSource | undefined;
@@ -93,7 +96,7 @@ export class UrlResolver {
     if (options.upstream === undefined && options.mappingFile === undefined) {
       throw new Error('the URL resolver has no source');
     }
-    const { maxEntries = 100_000, now = Date.now } = options;
+    const { maxEntries = 100_000, now = () => performance.now(), wallClock = Date.now } = options;
     this.#path = options.path ?? '/url-resolver';
     const noRules = { ignoredPrefixes: [], versionSegments: false };
     this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
@@ -106,10 +109,10 @@ export class UrlResolver {
     const lifetimes = this.#lifetimes;
     const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
     this.#findPartition = createPartitions({ locales, defaultLocale, stores, byHost: storeByHost });
+    this.#clientOf = options.upstream?.clientOf ?? ((address) => address);
     this.#emit = options.onEvent ?? (() => {});
-    this.#purgeLog = options.shared?.purgeLog ?? new MemoryPurgeLog();
-    this.#follower = new PurgeFollower(this.#purgeLog, () => this.#forget());
-    this.#local = new LocalCache(maxEntries, this.#follower.history);
+    this.#follower = new EpochFollower(options.shared?.epochs, () => this.#forget());
+    this.#local = new LocalCache(maxEntries, this.#follower.epochs);
     if (options.mappingFile !== undefined) {
       this.#file = new MappingFile({ ...options.mappingFile, entityTypes, onEvent: this.#emit });
     }
@@ -124,6 +127,7 @@ export class UrlResolver {
         lifetimes,
         entityTypes,
         now,
+        wallClock,
         onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
       });
     }
@@ -131,7 +135,7 @@ export class UrlResolver {
       ask: options.upstream.ask,
       path: this.#path,
       timeoutMs: options.upstream.timeoutMs ?? 10_000,
-      maxLookups: options.upstream.maxLookups ?? 128,
+      turns: options.upstream.turns ?? unlimited,
       envelope: this.#envelope,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
@@ -139,7 +143,7 @@ export class UrlResolver {
       local: this.#local,
       shared: this.#shared,
       source: this.#source,
-      follower: this.#follower,
+      epochs: this.#follower.epochs,
       lifetimes,
       staleWaitMs: options.staleWaitMs ?? 1000,
       tagOf: this.#tagOf,
@@ -149,7 +153,7 @@ export class UrlResolver {
     });
   }
 
-  /** Reads the mapping file and follows the purge log. Resolves to the problems of the file; none: it is in force. */
+  /** Reads the mapping file and follows the purges. Resolves to the problems of the file; none: it is in force. */
   async start(): Promise<readonly Problem[]> {
     const [problems] = await Promise.all([this.#file?.start() ?? [], this.#follower.start()]);
     return problems;
@@ -174,7 +178,7 @@ export class UrlResolver {
     const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
     const result =
       this.#findInFile(url, partition) ??
-      this.#cache?.find({ url, partition, key }) ??
+      this.#cache?.find({ url, partition, client: this.#clientOf(request.clientAddress), key }) ??
       notInFile(this.#lifetimes);
     if (result instanceof Promise) {
       return result.then((settled) => this.#write(settled, request, fields, partition.locale, read));
@@ -182,15 +186,14 @@ export class UrlResolver {
     return this.#write(result, request, fields, partition.locale, read);
   }
 
-  /** Purges in all replicas, or in none: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */
+  /** Purges in all replicas, or in none: `unavailable` when the store cannot be reached. Mapping files are not purged. */
   async purge(purge: Purge): Promise<'purged' | 'unavailable'> {
     try {
-      this.#follower.hear(await this.#purgeLog.append(purge));
+      await this.#follower.purge(purge);
+      return 'purged';
     } catch {
       return 'unavailable';
     }
-    await this.#follower.catchUp();
-    return 'purged';
   }
 
   /** Reads the mapping file now. If it has problems, the last good one stays in force. */
@@ -205,7 +208,7 @@ export class UrlResolver {
       lookupsUnderWay: this.#source?.underWay ?? 0,
       keysUnderWay: this.#cache?.keysUnderWay ?? 0,
       sharedAway: this.#shared?.isAway ?? false,
-      purgeSeq: this.#follower.history.position.seq,
+      lastPurge: this.#follower.epochs.last,
       file: this.#file?.state,
     };
   }
@@ -270,7 +273,7 @@ export class UrlResolver {
   }
 
   #forget(): void {
-    // At the first reading of the log nothing is lost.
+    // At the first reading of the epochs nothing is lost.
     if (this.#local.size > 0) {
       this.#counts.forgotten += 1;
       this.#emit({ kind: 'forgotten' });

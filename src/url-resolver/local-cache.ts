@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Mapping } from './envelope.ts';
-import type { PurgeHistory } from './purge-history.ts';
+import type { PurgeEpochs } from './purge-epochs.ts';
 
 /** How long entries live, in milliseconds. */
 export interface Lifetimes {
@@ -24,93 +24,74 @@ export interface CachedMapping {
   readonly entityId: string;
   /** Entity tag of the document; empty when there is none. */
   readonly tag: string;
-  /** When the source gave it, in ms since 1970. */
-  readonly storedAtMs: number;
-  /** Number of the last purge that is known not to cover the entry. */
-  seq: number;
+  /** By a monotonic clock. */
+  readonly freshUntilMs: number;
+  /** Of its URL, from before the source was asked. */
+  readonly stamp: string;
+  /** Of `PurgeEpochs`, when the stamp was last compared. */
+  version: number;
   /** After a failure of the source for this key: when it may be asked again. */
   retryAtMs: number;
-}
-
-export function cacheMapping(
-  mapping: Mapping | null,
-  tag: string,
-  storedAtMs: number,
-  seq: number,
-): CachedMapping {
-  const { entityType = null, entityId = '' } = mapping ?? {};
-  return { entityType, entityId, tag, storedAtMs, seq, retryAtMs: 0 };
 }
 
 export function isFound(entry: CachedMapping): entry is CachedMapping & Mapping {
   return entry.entityType !== null;
 }
 
-export function freshUntilMs(entry: CachedMapping, { ttlMs, notFoundTtlMs }: Lifetimes): number {
-  return entry.storedAtMs + (isFound(entry) ? ttlMs : notFoundTtlMs);
-}
-
 /** Until when an entry is used while the source is asked again; "not found" only while it is fresh. */
 export function staleUntilMs(entry: CachedMapping, lifetimes: Lifetimes): number {
-  return freshUntilMs(entry, lifetimes) + (isFound(entry) ? lifetimes.staleWhileRevalidateMs : 0);
+  return entry.freshUntilMs + (isFound(entry) ? lifetimes.staleWhileRevalidateMs : 0);
 }
 
+/** Until when an entry is used when the source fails. */
 export function usableUntilMs(entry: CachedMapping, lifetimes: Lifetimes): number {
-  return freshUntilMs(entry, lifetimes) + (isFound(entry) ? lifetimes.staleIfErrorMs : 0);
+  return entry.freshUntilMs + (isFound(entry) ? lifetimes.staleIfErrorMs : 0);
 }
 
 /** "Not found" entries have a tenth of the room to themselves, so that random URLs cannot evict mappings. */
 const notFoundShare = 10;
 
-/** The entries of this process, bounded by count; keys are bounded by `mappingKey`. */
+/**
+ * The entries of this process, bounded by count; keys are bounded by `mappingKey`. `fetchMethod` of lru-cache cannot be used:
+ * what it looks up takes room among the mappings, and an answer that must not be stored would reach no waiting request.
+ */
 export class LocalCache {
   readonly #found: LRUCache<string, CachedMapping>;
   readonly #notFound: LRUCache<string, CachedMapping>;
-  readonly #history: PurgeHistory;
+  readonly #epochs: PurgeEpochs;
 
-  constructor(maxEntries: number, history: PurgeHistory) {
+  constructor(maxEntries: number, epochs: PurgeEpochs) {
     this.#found = createCache(maxEntries);
     this.#notFound = createCache(Math.max(1, Math.floor(maxEntries / notFoundShare)));
-    this.#history = history;
+    this.#epochs = epochs;
   }
 
   get size(): number {
     return this.#found.size + this.#notFound.size;
   }
 
-  /** The entry, fresh or stale; none that was purged. */
+  /** The entry, fresh or stale, unless it was purged. */
   get(key: string, url: string): CachedMapping | undefined {
     const entry = this.#found.get(key) ?? this.#notFound.get(key);
-    if (entry === undefined) return undefined;
-    const { seq } = this.#history.position;
-    if (entry.seq !== seq) {
-      if (this.#history.isPurgedSince(entry.seq, url)) {
-        this.#delete(key);
-        return undefined;
-      }
-      entry.seq = seq;
+    if (entry === undefined || entry.version === this.#epochs.version) return entry;
+    if (entry.stamp === this.#epochs.stampOf(url)) {
+      entry.version = this.#epochs.version;
+      return entry;
     }
-    return entry;
+    this.#found.delete(key);
+    this.#notFound.delete(key);
+    return undefined;
   }
 
   set(key: string, entry: CachedMapping): void {
-    if (isFound(entry)) {
-      this.#notFound.delete(key);
-      this.#found.set(key, entry);
-    } else {
-      this.#found.delete(key);
-      this.#notFound.set(key, entry);
-    }
+    const [into, other] = isFound(entry) ? [this.#found, this.#notFound] : [this.#notFound, this.#found];
+    other.delete(key);
+    into.set(key, entry);
   }
 
   clear(): void {
     this.#found.clear();
     this.#notFound.clear();
-  }
-
-  #delete(key: string): void {
-    this.#found.delete(key);
-    this.#notFound.delete(key);
   }
 }
 

@@ -1,10 +1,8 @@
-import { withinTime } from '../lib/eventually.ts';
+import { type Eventually, withinTime } from '../lib/eventually.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { Mapping } from './envelope.ts';
 import {
   type CachedMapping,
-  cacheMapping,
-  freshUntilMs,
   isFound,
   type Lifetimes,
   type LocalCache,
@@ -13,21 +11,28 @@ import {
 } from './local-cache.ts';
 import type { ResolverCounts } from './options.ts';
 import type { Partition } from './partition.ts';
-import type { PurgeFollower, PurgeHistory } from './purge-history.ts';
-import type { Position } from './purge-log.ts';
+import type { PurgeEpochs } from './purge-epochs.ts';
 import { cacheStatus, type Provenance } from './response.ts';
 import type { SharedCache } from './shared-cache.ts';
-import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } from './source.ts';
+import {
+  fail,
+  type LookupFailure,
+  type LookupOutcome,
+  type LookupPlace,
+  type UpstreamSource,
+} from './source.ts';
 
-/** A lookup: a URL in a partition. */
+/** A look-up: a URL in a partition. */
 interface MappingQuery {
   readonly url: string;
   readonly partition: Partition;
+  /** Whose turn it takes. */
+  readonly client: string;
   /** From `mappingKey`; undefined: asked uncached. */
   readonly key: string | undefined;
 }
 
-/** The result of a lookup, ready to be written. */
+/** The result of a look-up, ready to be written. */
 export type MappingResult =
   | {
       readonly kind: 'known';
@@ -43,13 +48,14 @@ interface MappingCacheOptions {
   readonly local: LocalCache;
   readonly shared: SharedCache | undefined;
   readonly source: UpstreamSource;
-  readonly follower: PurgeFollower;
+  readonly epochs: PurgeEpochs;
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. */
   readonly staleWaitMs: number;
   readonly tagOf: (mapping: Mapping, locale: string) => string;
   readonly counts: ResolverCounts;
   readonly onFailure: (failure: LookupFailure) => void;
+  /** Monotonic, so that a change of the wall clock makes no mapping older or younger. */
   readonly now: () => number;
 }
 
@@ -62,102 +68,95 @@ interface Filled {
   readonly entry: CachedMapping | undefined;
 }
 
-/** The mapping cache: first this process, then the shared copies, then the source, one lookup at a time for each key. */
+/** A look-up in progress or waiting for its turn. A client that leaves does not end it. */
+interface Flight {
+  /** Of its URL, from before the source was asked. */
+  readonly stamp: string;
+  readonly filled: Promise<Filled>;
+}
+
+/** The mapping cache: first this process, then the shared copies, then the source, one look-up at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
-  readonly #lookups: SingleFlight<Filled>;
+  /** By key, or, while it waits for its turn, by client and key. */
+  readonly #flights = new Map<string, Flight>();
 
   constructor(options: MappingCacheOptions) {
     this.#options = options;
-    this.#lookups = new SingleFlight(options.follower.history);
   }
 
   get keysUnderWay(): number {
-    return this.#lookups.size;
+    return this.#flights.size;
   }
 
   /** Without a promise when this process has a usable copy. Never rejects. */
-  find(lookup: MappingQuery): MappingResult | Promise<MappingResult> {
-    const { local, lifetimes, counts, now } = this.#options;
+  find(lookup: MappingQuery): Eventually<MappingResult> {
+    const { local, shared } = this.#options;
     const { key } = lookup;
     if (key === undefined) return this.#findUncached(lookup);
     const entry = local.get(key, lookup.url);
-    if (entry === undefined) return this.#findElsewhere(lookup, key);
-    const nowMs = now();
-    if (nowMs >= freshUntilMs(entry, lifetimes)) return this.#findStale(lookup, key, entry, nowMs);
-    if (isFound(entry)) counts.hits += 1;
-    else counts.notFoundHits += 1;
-    const ttl = this.#secondsLeft(entry, nowMs);
-    return resultOf(entry, cacheStatus.hit(ttl), ttl);
+    if (entry !== undefined) return this.#use(lookup, key, entry, false);
+    return shared === undefined || this.#flightOf(lookup, key) !== undefined
+      ? this.#findAtSource(lookup, key, undefined)
+      : this.#findShared(lookup, key, shared);
   }
 
   async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
     this.#options.counts.bypasses += 1;
-    const outcome = await this.#ask(lookup);
+    const { now, source } = this.#options;
+    const sinceMs = now();
+    const place = source.enter(lookup.client);
+    const hasTurn = (await place?.turn) ?? true;
+    if (!hasTurn) place?.leave();
+    const outcome = await this.#ask(lookup, hasTurn ? place : undefined, now() - sinceMs);
     return this.#unkept(outcome, lookup, cacheStatus.notStored('bypass', false));
   }
 
-  async #findElsewhere(lookup: MappingQuery, key: string): Promise<MappingResult> {
-    const { shared, local, lifetimes, now } = this.#options;
-    if (shared !== undefined && this.#lookups.find(key, lookup.url) === undefined) {
-      const entry = await this.#readShared(shared, lookup, key);
+  async #findShared(lookup: MappingQuery, key: string, shared: SharedCache): Promise<MappingResult> {
+    const { epochs, lifetimes, local, now } = this.#options;
+    const copy = await shared.get(key);
+    // Another request may have filled it meanwhile.
+    const known = local.get(key, lookup.url);
+    if (known !== undefined) return this.#use(lookup, key, known, false);
+    if (copy?.stamp === epochs.stampOf(lookup.url)) {
       const nowMs = now();
-      if (entry !== undefined) {
-        const ttl = this.#secondsLeft(entry, nowMs);
-        if (nowMs >= freshUntilMs(entry, lifetimes)) return this.#findStale(lookup, key, entry, nowMs);
-        this.#options.counts.sharedHits += 1;
-        return resultOf(entry, cacheStatus.shared(ttl), ttl);
+      const entry = this.#entryOf(lookup, copy.mapping, nowMs - copy.ageMs, copy.stamp);
+      if (nowMs < Math.max(staleUntilMs(entry, lifetimes), usableUntilMs(entry, lifetimes))) {
+        local.set(key, entry);
+        return this.#use(lookup, key, entry, true);
       }
-      // Another request may have filled it meanwhile.
-      if (local.get(key, lookup.url) !== undefined) return this.find(lookup);
     }
     return this.#findAtSource(lookup, key, undefined);
   }
 
-  /** The shared copy as an entry of this process; undefined: there is none, it is too old, or a purge covers it. */
-  async #readShared(
-    shared: SharedCache,
-    lookup: MappingQuery,
-    key: string,
-  ): Promise<CachedMapping | undefined> {
-    const { follower, lifetimes, local, now } = this.#options;
-    const copy = await shared.get(key);
-    if (copy === undefined) return undefined;
-    if (!follower.history.accepts(copy.stamp, lookup.url)) {
-      // The replica that wrote it has read more of the log than this process.
-      if (copy.stamp.seq > follower.history.position.seq) isolateLate(follower.catchUp());
-      return undefined;
-    }
-    const nowMs = now();
-    const storedAtMs = Math.min(copy.storedAtMs, nowMs);
-    const entry = cacheMapping(copy.mapping, this.#tag(copy.mapping, lookup), storedAtMs, copy.stamp.seq);
-    const known = local.get(key, lookup.url);
-    if (known !== undefined && freshUntilMs(known, lifetimes) >= freshUntilMs(entry, lifetimes))
-      return undefined;
-    if (nowMs >= Math.max(staleUntilMs(entry, lifetimes), usableUntilMs(entry, lifetimes))) return undefined;
-    local.set(key, entry);
-    return entry;
-  }
-
-  #findStale(
+  /** Answers from an entry; a stale one may have to wait for the source. */
+  #use(
     lookup: MappingQuery,
     key: string,
     entry: CachedMapping,
-    nowMs: number,
-  ): MappingResult | Promise<MappingResult> {
-    const { lifetimes } = this.#options;
-    const isUsable = nowMs < usableUntilMs(entry, lifetimes);
+    isShared: boolean,
+  ): Eventually<MappingResult> {
+    const { counts, lifetimes, now } = this.#options;
+    const nowMs = now();
+    if (nowMs < entry.freshUntilMs) {
+      if (isShared) counts.sharedHits += 1;
+      else if (isFound(entry)) counts.hits += 1;
+      else counts.notFoundHits += 1;
+      const ttl = secondsLeft(entry, nowMs);
+      return resultOf(entry, isShared ? cacheStatus.shared(ttl) : cacheStatus.hit(ttl), ttl);
+    }
     if (nowMs < staleUntilMs(entry, lifetimes)) {
-      if (nowMs >= entry.retryAtMs) void this.#refresh(lookup, key, entry);
+      if (nowMs >= entry.retryAtMs) isolateLate(this.#refresh(lookup, key, entry));
       return this.#stale(entry, 'revalidating');
     }
-    if (isUsable && nowMs < entry.retryAtMs) return this.#stale(entry, 'error');
+    if (nowMs < entry.retryAtMs && nowMs < usableUntilMs(entry, lifetimes))
+      return this.#stale(entry, 'error');
     return this.#findAtSource(lookup, key, entry);
   }
 
   async #refresh(lookup: MappingQuery, key: string, entry: CachedMapping): Promise<void> {
-    if (this.#options.source.isFull || this.#lookups.find(key, lookup.url) !== undefined) return;
-    const { outcome } = await this.#fill(lookup, key).outcome;
+    if (this.#flightOf(lookup, key) !== undefined) return;
+    const { outcome } = await this.#fill(lookup, key).filled;
     if (outcome.kind === 'failed') entry.retryAtMs = this.#options.now() + retryAfterMs;
   }
 
@@ -166,38 +165,83 @@ export class MappingCache {
     key: string,
     stale: CachedMapping | undefined,
   ): Promise<MappingResult> {
-    const { counts, lifetimes, now } = this.#options;
+    const { counts, lifetimes, local, now, staleWaitMs } = this.#options;
     counts.misses += 1;
-    const joined = this.#lookups.find(key, lookup.url);
+    const joined = this.#flightOf(lookup, key);
     if (joined !== undefined) counts.collapsed += 1;
-    const flight = joined ?? this.#fill(lookup, key);
+    const { filled } = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
-    const { outcome, entry } = await (isUsable
-      ? withinTime(flight.outcome, this.#options.staleWaitMs, lateOutcome)
-      : flight.outcome);
+    const { outcome, entry } = await (isUsable ? withinTime(filled, staleWaitMs, lateOutcome) : filled);
     if (outcome.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
       // It is gone if a purge came meanwhile.
-      if (this.#options.local.get(key, lookup.url) === stale) return this.#stale(stale, 'error');
+      if (local.get(key, lookup.url) === stale) return this.#stale(stale, 'error');
     }
     const fwd = stale === undefined ? 'miss' : 'stale';
     const isCollapsed = joined !== undefined;
     if (entry === undefined) return this.#unkept(outcome, lookup, cacheStatus.notStored(fwd, isCollapsed));
-    const ttl = this.#secondsLeft(entry, now());
+    const ttl = secondsLeft(entry, now());
     return resultOf(entry, cacheStatus.stored(fwd, ttl, isCollapsed), ttl);
   }
 
-  #fill(lookup: MappingQuery, key: string) {
-    return this.#lookups.start(key, async (stamp): Promise<Filled> => {
-      const outcome = await this.#ask(lookup);
+  /**
+   * The look-up of `key` that may be joined: no purge of its URL came after it, and it has its turn or waits for one of the same
+   * client. A client that joined the wait of another would wait behind all that one's look-ups.
+   */
+  #flightOf({ url, client }: MappingQuery, key: string): Flight | undefined {
+    const stamp = this.#options.epochs.stampOf(url);
+    const begun = this.#flights.get(key);
+    if (begun?.stamp === stamp) return begun;
+    const waiting = this.#flights.get(waitingKey(client, key));
+    return waiting?.stamp === stamp ? waiting : undefined;
+  }
+
+  #fill(lookup: MappingQuery, key: string): Flight {
+    const { epochs, local, now, source } = this.#options;
+    const sinceMs = now();
+    const place = source.enter(lookup.client);
+    if (place?.turn === undefined) return this.#begin(lookup, key, place, 0);
+    const { turn } = place;
+    return this.#fly(waitingKey(lookup.client, key), epochs.stampOf(lookup.url), async () => {
+      const hasTurn = await turn;
+      const entry = local.get(key, lookup.url);
+      const isKnown = entry !== undefined && now() < entry.freshUntilMs;
+      const begun = this.#flights.get(key);
+      const joined = begun?.stamp === epochs.stampOf(lookup.url) ? begun : undefined;
+      // Another client's look-up of this key had its turn meanwhile.
+      if (!hasTurn || isKnown || joined !== undefined) place.leave();
+      if (isKnown) return { outcome: outcomeOf(entry), entry };
+      if (joined !== undefined) return joined.filled;
+      return this.#begin(lookup, key, hasTurn ? place : undefined, now() - sinceMs).filled;
+    });
+  }
+
+  /** Asks the source with the turn of `place`; undefined: there was none in time. */
+  #begin(lookup: MappingQuery, key: string, place: LookupPlace | undefined, waitedMs: number): Flight {
+    const stamp = this.#options.epochs.stampOf(lookup.url);
+    return this.#fly(key, stamp, async () => {
+      const outcome = await this.#ask(lookup, place, waitedMs);
       return { outcome, entry: this.#keep(outcome, lookup, key, stamp) };
     });
   }
 
-  async #ask(lookup: MappingQuery): Promise<LookupOutcome> {
+  #fly(name: string, stamp: string, fill: () => Promise<Filled>): Flight {
+    const flight = { stamp, filled: fill() };
+    this.#flights.set(name, flight);
+    const ended = flight.filled.finally(() => {
+      if (this.#flights.get(name) === flight) this.#flights.delete(name);
+    });
+    isolateLate(ended);
+    return flight;
+  }
+
+  async #ask(lookup: MappingQuery, place: LookupPlace | undefined, waitedMs: number): Promise<LookupOutcome> {
     const { counts, onFailure, source } = this.#options;
     counts.lookups += 1;
-    const outcome = await source.ask(lookup.url, lookup.partition);
+    const outcome =
+      place === undefined
+        ? fail('overloaded', 'look-ups')
+        : await source.ask(lookup.url, lookup.partition, place, waitedMs);
     if (outcome.kind === 'failed') {
       counts.failures += 1;
       onFailure(outcome);
@@ -205,24 +249,31 @@ export class MappingCache {
     return outcome;
   }
 
-  #keep(
-    outcome: LookupOutcome,
-    lookup: MappingQuery,
-    key: string,
-    stamp: Position,
-  ): CachedMapping | undefined {
-    const { follower, local, shared, counts, now } = this.#options;
+  #keep(outcome: LookupOutcome, lookup: MappingQuery, key: string, stamp: string): CachedMapping | undefined {
+    const { epochs, local, shared, counts, now } = this.#options;
     if (outcome.kind !== 'found' && outcome.kind !== 'unknown') return undefined;
-    if (!outcome.keep || !follower.history.accepts(stamp, lookup.url)) {
+    if (!outcome.keep || stamp !== epochs.stampOf(lookup.url)) {
       counts.notKept += 1;
       return undefined;
     }
     const mapping = outcome.kind === 'found' ? outcome.mapping : null;
-    const storedAtMs = now();
-    const entry = cacheMapping(mapping, this.#tag(mapping, lookup), storedAtMs, stamp.seq);
+    const entry = this.#entryOf(lookup, mapping, now(), stamp);
     local.set(key, entry);
-    shared?.put(key, { mapping, storedAtMs, stamp });
+    shared?.put(key, { mapping, stamp });
     return entry;
+  }
+
+  #entryOf(lookup: MappingQuery, mapping: Mapping | null, storedAtMs: number, stamp: string): CachedMapping {
+    const { epochs, lifetimes } = this.#options;
+    return {
+      entityType: mapping?.entityType ?? null,
+      entityId: mapping?.entityId ?? '',
+      tag: this.#tag(mapping, lookup),
+      freshUntilMs: storedAtMs + (mapping === null ? lifetimes.notFoundTtlMs : lifetimes.ttlMs),
+      stamp,
+      version: epochs.version,
+      retryAtMs: 0,
+    };
   }
 
   #unkept(outcome: LookupOutcome, lookup: MappingQuery, status: string): MappingResult {
@@ -235,63 +286,32 @@ export class MappingCache {
 
   #stale(entry: CachedMapping, why: 'revalidating' | 'error'): MappingResult {
     this.#options.counts.staleHits += 1;
-    return resultOf(entry, cacheStatus.stale(this.#secondsLeft(entry, this.#options.now()), why), 0);
+    return resultOf(entry, cacheStatus.stale(secondsLeft(entry, this.#options.now()), why), 0);
   }
 
   #tag(mapping: Mapping | null, lookup: MappingQuery): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
+}
 
-  #secondsLeft(entry: CachedMapping, nowMs: number): number {
-    return Math.floor((freshUntilMs(entry, this.#options.lifetimes) - nowMs) / 1000);
-  }
+function waitingKey(client: string, key: string): string {
+  return `${client} ${key}`;
+}
+
+function outcomeOf(entry: CachedMapping): LookupOutcome {
+  return isFound(entry) ? { kind: 'found', mapping: entry, keep: true } : { kind: 'unknown', keep: true };
 }
 
 function lateOutcome(): Filled {
   return { outcome: fail('timeout', 'timeout'), entry: undefined };
 }
 
+function secondsLeft(entry: CachedMapping, nowMs: number): number {
+  return Math.floor((entry.freshUntilMs - nowMs) / 1000);
+}
+
 function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): MappingResult {
   const provenance = { cacheStatus: status, maxAgeSeconds };
   if (!isFound(entry)) return { kind: 'unknown', provenance };
   return { kind: 'known', mapping: entry, tag: entry.tag, provenance };
-}
-
-/** A lookup under way, shared by all requests for the same key. */
-interface InFlight<T> {
-  /** Where the purge log stood before the source was asked. */
-  readonly stamp: Position;
-  readonly outcome: Promise<T>;
-}
-
-/** One lookup at a time for each key. It belongs to no client, so a client that leaves does not end it. */
-class SingleFlight<T> {
-  readonly #underWay = new Map<string, InFlight<T>>();
-  readonly #history: PurgeHistory;
-
-  constructor(history: PurgeHistory) {
-    this.#history = history;
-  }
-
-  get size(): number {
-    return this.#underWay.size;
-  }
-
-  /** The lookup of `key` that may be joined: not one that began before a purge of its URL. */
-  find(key: string, url: string): InFlight<T> | undefined {
-    const flight = this.#underWay.get(key);
-    return flight !== undefined && this.#history.accepts(flight.stamp, url) ? flight : undefined;
-  }
-
-  /** Starts `ask`, which must not reject, with the current position of the purge log. */
-  start(key: string, ask: (stamp: Position) => Promise<T>): InFlight<T> {
-    const stamp = this.#history.position;
-    const flight: InFlight<T> = { stamp, outcome: ask(stamp) };
-    this.#underWay.set(key, flight);
-    const forgotten = flight.outcome.finally(() => {
-      if (this.#underWay.get(key) === flight) this.#underWay.delete(key);
-    });
-    isolateLate(forgotten);
-    return flight;
-  }
 }

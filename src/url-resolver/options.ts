@@ -1,11 +1,11 @@
 import type { PathRules } from '../routes/path-table.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
 import type { EnvelopePointers } from './envelope.ts';
+import type { EpochStore } from './epoch-follower.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
-import type { PurgeLog } from './purge-log.ts';
 import type { SharedMapping } from './shared-cache.ts';
-import type { AskUpstream } from './source.ts';
+import type { AskUpstream, LookupTurns } from './source.ts';
 
 /** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
 export interface UrlResolverOptions {
@@ -28,7 +28,15 @@ export interface UrlResolverOptions {
   readonly envelope?: 'jsonapi' | EnvelopePointers;
   /** At least one of `upstream` and `mappingFile` is required; with both the file is asked first. */
   readonly upstream?:
-    | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
+    | {
+        readonly ask: AskUpstream;
+        /** Longest wait for an answer, with the wait for a turn. Default 10,000. */
+        readonly timeoutMs?: number;
+        /** Default: every look-up has its turn at once. */
+        readonly turns?: LookupTurns;
+        /** The client that an address stands for. Default: the address. */
+        readonly clientOf?: (address: string) => string;
+      }
     | undefined;
   readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'settleMs'>) | undefined;
   /** Defaults: 5 min, 30 s, 1 min, 24 h. */
@@ -41,14 +49,16 @@ export interface UrlResolverOptions {
   readonly shared?:
     | {
         readonly mappings: SharedMapping;
-        readonly purgeLog: PurgeLog;
+        readonly epochs: EpochStore;
         /** Longest wait for the shared copies. Default 100. */
         readonly timeoutMs?: number;
       }
     | undefined;
   readonly onEvent?: (event: ResolverEvent) => void;
-  /** Clock in milliseconds since 1970. Default `Date.now`. */
+  /** Monotonic clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
+  /** Milliseconds since 1970, by which processes tell each other the age of a copy. Default `Date.now`. */
+  readonly wallClock?: () => number;
 }
 
 export const defaultLifetimes: Lifetimes = {
@@ -83,7 +93,7 @@ const noCounts = {
   /** Requests without a usable `url`. */
   missing: 0,
   unusable: 0,
-  /** Times that every entry was dropped because the purge log has another history. */
+  /** Times that every entry was dropped because purges may have been lost. */
   forgotten: 0,
 };
 
@@ -100,8 +110,8 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
   readonly keysUnderWay: number;
   /** Whether the shared copies cannot be used at the moment; false without any. */
   readonly sharedAway: boolean;
-  /** Number of the last purge that this process knows. */
-  readonly purgeSeq: number;
+  /** Epoch of the last purge that this process knows. */
+  readonly lastPurge: string;
   /** Undefined without a mapping file. */
   readonly file: FileState | undefined;
 }

@@ -1,7 +1,8 @@
-import type { FieldList } from '../http/field-list.ts';
+import { LRUCache } from 'lru-cache';
+import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { decodeFormText } from '../http/form-encoding.ts';
 import { jsonText } from './envelope.ts';
-import { hashUnit, isShortEnough } from './mapping.ts';
+import { isShortEnough } from './mapping.ts';
 import { mappingKey } from './partition.ts';
 
 /** The parameters `url` and `_store` of a query. */
@@ -91,44 +92,22 @@ export interface ReadQuery extends ResolverQuery {
   key: string;
 }
 
-const slots = 8192;
+const rememberedQueries = 8192;
 const longestRemembered = 256;
 
 /**
- * Reads queries, and remembers a few thousand that came more than once: most requests repeat recent ones, and decoding and
- * escaping cost more than the lookup itself. A query has one slot, chosen by its mark. No object is kept for a query that came
- * only once, since the garbage collector would have to walk the whole cache for it. Nothing here can become stale.
+ * Reads queries, and remembers the last few thousand: most requests repeat recent ones, and decoding and escaping cost more than
+ * the look-up itself. Nothing here can become stale.
  */
 export function createQueryReader(): (query: string) => ReadQuery {
-  const kept = new Array<ReadQuery | undefined>(slots).fill(undefined);
-  const keptMarks = new Uint32Array(slots);
-  const seenMarks = new Uint32Array(slots);
-
+  const remembered = new LRUCache<string, ReadQuery>({ max: rememberedQueries });
   return (query) => {
-    const mark = markOf(query);
-    const slot = mark % slots;
-    if (keptMarks[slot] === mark) {
-      const known = kept[slot];
-      if (known?.query === query) return known;
-    }
+    const known = remembered.get(query);
+    if (known !== undefined) return known;
     const read = readAll(query);
-    if (seenMarks[slot] !== mark) {
-      seenMarks[slot] = mark;
-    } else if (query.length <= longestRemembered) {
-      kept[slot] = read;
-      keptMarks[slot] = mark;
-    }
+    if (query.length <= longestRemembered) remembered.set(query, read);
     return read;
   };
-}
-
-/** A cheap hash by which a query that came before is recognised; of its end, where URLs differ. */
-function markOf(query: string): number {
-  let mark = query.length;
-  for (let i = Math.max(0, query.length - 24); i < query.length; i += 1) {
-    mark = hashUnit(mark, query.charCodeAt(i));
-  }
-  return (mark ^ (mark >>> 15)) >>> 0;
 }
 
 /** `mappingKey`, kept with the query: V8 hashes the same string only once. */
@@ -168,27 +147,15 @@ export interface ResolverFields {
   readonly ifNoneMatch: string | undefined;
 }
 
-/** Reads the three fields in one pass. */
 export function readResolverFields(fields: FieldList): ResolverFields {
-  let acceptLanguage = '';
-  let store: string | undefined;
-  let ifNoneMatch: string | undefined;
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
-    const value = fields[i + 1] as string;
-    // By length first: it excludes nearly every other field.
-    if (name.length === 5) {
-      if (name.toLowerCase() === 'store') store = joined(store, value);
-    } else if (name.length === 15) {
-      if (name.toLowerCase() === 'accept-language')
-        acceptLanguage = joined(acceptLanguage || undefined, value);
-    } else if (name.length === 13 && name.toLowerCase() === 'if-none-match') {
-      ifNoneMatch = joined(ifNoneMatch, value);
-    }
-  }
-  return { acceptLanguage, store: store || undefined, ifNoneMatch };
+  return {
+    acceptLanguage: combined(fields, 'accept-language') ?? '',
+    store: combined(fields, 'store') || undefined,
+    ifNoneMatch: combined(fields, 'if-none-match'),
+  };
 }
 
-function joined(before: string | undefined, value: string): string {
-  return before === undefined ? value : `${before}, ${value}`;
+function combined(fields: FieldList, name: string): string | undefined {
+  const first = fieldValue(fields, name);
+  return first === undefined ? undefined : fieldValues(fields, name).join(', ');
 }

@@ -31,14 +31,27 @@ export interface LookupError {
   readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'too-large';
 }
 
+/** A place among the look-ups that have a turn or wait for one. */
+export interface LookupPlace {
+  /** Resolves to true with a turn, to false after too long a wait; undefined: it has a turn already. */
+  readonly turn: Promise<boolean> | undefined;
+  /** Gives the turn or the place back. To be called once. */
+  leave(): void;
+}
+
+/** Turns at the shop, shared fairly by clients; implemented by `FairTurns`. */
+export interface LookupTurns {
+  /** Undefined: there is no place. `isStrict`: no more places for a client than it may have turns. */
+  enter(client: string, isStrict: boolean, waitMs: number): LookupPlace | undefined;
+}
+
 interface UpstreamSourceOptions {
   readonly ask: AskUpstream;
   /** Path of the shop's resolver. */
   readonly path: string;
-  /** Milliseconds to the complete response. */
+  /** Milliseconds to the complete response, with the wait for a turn. */
   readonly timeoutMs: number;
-  /** Lookups under way at once; one more fails with `overloaded`. */
-  readonly maxLookups: number;
+  readonly turns: LookupTurns;
   readonly envelope: Envelope;
   /** Called with an exception of `ask`, which is a bug. */
   readonly onException: (cause: unknown) => void;
@@ -57,22 +70,28 @@ export class UpstreamSource {
     return this.#underWay;
   }
 
-  get isFull(): boolean {
-    return this.#underWay >= this.#options.maxLookups;
+  /** A place in the queue for turns; undefined: the queue is full. */
+  enter(client: string): LookupPlace | undefined {
+    return this.#options.turns.enter(client, false, this.#options.timeoutMs);
   }
 
-  /** Settles within the time-out, even if the port does not. Never rejects. */
-  async ask(url: string, partition: Partition): Promise<LookupOutcome> {
-    if (this.isFull) return fail('overloaded', 'overloaded');
-    const exchange = this.#exchange(url, partition);
-    return withinTime(exchange, this.#options.timeoutMs, () => fail('timeout', 'timeout'));
+  /** Asks with the turn of `place`, and gives it back. Settles within the time-out, even if the port does not. Never rejects. */
+  async ask(url: string, partition: Partition, place: LookupPlace, waitedMs: number): Promise<LookupOutcome> {
+    const leftMs = Math.max(1, this.#options.timeoutMs - waitedMs);
+    const exchange = this.#exchange(url, partition, place, leftMs);
+    return withinTime(exchange, leftMs, () => fail('timeout', 'timeout'));
   }
 
-  /** Counts as under way until the port has settled, also after the deadline: the upstream is still busy with it. */
-  async #exchange(url: string, partition: Partition): Promise<LookupOutcome> {
+  /** Keeps its turn until the port has settled, also after the deadline: the upstream is still busy with it. */
+  async #exchange(
+    url: string,
+    partition: Partition,
+    place: LookupPlace,
+    timeoutMs: number,
+  ): Promise<LookupOutcome> {
     this.#underWay += 1;
     try {
-      const response = await this.#options.ask(this.#requestFor(url, partition));
+      const response = await this.#options.ask(this.#requestFor(url, partition, timeoutMs));
       if (!('fault' in response)) {
         return validateResponse(response, this.#options.envelope, { url, locale: partition.locale });
       }
@@ -83,11 +102,12 @@ export class UpstreamSource {
       return fail('unreachable', 'exception');
     } finally {
       this.#underWay -= 1;
+      place.leave();
     }
   }
 
-  #requestFor(url: string, { locale, store, host }: Partition): LookupRequest {
-    const { path, timeoutMs, envelope } = this.#options;
+  #requestFor(url: string, { locale, store, host }: Partition, timeoutMs: number): LookupRequest {
+    const { path, envelope } = this.#options;
     const fields = ['Accept', envelope.contentType, 'Accept-Encoding', 'identity', 'Accept-Language', locale];
     let target = `${path}?url=${encodeURIComponent(url)}`;
     if (store !== '') {

@@ -28,11 +28,11 @@ import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/public-references.ts';
 import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
-import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
-import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
-import { foldUrl } from '../../src/url-resolver/purge-history.ts';
-import { readPurgeEntry } from '../../src/url-resolver/purge-log.ts';
+import { readDocument } from '../../src/url-resolver/mapping-file/read-document.ts';
+import { ProblemList } from '../../src/url-resolver/mapping-file/row-schema.ts';
+import { TableBuilder } from '../../src/url-resolver/mapping-file/table.ts';
+import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
+import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
@@ -94,17 +94,9 @@ const logRecord: Frame = (text) =>
     rejection: text,
   });
 
-const mapping = (format: 'json' | 'yaml', text: string) => readDocument(text, format, new ProblemList());
-const csv = (text: string) => {
-  const octets = Buffer.from(text);
-  let at = 0;
-  const read = (into: Uint8Array) => {
-    const count = octets.copy(into, 0, at);
-    at += count;
-    return count;
-  };
-  return readCsv(read, octets.length, new ProblemList());
-};
+const types = contractEntityTypes;
+const mapping = (format: 'json' | 'yaml', text: string) =>
+  readDocument(text, format, types, new TableBuilder(types), new ProblemList());
 const reply = (content: string, type = 'application/json') => ({
   status: 200,
   fields: ['Content-Type', type, 'Cache-Control', type],
@@ -185,8 +177,8 @@ const rows: readonly Row[] = [
     (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
   ],
   ['a URL of a purge', body, foldUrl],
-  ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
-  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes)],
+  ['a message of a purge', body, (text) => [readRaise(text), readRaise(json(text))]],
+  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes, 0)],
   [
     'a reply of the shop to a question',
     body,
@@ -216,7 +208,6 @@ const files: readonly Row[] = [
   ['a list, as it is', file, (text) => parseProtectedList(text, 'list.yaml')],
   ['a row of a list', file, (text) => parseProtectedList(listRow(text), 'list.yaml')],
   ['a path of a list', file, (text) => parseProtectedList(listValue(text), 'list.yaml')],
-  ['a mapping file of CSV', file, (text) => csv(`url,entityType,entityId\n${text}`)],
   ['a mapping file of JSON', file, (text) => [mapping('json', text), mapping('json', jsonUrl(text))]],
   ['a configuration', file, (text) => parseSourceDocument(text, 'shopward.yaml')],
   ['references in a configuration', file, (text) => substituteReferences(text, references)],

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
 import { until } from '../harness/redis-processes.ts';
@@ -126,4 +126,20 @@ it('random URLs do not grow the cache, nor push mappings out', async () => {
   for (let i = 0; i < 1000; i += 1) await resolve(resolver, targetOf(`/random/${i}`));
   expect(resolver.stats().entries).toBe(21);
   expect((await resolve(resolver, acer)).field('Cache-Status')).toMatch(/hit/);
+});
+
+it.each([-3_600_000, 3_600_000])('a wall clock that is set by %i ms changes no age', async (ms) => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const own = new UrlResolver({ upstream: { ask: shop.ask }, lifetimes: { ttlMs: 300_000 } });
+  try {
+    await resolve(own, acer);
+    vi.setSystemTime(Date.now() + ms);
+    const answer = await resolve(own, acer);
+    // The test itself takes some seconds at most.
+    expect(answer.field('Cache-Status')).toMatch(/^shopward; hit; ttl=2\d\d$/);
+    expect(answer.field('Cache-Control')).toMatch(/^public, max-age=2\d\d$/);
+  } finally {
+    vi.useRealTimers();
+    await own.close();
+  }
 });

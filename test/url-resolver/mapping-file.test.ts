@@ -66,7 +66,7 @@ describe('as a source', () => {
     expect(resolver.stats().file?.problems[0]).toMatchObject({ file: path, line: 1, column: 1 });
     expect(await idNow()).toBe('1');
     unlinkSync(path);
-    expect(await resolver.reload()).toMatchObject([{ text: 'cannot be read: ENOENT' }]);
+    expect(await resolver.reload()).toMatchObject([{ text: 'there is no such file' }]);
     expect(await idNow()).toBe('1');
     writeFileSync(path, row('2'));
     await until(async () => (await idNow()) === '2');

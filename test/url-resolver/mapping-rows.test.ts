@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contractEntityTypes as entityTypes } from '../../src/url-resolver/envelope.ts';
-import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
+import { readCsv } from '../../src/url-resolver/mapping-file/read-csv.ts';
 import { readMappingFile } from '../../src/url-resolver/mapping-file/read-mapping-file.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
-import { MappingTable } from '../../src/url-resolver/mapping-file/table.ts';
+import { ProblemList } from '../../src/url-resolver/mapping-file/row-schema.ts';
+import { MappingTable, TableBuilder } from '../../src/url-resolver/mapping-file/table.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -92,26 +92,23 @@ describe('good files', () => {
     const id = fc.stringMatching(/^[\w"',-]{1,12}$/);
     const url = fc.stringMatching(/^\/[\w"',&ü/-]{0,30}$/);
     const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.uniqueArray(fc.tuple(url, fc.constantFrom(...entityTypes), id), {
           selector: ([one]) => one,
           minLength: 1,
         }),
         fc.integer({ min: 1, max: 40 }),
-        (rows, piece) => {
+        async (rows, piece) => {
           const bytes = Buffer.from(header + rows.map((row) => `${row.map(quoted).join(',')}\n`).join(''));
-          let at = 0;
-          const next = (into: Uint8Array) => {
-            const count = bytes.copy(into, 0, at, at + Math.min(piece, into.length));
-            at += count;
-            return count;
+          const pieces = async function* () {
+            for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
           };
           const problems = new ProblemList();
-          const data = readCsv(next, 0, problems);
+          const builder = new TableBuilder(entityTypes);
+          await readCsv(pieces(), entityTypes, builder, problems);
           expect(problems.list()).toEqual([]);
-          if (data === undefined) throw new Error('no table');
-          const table = new MappingTable(data);
+          const table = new MappingTable(builder.finish(() => {}));
           for (const [one, entityType, entityId] of rows) {
             expect(table.find(one, '')).toEqual({ entityType, entityId });
           }
@@ -147,22 +144,28 @@ describe('problems, all at once, with their places', () => {
     [
       'a.csv',
       `${header}"/a""b",nobody,1\n"/x\ny",merchants,1\n/c,nobody,1\n`,
-      [`2:9: ${type}`, '3:1: url holds a control character', `5:4: ${type}`],
+      [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
     ],
     [
       'a.csv',
       `${header}"/a"b,merchants,1\n/"a,merchants",1\n`,
-      ['2:1: text after a closing quote', '3:1: a quote inside a field that is not quoted'],
+      [
+        '2:1: text after a closing quote, or a quote inside a field that is not quoted',
+        '3:1: text after a closing quote, or a quote inside a field that is not quoted',
+      ],
     ],
     [
       'a.csv',
       `${header}/a,merchants,1\n/b,merch`,
-      ['3:1: the last line has no line break: the file may be only half written; add one if it is whole'],
+      [
+        '3:1: 3 columns expected, 2 found',
+        '3:1: the last line has no line break: the file may be only half written; add one if it is whole',
+      ],
     ],
     [
       'a.csv',
       Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'),
-      ['3:1: the line is not UTF-8'],
+      ['3:1: url is not UTF-8'],
     ],
     [
       'a.csv',
@@ -171,13 +174,11 @@ describe('problems, all at once, with their places', () => {
     ],
     [
       'a.csv',
-      `${header}"${'x'.repeat(65_536)}`,
-      ['2:1: the record is longer than 64 KiB: a quote that is never closed?'],
-    ],
-    [
-      'a.csv',
       `${header}"${'x'.repeat(65_535)}`,
-      ['2:1: the last line has no line break: the file may be only half written; add one if it is whole'],
+      [
+        '2:1: a quote is not closed',
+        '2:1: the last line has no line break: the file may be only half written; add one if it is whole',
+      ],
     ],
     [
       'a.yaml',
@@ -217,7 +218,6 @@ describe('problems, all at once, with their places', () => {
       `[${' '.repeat(10 * 1024 * 1024 - 1)}]`,
       ['1:1: larger than 10 MB: use CSV, which is read piece by piece'],
     ],
-    ['a.txt', 'x', ['1:1: a mapping file is called *.csv, *.json, *.yaml or *.yml']],
   ])('%s %#', async (name, text, expected) => {
     expect(await read(name, text)).toEqual(expected);
   });
@@ -235,7 +235,7 @@ describe('problems, all at once, with their places', () => {
   it('a file that is not there', async () => {
     expect(await readMappingFile(join(directory, 'none.csv'), atOnce)).toEqual({
       kind: 'problems',
-      problems: [{ line: 1, column: 1, severity: 'error', text: 'cannot be read: ENOENT' }],
+      problems: [{ line: 1, column: 1, severity: 'error', text: 'there is no such file' }],
     });
   });
 });
@@ -271,9 +271,9 @@ describe.each([
     [[' /a', 'M1', 'DE'], ['url has spaces around it']],
     [['/a', 'M1 ', 'DE'], ['entityId has spaces around it']],
     [['/a', 'M1', ' '], ['store has spaces around it']],
-    [['/a\u001f', 'M1', 'DE'], ['url holds a control character']],
-    [['/a', '\u0001', 'DE'], ['entityId holds a control character']],
-    [['/a', 'M1', '\u007f'], ['store holds a control character']],
+    [['/a\u001f', 'M1', 'DE'], ['url has a control character']],
+    [['/a', '\u0001', 'DE'], ['entityId has a control character']],
+    [['/a', 'M1', '\u007f'], ['store has a control character']],
     [['/a\u0080~', 'M1', 'DE'], []],
   ])('%j: %j', async (row, problems) => {
     expect(await told(row)).toEqual(problems);
@@ -292,10 +292,9 @@ describe.each([
 
 it.each([
   ['url', 'x'.repeat(4096), 'url is longer than 2048 bytes'],
-  ['url', 'x'.repeat(4097), 'url is too long'],
   ['url', undefined, 'url is missing'],
   ['entityId', 5, 'entityId must be a string: put it in quotes'],
-  ['entityId', '\ud800', 'entityId is not well-formed Unicode'],
+  ['entityId', '\ud800', 'entityId is not UTF-8'],
   ['store', null, 'store must be a string: put it in quotes'],
 ])('JSON: %s of %j: %s', async (key, value, problem) => {
   const row = { url: '/a', entityType: 'merchants', entityId: 'M1', store: '', [key]: value };
@@ -338,7 +337,7 @@ describe('a file that is being written', () => {
       writes += 1;
       writeFileSync(path, row(writes), { flag: 'a' });
     });
-    expect(reading).toMatchObject({ problems: [{ text: 'the file keeps changing' }] });
+    expect(reading).toMatchObject({ problems: [{ text: 'it keeps changing' }] });
     expect(writes).toBe(20);
   });
 });

@@ -27,12 +27,10 @@ it('says of a remembered query what a first reading says, for every prefix', () 
   );
 });
 
-it('remembers what comes again, and forgets when others come', () => {
+it('remembers the last few thousand queries', () => {
   const read = createQueryReader();
   const first = read('?url=/a');
-  const second = read('?url=/a');
-  expect(second).not.toBe(first);
-  expect(read('?url=/a')).toBe(second);
-  for (let i = 0; i < 10_000; i += 1) for (let k = 0; k < 2; k += 1) read(`?url=/${i}`);
-  expect(read('?url=/a')).not.toBe(second);
+  expect(read('?url=/a')).toBe(first);
+  for (let i = 0; i < 10_000; i += 1) read(`?url=/${i}`);
+  expect(read('?url=/a')).not.toBe(first);
 });

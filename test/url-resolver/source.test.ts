@@ -5,16 +5,7 @@ import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
-import {
-  askOver,
-  catalogue,
-  documentOf,
-  jsonApi,
-  type Shop,
-  sendMapping,
-  sendUnknown,
-  startShop,
-} from './shop.ts';
+import { askOver, catalogue, documentOf, jsonApi, type Shop, sendMapping, startShop } from './shop.ts';
 
 let shop: Shop;
 let resolver: UrlResolver;
@@ -285,24 +276,6 @@ describe('one question at a time', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => resolve(resolver, acer)));
     expect(answers.map((answer) => answer.rejection)).toEqual(Array(10).fill('upstream-timeout'));
     expect(shop.requests.length).toBe(1);
-  });
-
-  it('a port that never settles is 504 too, and keeps its place', async () => {
-    resolver = create({ upstream: { ask: () => new Promise(() => {}), timeoutMs: 20, maxLookups: 1 } });
-    expect((await resolve(resolver, acer)).status).toBe(504);
-    expect((await resolve(resolver, acer)).rejection).toBe('overloaded');
-  });
-
-  it('more questions than allowed are 503', async () => {
-    resolver = create({ upstream: { ask: shop.ask, maxLookups: 4 } });
-    const held = Promise.withResolvers<void>();
-    shop.handler = (_, response) => void held.promise.then(() => sendUnknown(response));
-    const answers = Array.from({ length: 10 }, (_, i) => resolve(resolver, targetOf(`/${i}`)));
-    held.resolve();
-    const statuses = (await Promise.all(answers)).map((answer) => answer.status);
-    expect(statuses.filter((status) => status === 404).length).toBe(4);
-    expect(statuses.filter((status) => status === 503).length).toBe(6);
-    expect(shop.requests.length).toBe(4);
   });
 
   it('an unreachable shop is 502', async () => {

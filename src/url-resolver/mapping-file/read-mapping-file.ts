@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
+import { checkReadable, decodeText, readStamp } from '../../lib/watched-file.ts';
 import { contractEntityTypes } from '../envelope.ts';
-import { readCsv } from './csv.ts';
-import { readDocument } from './document-rows.ts';
-import { type PlacedProblem, ProblemList } from './row-validation.ts';
-import type { TableData } from './table.ts';
+import { readCsv } from './read-csv.ts';
+import { readDocument } from './read-document.ts';
+import { type PlacedProblem, ProblemList } from './row-schema.ts';
+import { TableBuilder, type TableData } from './table.ts';
 
 export type FileReading =
   | { readonly kind: 'table'; readonly data: TableData }
@@ -15,104 +16,59 @@ const maxDocumentBytes = 10 * 1024 * 1024;
 const attempts = 20;
 
 /**
- * Reads a mapping file, blocking the thread. It is accepted once two readings, `settle` apart, agree in inode, size, modification
- * time and content, so that a half-written file is not taken for a whole one.
+ * Reads a mapping file. It is accepted once its stamp is the same from `settle` before the reading to its end, so that a
+ * half-written file is not taken for a whole one.
  */
 export async function readMappingFile(
   path: string,
   settle: () => Promise<unknown>,
   entityTypes: readonly string[] = contractEntityTypes,
 ): Promise<FileReading> {
+  let before = await stampOf(path);
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    await settle();
+    const fault = await checkReadable(path);
+    if (fault !== undefined) return refuse(fault);
+    const reading = await readOnce(path, entityTypes);
+    const after = await stampOf(path);
+    if (after === before) return reading;
+    before = after;
+  }
+  return refuse('it keeps changing');
+}
+
+async function stampOf(path: string): Promise<string> {
+  const stamp = await readStamp(path);
+  return 'bytes' in stamp ? stamp.bytes.toString() : stamp.fault;
+}
+
+async function readOnce(path: string, entityTypes: readonly string[]): Promise<FileReading> {
+  const problems = new ProblemList();
+  const builder = new TableBuilder(entityTypes);
+  let reportRow: ReturnType<typeof readDocument>;
+  const extension = extname(path).toLowerCase();
   try {
-    let before = passOver(path, digestOnly).identity;
-    for (let attempt = 0; attempt < attempts; attempt += 1) {
-      await settle();
-      const { identity, result } = passOver(path, formatOf(path, entityTypes));
-      if (identity === before) return result;
-      before = identity;
+    if (extension === '.csv') {
+      const chunks = createReadStream(path, { highWaterMark: 1024 * 1024 });
+      await readCsv(chunks, entityTypes, builder, problems);
+    } else {
+      if ((await stat(path)).size > maxDocumentBytes)
+        return refuse('larger than 10 MB: use CSV, which is read piece by piece');
+      const decoded = decodeText(await readFile(path));
+      if ('fault' in decoded) return refuse(decoded.fault);
+      const format = extension === '.json' ? 'json' : 'yaml';
+      reportRow = readDocument(decoded.text, format, entityTypes, builder, problems);
     }
-    return refuse('the file keeps changing');
+    const data = builder.finish((line, first) => {
+      if (reportRow === undefined) problems.add(line, 1, `the same url and store as in line ${first}`);
+      else reportRow(line - 1, 'url', `the same url and store as in row ${first} of the list`);
+    });
+    if (data.rows === 0 && problems.isEmpty) problems.add(1, 1, 'no row');
+    return problems.isEmpty ? { kind: 'table', data } : { kind: 'problems', problems: problems.list() };
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
-    if (code === undefined) throw cause;
-    return refuse(`cannot be read: ${code}`);
+    // The file went away, or its aliases are a bomb.
+    return refuse(String(cause));
   }
-}
-
-type Pass<T> = (read: (into: Uint8Array) => number, size: number) => T;
-
-/** Runs `pass` over the content; `identity` identifies what it has read. */
-function passOver<T>(path: string, pass: Pass<T>): { readonly identity: string; readonly result: T } {
-  const descriptor = openSync(path, 'r');
-  try {
-    const digest = createHash('sha1');
-    const { ino, size, mtimeNs } = fstatSync(descriptor, { bigint: true });
-    const read = (into: Uint8Array) => {
-      const count = readSync(descriptor, into, 0, into.length, null);
-      digest.update(into.subarray(0, count));
-      return count;
-    };
-    const result = pass(read, Number(size));
-    return { identity: `${ino} ${size} ${mtimeNs} ${digest.digest('hex')}`, result };
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-const digestOnly: Pass<void> = (read) => {
-  const chunk = Buffer.alloc(1024 * 1024);
-  while (read(chunk) > 0);
-};
-
-function formatOf(path: string, entityTypes: readonly string[]): Pass<FileReading> {
-  switch (extname(path).toLowerCase()) {
-    case '.csv':
-      return (read, size) => {
-        const problems = new ProblemList();
-        return readingOf(readCsv(read, size, problems, entityTypes), problems, read);
-      };
-    case '.json':
-      return readText('json', entityTypes);
-    case '.yaml':
-    case '.yml':
-      return readText('yaml', entityTypes);
-    default:
-      return (read) => {
-        digestOnly(read, 0);
-        return refuse('a mapping file is called *.csv, *.json, *.yaml or *.yml');
-      };
-  }
-}
-
-function readText(format: 'json' | 'yaml', entityTypes: readonly string[]): Pass<FileReading> {
-  return (read, size) => {
-    if (size > maxDocumentBytes) {
-      digestOnly(read, 0);
-      return refuse('larger than 10 MB: use CSV, which is read piece by piece');
-    }
-    const bytes = Buffer.alloc(size + 1);
-    let length = 0;
-    for (let count = -1; count !== 0 && length < bytes.length; length += count) {
-      count = read(bytes.subarray(length));
-    }
-    const problems = new ProblemList();
-    try {
-      const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
-      return readingOf(readDocument(text, format, problems, entityTypes), problems, read);
-    } catch (cause) {
-      return refuse(cause instanceof TypeError ? 'not UTF-8' : String(cause));
-    }
-  };
-}
-
-function readingOf(
-  data: TableData | undefined,
-  problems: ProblemList,
-  read: (into: Uint8Array) => number,
-): FileReading {
-  // What the reader left unread is part of the identity, too.
-  digestOnly(read, 0);
-  return data === undefined ? { kind: 'problems', problems: problems.list() } : { kind: 'table', data };
 }
 
 function refuse(text: string): FileReading {

@@ -1,144 +1,98 @@
 import type { Mapping } from '../envelope.ts';
-import { hashStart, hashUnit, maxUrlBytes } from '../mapping.ts';
+import { maxUrlBytes } from '../mapping.ts';
+import type { MappingRow } from './row-schema.ts';
 
 /**
  * A mapping file in memory: two buffers, built in a worker and handed over without a copy. A million rows are a few tens of
  * megabytes and no object for the garbage collector.
  *
- * `records` holds one record after the other: type (1 byte), length of store (1), of url (2) and of id (2, little-endian),
- * then store, url and id in UTF-8. `slots` is a hash table with open addressing of Uint32: 0, or offset of a record + 1.
+ * `records` holds one record after the other: index of the type (1 byte), length of the key (2, little-endian) and of the id
+ * (1), then key and id in UTF-8. `slots` is a hash table with open addressing: 0, or the offset of a record + 1.
  */
 export interface TableData {
   readonly rows: number;
-  /** A record's type is an index into these; 255 at most. */
+  /** 255 at most. */
   readonly entityTypes: readonly string[];
   readonly records: ArrayBuffer;
   readonly slots: ArrayBuffer;
 }
 
-const recordHeaderBytes = 6;
+const headBytes = 4;
+const longestKey = maxUrlBytes + 1024;
+const longestRecord = headBytes + longestKey + 255;
 
-/** Between store and url in what is hashed; this octet does not occur in UTF-8. */
-const hashSeparator = 0xff;
-
-/** Mixes the upper bits into the lower ones, which choose the slot. */
-function finishHash(hash: number): number {
-  const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return (mixed ^ (mixed >>> 13)) >>> 0;
+/** Writes store, NUL and url; no row has a NUL. Returns the number of bytes. */
+function writeKey(into: Buffer, at: number, url: string, store: string): number {
+  const storeEnd = store === '' ? at : at + into.write(store, at);
+  into[storeEnd] = 0;
+  return storeEnd + 1 - at + into.write(url, storeEnd + 1);
 }
 
-/** A field's place in a buffer: [start, end). */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
+/** The slot of the key, or the free one where it belongs. */
+function findSlot(slots: Uint32Array, records: Buffer, key: Buffer, from: number, length: number): number {
+  // FNV-1a, and then a mix of the upper bits into the lower ones, which choose the slot.
+  let hash = 0x811c9dc5;
+  for (let i = from; i < from + length; i += 1) hash = Math.imul(hash ^ (key[i] as number), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  const mask = slots.length - 1;
+  for (let slot = (hash ^ (hash >>> 13)) & mask; ; slot = (slot + 1) & mask) {
+    const offset = (slots[slot] as number) - 1;
+    if (offset < 0) return slot;
+    const start = offset + headBytes;
+    const isSame =
+      records.readUInt16LE(offset + 1) === length &&
+      records.compare(key, from, from + length, start, start + length) === 0;
+    if (isSame) return slot;
+  }
 }
 
 /** Builds a `TableData` from validated rows. */
 export class TableBuilder {
   readonly #entityTypes: readonly string[];
-  #records: Uint8Array;
+  #records = Buffer.alloc(64 * 1024);
   #length = 0;
-  #rows = 0;
-  /** Line (or other number) of each row, for the report of duplicates. */
-  #lines = new Uint32Array(1024);
+  /** Offset and line of each row. */
+  readonly #offsets: number[] = [];
+  readonly #lines: number[] = [];
 
-  /** `expectedBytes` is an estimate; the size of the file is always enough for CSV and JSON. */
-  constructor(expectedBytes: number, entityTypes: readonly string[]) {
+  constructor(entityTypes: readonly string[]) {
     this.#entityTypes = entityTypes;
-    this.#records = new Uint8Array(Math.max(1024, expectedBytes));
   }
 
-  add(bytes: Uint8Array, type: number, store: ByteRange, url: ByteRange, id: ByteRange, line: number): void {
-    const storeLength = store.end - store.start;
-    const urlLength = url.end - url.start;
-    const idLength = id.end - id.start;
-    this.#makeRoom(recordHeaderBytes + storeLength + urlLength + idLength);
-    const records = this.#records;
-    let at = this.#length;
-    records[at++] = type;
-    records[at++] = storeLength;
-    records[at++] = urlLength & 0xff;
-    records[at++] = urlLength >> 8;
-    records[at++] = idLength & 0xff;
-    records[at++] = idLength >> 8;
-    for (let i = store.start; i < store.end; i += 1) records[at++] = bytes[i] as number;
-    for (let i = url.start; i < url.end; i += 1) records[at++] = bytes[i] as number;
-    for (let i = id.start; i < id.end; i += 1) records[at++] = bytes[i] as number;
-    this.#length = at;
-    this.#lines[this.#rows] = line;
-    this.#rows += 1;
+  /** `line`: or another number by which a duplicate is reported. */
+  add({ url, entityType, entityId, store }: MappingRow, line: number): void {
+    if (this.#length + longestRecord > this.#records.length) {
+      this.#records = Buffer.concat([this.#records, Buffer.alloc(this.#records.length)]);
+    }
+    const offset = this.#length;
+    const keyLength = writeKey(this.#records, offset + headBytes, url, store);
+    const idLength = this.#records.write(entityId, offset + headBytes + keyLength);
+    this.#records[offset] = this.#entityTypes.indexOf(entityType);
+    this.#records.writeUInt16LE(keyLength, offset + 1);
+    this.#records[offset + 3] = idLength;
+    this.#length += headBytes + keyLength + idLength;
+    this.#offsets.push(offset);
+    this.#lines.push(line);
   }
 
-  /**
-   * Builds the hash table, and calls `onDuplicate` for each row with the url and store of an earlier one. Empties the
-   * builder.
-   */
+  /** Builds the hash table; calls `onDuplicate` for each row with the url and store of an earlier one. */
   finish(onDuplicate: (line: number, firstLine: number) => void): TableData {
-    const slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(8, this.#rows * 2))));
+    const rows = this.#offsets.length;
+    const records = Buffer.from(new ArrayBuffer(this.#length));
+    this.#records.copy(records, 0, 0, this.#length);
+    const slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(8, rows * 2))));
     const rowOfSlot = new Uint32Array(slots.length);
-    let offset = 0;
-    for (let row = 0; row < this.#rows; row += 1) {
-      const slot = this.#freeSlot(slots, offset);
-      if (slot < 0) {
-        onDuplicate(this.#lines[row] as number, this.#lines[rowOfSlot[-slot - 1] as number] as number);
-      } else {
+    for (const [row, offset] of this.#offsets.entries()) {
+      const length = records.readUInt16LE(offset + 1);
+      const slot = findSlot(slots, records, records, offset + headBytes, length);
+      if (slots[slot] === 0) {
         slots[slot] = offset + 1;
         rowOfSlot[slot] = row;
+      } else {
+        onDuplicate(this.#lines[row] as number, this.#lines[rowOfSlot[slot] as number] as number);
       }
-      offset += this.#recordLength(offset);
     }
-    const records = (this.#records.buffer as ArrayBuffer).transfer(this.#length);
-    return { rows: this.#rows, entityTypes: this.#entityTypes, records, slots: slots.buffer };
-  }
-
-  /** The slot for the record at `offset`; `-slot - 1` if that slot holds the same url and store already. */
-  #freeSlot(slots: Uint32Array, offset: number): number {
-    const records = this.#records;
-    const urlStart = offset + recordHeaderBytes + (records[offset + 1] as number);
-    const end = urlStart + (records[offset + 2] as number) + ((records[offset + 3] as number) << 8);
-    let hash = hashStart;
-    for (let i = offset + recordHeaderBytes; i < urlStart; i += 1)
-      hash = hashUnit(hash, records[i] as number);
-    hash = hashUnit(hash, hashSeparator);
-    for (let i = urlStart; i < end; i += 1) hash = hashUnit(hash, records[i] as number);
-    const mask = slots.length - 1;
-    let slot = finishHash(hash) & mask;
-    for (;;) {
-      const place = slots[slot] as number;
-      if (place === 0) return slot;
-      if (this.#isSame(place - 1, offset, end)) return -slot - 1;
-      slot = (slot + 1) & mask;
-    }
-  }
-
-  /** Whether two records have the same store and url. */
-  #isSame(one: number, other: number, otherEnd: number): boolean {
-    const records = this.#records;
-    for (let i = 1; i <= 3; i += 1) if (records[one + i] !== records[other + i]) return false;
-    const distance = one - other;
-    for (let i = otherEnd - 1; i >= other + recordHeaderBytes; i -= 1) {
-      if (records[i] !== records[i + distance]) return false;
-    }
-    return true;
-  }
-
-  #recordLength(offset: number): number {
-    const records = this.#records;
-    const urlLength = (records[offset + 2] as number) + ((records[offset + 3] as number) << 8);
-    const idLength = (records[offset + 4] as number) + ((records[offset + 5] as number) << 8);
-    return recordHeaderBytes + (records[offset + 1] as number) + urlLength + idLength;
-  }
-
-  #makeRoom(bytes: number): void {
-    const needed = this.#length + bytes;
-    if (needed > this.#records.length) {
-      const buffer = this.#records.buffer as ArrayBuffer;
-      this.#records = new Uint8Array(buffer.transfer(Math.max(needed, this.#records.length * 2)));
-    }
-    if (this.#rows === this.#lines.length) {
-      const buffer = this.#lines.buffer as ArrayBuffer;
-      this.#lines = new Uint32Array(buffer.transfer(this.#lines.byteLength * 2));
-    }
+    return { rows, entityTypes: this.#entityTypes, records: records.buffer, slots: slots.buffer };
   }
 }
 
@@ -148,61 +102,32 @@ export class MappingTable {
   readonly #entityTypes: readonly string[];
   readonly #records: Buffer;
   readonly #slots: Uint32Array;
-  readonly #mask: number;
-  readonly #wanted = Buffer.alloc(maxUrlBytes + 1024);
+  readonly #key = Buffer.alloc(longestKey);
 
   constructor(data: TableData) {
     this.rows = data.rows;
     this.#entityTypes = data.entityTypes;
     this.#records = Buffer.from(data.records);
     this.#slots = new Uint32Array(data.slots);
-    this.#mask = this.#slots.length - 1;
   }
 
   /** The row of `url` for `store`, else the one without a store. `store` may be empty. */
   find(url: string, store: string): Mapping | undefined {
-    if (store !== '' && store.length <= 255) {
-      const own = this.#find(url, store);
-      if (own !== undefined) return own;
-    }
-    return this.#find(url, '');
+    const own = store !== '' && store.length <= 255 ? this.#find(url, store) : undefined;
+    return own ?? this.#find(url, '');
   }
 
   #find(url: string, store: string): Mapping | undefined {
-    const wanted = this.#wanted;
-    const storeEnd = store === '' ? 0 : wanted.write(store, 0, 'utf8');
-    const urlEnd = storeEnd + wanted.write(url, storeEnd, 'utf8');
-    let hash = hashStart;
-    for (let i = 0; i < storeEnd; i += 1) hash = hashUnit(hash, wanted[i] as number);
-    hash = hashUnit(hash, hashSeparator);
-    for (let i = storeEnd; i < urlEnd; i += 1) hash = hashUnit(hash, wanted[i] as number);
-    let slot = finishHash(hash) & this.#mask;
-    for (;;) {
-      const place = this.#slots[slot] as number;
-      if (place === 0) return undefined;
-      if (this.#isAt(place - 1, storeEnd, urlEnd)) return this.#read(place - 1);
-      slot = (slot + 1) & this.#mask;
-    }
-  }
-
-  #isAt(offset: number, storeEnd: number, urlEnd: number): boolean {
     const records = this.#records;
-    const wanted = this.#wanted;
-    if (records[offset + 1] !== storeEnd) return false;
-    if (records.readUInt16LE(offset + 2) !== urlEnd - storeEnd) return false;
-    const start = offset + recordHeaderBytes;
-    // From the end, where URLs differ.
-    for (let i = urlEnd - 1; i >= 0; i -= 1) if (records[start + i] !== wanted[i]) return false;
-    return true;
-  }
-
-  #read(offset: number): Mapping {
-    const records = this.#records;
-    const idStart =
-      offset + recordHeaderBytes + (records[offset + 1] as number) + records.readUInt16LE(offset + 2);
-    const idEnd = idStart + records.readUInt16LE(offset + 4);
+    const length = writeKey(this.#key, 0, url, store);
+    const offset = (this.#slots[findSlot(this.#slots, records, this.#key, 0, length)] as number) - 1;
+    if (offset < 0) return undefined;
+    const idStart = offset + headBytes + length;
     const entityType = this.#entityTypes[records[offset] as number];
     if (entityType === undefined) throw new Error('a record without a type');
-    return { entityType, entityId: records.toString('utf8', idStart, idEnd) };
+    return {
+      entityType,
+      entityId: records.toString('utf8', idStart, idStart + (records[offset + 3] as number)),
+    };
   }
 }

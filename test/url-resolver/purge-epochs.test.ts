@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../demo/http/request.ts';
-import { foldUrl, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
+import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
+import { foldUrl, maxScopes, type Purge, PurgeEpochs, scopeOf } from '../../src/url-resolver/purge-epochs.ts';
 
 /** The key under which the shop looks for a `url` that has been decoded once. */
 function shopKey(url: string): string {
@@ -32,10 +33,11 @@ const text = fc.array(
   { maxLength: 8 },
 );
 
-const covers = (purge: { url: string } | { prefix: string }, url: string) => {
-  const history = new PurgeHistory({ seq: 0, id: 'i0' });
-  history.append({ seq: 1, id: 'i1', previousId: 'i0', purge });
-  return history.isPurgedSince(0, url);
+const covers = (purge: Purge, url: string) => {
+  const epochs = new PurgeEpochs();
+  const stamp = epochs.stampOf(url);
+  epochs.raise(scopeOf(purge), 'e1');
+  return epochs.stampOf(url) !== stamp;
 };
 
 it.each([
@@ -100,10 +102,64 @@ describe('a purge covers', () => {
   });
 });
 
-it('a wide prefix does not displace a narrow one that covers more as it is read', () => {
-  const history = new PurgeHistory({ seq: 0, id: 'i0' });
-  history.append({ seq: 1, id: 'i1', previousId: 'i0', purge: { prefix: '/en/a%20b' } });
-  history.append({ seq: 2, id: 'i2', previousId: 'i1', purge: { prefix: '/en/a%' } });
-  expect(history.isPurgedSince(0, '/en/a b/c')).toBe(true);
-  expect(history.isPurgedSince(1, '/en/a b/c')).toBe(false);
+it('a stamp changes whenever a purge covers its URL, and only then', () => {
+  const url = fc.constantFrom('/a', '/a/b', '/a/c', '/b', '');
+  const purge = fc.oneof(
+    fc.constant<Purge>('all'),
+    url.map((prefix) => ({ prefix })),
+    url.map((one) => ({ url: one })),
+  );
+  fc.assert(
+    fc.property(fc.array(purge, { maxLength: 12 }), url, (purges, asked) => {
+      const epochs = new PurgeEpochs();
+      const stamps = [epochs.stampOf(asked)];
+      for (const [i, one] of purges.entries()) {
+        epochs.raise(scopeOf(one), `e${i}`);
+        const isCovered = one === 'all' || ('url' in one ? one.url === asked : asked.startsWith(one.prefix));
+        if (isCovered) expect(stamps).not.toContain(epochs.stampOf(asked));
+        else expect(epochs.stampOf(asked)).toBe(stamps.at(-1));
+        stamps.push(epochs.stampOf(asked));
+      }
+    }),
+  );
+});
+
+it('one purge more than there are scopes covers everything', () => {
+  const epochs = new PurgeEpochs();
+  for (let i = 0; i < maxScopes; i += 1) epochs.raise(`u:/${i}`, `e${i}`);
+  const [other, own] = [epochs.stampOf('/other'), epochs.stampOf('/1')];
+  epochs.raise('u:/one-more', 'last');
+  expect([epochs.stampOf('/other'), epochs.stampOf('/1'), other === own]).toEqual(['last', 'last', false]);
+});
+
+it('epochs of another history are noticed', () => {
+  const epochs = new PurgeEpochs();
+  epochs.raise('u:/a', 'a');
+  expect(
+    epochs.replace({
+      last: 'b',
+      epochs: new Map([
+        ['p:', 'x'],
+        ['u:/A', 'a'],
+        ['u:/B', 'b'],
+      ]),
+    }),
+  ).toBe(true);
+  expect(
+    epochs.replace({
+      last: 'c',
+      epochs: new Map([
+        ['p:', 'x'],
+        ['u:/C', 'c'],
+      ]),
+    }),
+  ).toBe(false);
+});
+
+it.each([
+  ['e1 e0 u:/A B', { epoch: 'e1', previous: 'e0', scope: 'u:/A B' }],
+  ['e1  p:', { epoch: 'e1', previous: '', scope: 'p:' }],
+  ['', { epoch: '', previous: '', scope: '' }],
+])('reads the message %j', (message, raise) => {
+  expect(readRaise(message)).toEqual(raise);
 });

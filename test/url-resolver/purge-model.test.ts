@@ -1,0 +1,83 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type Code, code, type Step, steps, traces, violationsOf } from './purge-model.ts';
+
+const source = path.join(import.meta.dirname, '../../src/url-resolver');
+const folder = mkdtempSync(path.join(tmpdir(), 'shopward-broken-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let written = 0;
+
+/** A module of src in which `from` reads `to`. */
+async function breakModule<T>(name: string, from: string, to: string): Promise<T> {
+  const text = readFileSync(path.join(source, name), 'utf8');
+  if (!text.includes(from)) throw new Error(`${name} has no ${from}`);
+  const moved = text
+    .replace(from, to)
+    .replaceAll(/from '(\.[^']*)'/g, (_, target) => `from '${pathToFileURL(path.join(source, target))}'`);
+  const file = path.join(folder, `${written++}-${name}`);
+  writeFileSync(file, moved);
+  return import(pathToFileURL(file).href) as Promise<T>;
+}
+
+/** A follower whose epochs, of purge-epochs.ts, are broken. */
+async function breakEpochs(from: string, to: string): Promise<Partial<Code>> {
+  const { PurgeEpochs } = await breakModule<typeof import('../../src/url-resolver/purge-epochs.ts')>(
+    'purge-epochs.ts',
+    from,
+    to,
+  );
+  class EpochFollower extends code.follower.EpochFollower {
+    override readonly epochs = new PurgeEpochs();
+  }
+  return { follower: { ...code.follower, EpochFollower } };
+}
+
+const breakFollower = async (from: string, to: string) => ({
+  follower: await breakModule<Code['follower']>('epoch-follower.ts', from, to),
+});
+const breakCache = async (from: string, to: string) => ({
+  cache: await breakModule<Code['cache']>('mapping-cache.ts', from, to),
+});
+
+/** Each breaks one rule of docs/decisions/url-mapping-purge.md. */
+const broken: Readonly<Record<string, () => Promise<Partial<Code>> | Partial<Code>>> = {
+  'a stamp has no epoch of a prefix': () => breakEpochs('stamp.push(epoch)', ''),
+  'a stamp has no epoch of its URL': () => breakEpochs('stamp.push(own)', ''),
+  'a stamp has no epoch of everything': () => breakEpochs('[this.#everything]', "['']"),
+  'a message is applied whatever came before it': () =>
+    breakFollower('previous === this.epochs.last', 'previous !== undefined'),
+  'a message after a gap is ignored, and so is the gap': () =>
+    breakFollower('this.#mustReadAgain = true;', 'if (this.epochs.version > 0) return Promise.resolve();'),
+  'a process keeps its mappings although purges may be lost': () => breakFollower('this.#forget();', '{}'),
+  'a purge ends before this process knows it': () =>
+    breakFollower('this.#hear(await this.#store.raise(scope));', 'void this.#store.raise(scope); return;'),
+  'a full store drops a scope': () => ({ whenFull: 'drops a scope' }),
+  'the stamp is that of the end of the look-up': () =>
+    breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.epochs.stampOf(lookup.url)) };'),
+  'a look-up from before a purge is joined': () =>
+    breakCache('begun?.stamp === stamp', 'begun !== undefined'),
+  'a shared copy is used whatever its stamp': () =>
+    breakCache('copy?.stamp === epochs.stampOf(lookup.url)', 'copy !== undefined'),
+};
+
+/** The first run that breaks the rule, of as many as are given. */
+async function findViolation(given: Code, seed: number, runs: number): Promise<readonly Step[] | undefined> {
+  for (const taken of [...traces, ...fc.sample(steps, { seed, numRuns: runs })]) {
+    if ((await violationsOf(taken, given)).length > 0) return taken;
+  }
+  return undefined;
+}
+
+it('no answer is older than a purge that its process knew when it was asked', async () => {
+  expect(await findViolation(code, Math.floor(Math.random() * 2 ** 31), 300)).toBeUndefined();
+});
+
+describe('the model notices when', () => {
+  it.each(Object.entries(broken))('%s', async (_, breakRule) => {
+    expect(await findViolation({ ...code, ...(await breakRule()) }, 1, 1500)).toBeDefined();
+  });
+});

@@ -1,0 +1,268 @@
+import fc from 'fast-check';
+import type { EpochStore } from '../../src/url-resolver/epoch-follower.ts';
+import * as followerModule from '../../src/url-resolver/epoch-follower.ts';
+import * as localModule from '../../src/url-resolver/local-cache.ts';
+import * as cacheModule from '../../src/url-resolver/mapping-cache.ts';
+import { startCounts } from '../../src/url-resolver/options.ts';
+import type { Partition } from '../../src/url-resolver/partition.ts';
+import { everything, type Purge, type Raise } from '../../src/url-resolver/purge-epochs.ts';
+import type { SharedCache } from '../../src/url-resolver/shared-cache.ts';
+import type { LookupOutcome, UpstreamSource } from '../../src/url-resolver/source.ts';
+
+/** The code under test, of which a test may break a part. */
+export interface Code {
+  readonly follower: typeof followerModule;
+  readonly local: typeof localModule;
+  readonly cache: typeof cacheModule;
+  /** Scopes that the store has room for besides everything. */
+  readonly storeRoom: number;
+  /** What a full store does: purges everything, or drops the scope that was purged the longest ago. */
+  readonly whenFull: 'purges everything' | 'drops a scope';
+}
+
+export const code: Code = {
+  follower: followerModule,
+  local: localModule,
+  cache: cacheModule,
+  storeRoom: 2,
+  whenFull: 'purges everything',
+};
+
+const urls = ['/a', '/a/b', '/c'] as const;
+const purges: readonly Purge[] = ['all', { prefix: '/a' }, ...urls.map((url) => ({ url }))];
+const isCovered = (purge: Purge, url: string) =>
+  purge === 'all' || ('url' in purge ? purge.url === url : url.startsWith(purge.prefix));
+
+const kinds = [
+  'ask',
+  'ask',
+  'ask',
+  'deliver',
+  'deliver',
+  'deliver',
+  'deliver',
+  'purge',
+  'read',
+  'lose',
+] as const;
+type Kind = (typeof kinds)[number] | 'empty' | 'fail over' | 'deliver all';
+export type Step = readonly [kind: Kind, process: number, which: number];
+
+export const steps = fc.array(
+  fc.tuple(fc.constantFrom<Kind>(...kinds, 'empty', 'fail over'), fc.nat(1), fc.nat(1000)),
+  { minLength: 10, maxLength: 60 },
+);
+
+const settle: Step = ['deliver all', 0, 0];
+const purgeOf = (url: string): Step => [
+  'purge',
+  0,
+  purges.findIndex((one) => one !== 'all' && 'url' in one && one.url === url),
+];
+const purgeAll: Step = ['purge', 0, 0];
+const loseAll: Step = ['lose', 0, 255];
+
+/** Rare sequences, which random ones seldom meet. */
+export const traces: readonly (readonly Step[])[] = [
+  // A mapping from before a purge of everything, once the other scopes are as they were.
+  [purgeOf('/c'), settle, ['ask', 0, 0], settle, purgeAll, settle, purgeOf('/c'), settle, ['ask', 0, 0]],
+  // The first of two messages is lost.
+  [
+    ...([['ask', 1, 0], settle, purgeOf('/a'), loseAll, settle, purgeOf('/c'), settle] as Step[]),
+    ...([['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+  ],
+  // A store that is full is read after a gap.
+  [
+    ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/a/b'), settle, purgeOf('/c')] as Step[]),
+    ...([loseAll, settle, ['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+  ],
+];
+
+/** A purge that was made, and the least version of each URL that may be given out once it is known. */
+type Made = ReadonlyMap<string, number>;
+
+/** Two processes, a store and a shop. Whatever travels between them waits until a step delivers it, in any order. */
+class World {
+  readonly #code: Code;
+  /** Version of each URL's mapping at the shop; it changes before each purge. */
+  readonly #shop = new Map<string, number>(urls.map((url) => [url, 0]));
+  #table = new Map<string, string>();
+  #last: string | undefined;
+  #epochs = 0;
+  #before = { table: new Map<string, string>(), last: undefined as string | undefined, made: 0 };
+  readonly #copies = new Map<string, { mapping: unknown; stamp: string }>();
+  #travelling: { readonly arrive: () => void; readonly isMessage?: boolean }[] = [];
+  #made: Made[] = [];
+  readonly processes: ReturnType<World['createProcess']>[];
+  readonly violations: string[] = [];
+
+  constructor(given: Code) {
+    this.#code = given;
+    this.processes = [this.createProcess(), this.createProcess()];
+  }
+
+  createProcess() {
+    const { follower: followers, local: locals, cache: caches } = this.#code;
+    const listeners: ((raise: Raise) => void)[] = [];
+    const follower = new followers.EpochFollower(this.#storeFor(listeners), () => local.clear());
+    const local = new locals.LocalCache(100, follower.epochs);
+    const hour = 3_600_000;
+    const lifetimes = { ttlMs: hour, notFoundTtlMs: hour, staleWhileRevalidateMs: 0, staleIfErrorMs: 0 };
+    const shared = {
+      get: (key: string) => {
+        const copy = this.#copies.get(key);
+        return this.#travel(copy && { ...copy, ageMs: 0 });
+      },
+      put: (key: string, copy: never) =>
+        void this.#travelling.push({ arrive: () => this.#copies.set(key, copy) }),
+    } as unknown as SharedCache;
+    const source = {
+      enter: () => ({ turn: undefined, leave() {} }),
+      ask: (url: string): Promise<LookupOutcome> => {
+        const mapping = { entityType: 'merchants', entityId: String(this.#shop.get(url)) };
+        return this.#travel({ kind: 'found', mapping, keep: true });
+      },
+    } as unknown as UpstreamSource;
+    const cache = new caches.MappingCache({
+      ...{ local, shared, source, lifetimes, epochs: follower.epochs, staleWaitMs: hour, now: () => 0 },
+      ...{ tagOf: () => '', counts: startCounts(), onFailure: () => {} },
+    });
+    return { follower, cache, listeners, floor: new Map<string, number>() };
+  }
+
+  /** Resolves to `value`, which is settled now, once a step delivers it. */
+  #travel<T>(value: T): Promise<T> {
+    return new Promise((resolve) => this.#travelling.push({ arrive: () => resolve(value) }));
+  }
+
+  #storeFor(listeners: ((raise: Raise) => void)[]): EpochStore {
+    return {
+      raise: (scope) => this.#travel(this.#raise(scope)),
+      read: (last) => {
+        if (this.#last === undefined) this.#raise(everything);
+        const table = { last: this.#last as string, epochs: new Map(this.#table) };
+        return this.#travel(last === this.#last ? undefined : table);
+      },
+      subscribe(onRaise) {
+        listeners.push(onRaise);
+        return () => {};
+      },
+    };
+  }
+
+  /** As the script in Redis does. */
+  #raise(asked: string): Raise {
+    this.#before = { table: new Map(this.#table), last: this.#last, made: this.#made.length };
+    const isFull = this.#table.size > this.#code.storeRoom;
+    let scope = asked;
+    if (!this.#table.has(everything)) scope = everything;
+    else if (isFull && this.#code.whenFull === 'purges everything') scope = everything;
+    else if (isFull) this.#table.delete([...this.#table.keys()].find((one) => one !== everything) ?? '');
+    if (scope === everything) this.#table.clear();
+    const previous = this.#last ?? '';
+    const epoch = `e${this.#epochs++}`;
+    this.#table.delete(scope);
+    this.#table.set(scope, epoch);
+    this.#last = epoch;
+    const raise = { scope, epoch, previous };
+    for (const { listeners } of this.processes ?? []) {
+      for (const listener of listeners)
+        this.#travelling.push({ arrive: () => listener(raise), isMessage: true });
+    }
+    return raise;
+  }
+
+  async start(): Promise<void> {
+    const started = this.processes.map(({ follower }) => follower.start());
+    await this.deliverAll();
+    await Promise.all(started);
+  }
+
+  async take([kind, who, which]: Step): Promise<void> {
+    const one = this.processes[who] as World['processes'][number];
+    switch (kind) {
+      case 'ask':
+        return this.#ask(one, urls[which % urls.length] as string);
+      case 'deliver':
+        return this.#deliver(which);
+      case 'deliver all':
+        return this.deliverAll();
+      case 'purge':
+        return this.#purge(one, purges[which % purges.length] as Purge);
+      case 'read':
+        return this.#read(one);
+      case 'lose':
+        // Each message with a chance of one half.
+        this.#travelling = this.#travelling.filter(
+          ({ isMessage }, i) => !isMessage || (which >> (i % 8)) % 2 === 0,
+        );
+        return;
+      case 'empty':
+        this.#table.clear();
+        this.#last = undefined;
+        return;
+      case 'fail over':
+        await this.deliverAll();
+        this.#table = new Map(this.#before.table);
+        this.#last = this.#before.last;
+        this.#made = this.#made.slice(0, this.#before.made);
+        // Shared copies are on the nodes that failed.
+        this.#copies.clear();
+        for (const each of this.processes) this.#read(each);
+        return this.deliverAll();
+    }
+  }
+
+  #ask(one: World['processes'][number], url: string): void {
+    const floor = one.floor.get(url) ?? 0;
+    const lookup = { url, key: url, client: 'c', partition: { locale: 'en' } as Partition };
+    void Promise.resolve(one.cache.find(lookup)).then((result) => {
+      const version = result.kind === 'known' ? Number(result.mapping.entityId) : -1;
+      if (version < floor) this.violations.push(`${url}: version ${version} after a purge at ${floor}`);
+    });
+  }
+
+  #purge(one: World['processes'][number], purge: Purge): void {
+    for (const url of urls) this.#shop.set(url, (this.#shop.get(url) ?? 0) + 1);
+    const purged = one.follower.purge(purge);
+    this.#made.push(new Map([...this.#shop].filter(([url]) => isCovered(purge, url))));
+    const made = [...this.#made];
+    void purged.then(() => this.#learn(one, made));
+  }
+
+  #read(one: World['processes'][number]): void {
+    const made = [...this.#made];
+    void one.follower.catchUp().then(() => this.#learn(one, made));
+  }
+
+  #learn(one: World['processes'][number], made: readonly Made[]): void {
+    for (const least of made) {
+      for (const [url, version] of least) one.floor.set(url, Math.max(version, one.floor.get(url) ?? 0));
+    }
+  }
+
+  async #deliver(which: number): Promise<void> {
+    const [next] = this.#travelling.splice(which % Math.max(1, this.#travelling.length), 1);
+    next?.arrive();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async deliverAll(): Promise<void> {
+    do await this.#deliver(0);
+    while (this.#travelling.length > 0);
+  }
+
+  stop(): void {
+    for (const { follower } of this.processes) follower.stop();
+  }
+}
+
+/** Takes the steps; the answers that break the rule. */
+export async function violationsOf(taken: readonly Step[], given: Code): Promise<readonly string[]> {
+  const world = new World(given);
+  await world.start();
+  for (const step of taken) await world.take(step);
+  await world.deliverAll();
+  world.stop();
+  return world.violations;
+}
