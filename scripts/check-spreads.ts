@@ -39,8 +39,6 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/connect-redis.ts: keys': ofScript,
   'src/redis/connect-redis.ts: args': ofScript,
   'src/redis/server-facts.ts: infos.map(countReplicas)': ofServers,
-  'src/redis/server-facts.ts: args': 'the commands that our code uses',
-  'src/refresh-tokens/redis-store.ts: args': ofScript,
   'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
   'src/rollout/counting.ts: since': ofWorkers,
   'src/rollout/counting.ts: leftOut': ofWorkers,

@@ -164,18 +164,23 @@ function listOf(
 }
 
 function strictest(met: readonly PathMatch<ProtectedResource>[]): Requirement | undefined {
+  const first = met[0]?.data;
+  if (first === undefined) return undefined;
+  // Nearly every request matches one row or none.
+  if (met.length === 1) return requirementOf([first], first, first.scopes, first.tokenIn);
   const rows = met.map(({ data }) => data);
-  const row = rows.find(({ observe }) => !observe) ?? rows[0];
-  return (
-    row && {
-      row,
-      route: row.template,
-      rows,
-      scopes: rows.length === 1 ? row.scopes : [...new Set(rows.flatMap(({ scopes }) => scopes))],
-      tokenIn: rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces),
-      observe: row.observe,
-    }
-  );
+  const deciding = rows.find(({ observe }) => !observe) ?? first;
+  const scopes = [...new Set(rows.flatMap((row) => row.scopes))];
+  return requirementOf(rows, deciding, scopes, rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces));
+}
+
+function requirementOf(
+  rows: readonly ProtectedResource[],
+  row: ProtectedResource,
+  scopes: readonly string[],
+  tokenIn: Requirement['tokenIn'],
+): Requirement {
+  return { row, route: row.template, rows, scopes, tokenIn, observe: row.observe };
 }
 
 function parametersOf(rows: readonly ProtectedResource[]): readonly string[] {

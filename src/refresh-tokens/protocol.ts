@@ -221,8 +221,10 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
 
 /** When the token was revoked, by its own subject or by a holder who has shown it; null: it is not. */
 export function revokedAt({ subject, notes }: TokenRecord): number | null {
-  const counted = notes.filter(({ by }) => by === subject || by === holder);
-  return counted.length === 0 ? null : Math.min(...counted.map(({ atMs }) => atMs));
+  let first: number | null = null;
+  for (const { by, atMs } of notes)
+    if ((by === subject || by === holder) && (first === null || atMs < first)) first = atMs;
+  return first;
 }
 
 /** When the record may be dropped; `Infinity`: never. A record without a life lives `strayMs` after its last note. */

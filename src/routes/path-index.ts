@@ -33,8 +33,8 @@ export type Meet<T> = (row: Row<T>, interpretation: PathInterpretation, start: n
  */
 export class PathIndex<T> {
   readonly #roots: Row<T>[] = [];
-  readonly #suffixRoutes = new RouteSet<T>();
-  readonly #wildcardRoutes = new RouteSet<T>();
+  readonly #suffixRoutes = new RouteSet<T>('backwards');
+  readonly #wildcardRoutes = new RouteSet<T>('forwards');
   #isMetByAnything = false;
 
   /** Some route has no literal, so any path may match it. */
@@ -46,8 +46,7 @@ export class PathIndex<T> {
   add(row: Row<T>, ids: readonly (string | undefined)[]): void {
     this.#isMetByAnything ||= ids.every((id) => id === undefined);
     if (ids.length === 0) this.#roots.push(row);
-    else if (row.rest) this.#wildcardRoutes.add(row, ids, ids[0]);
-    else this.#suffixRoutes.add(row, ids.toReversed(), ids[0]);
+    else (row.rest ? this.#wildcardRoutes : this.#suffixRoutes).add(row, ids);
   }
 
   /**
@@ -55,10 +54,10 @@ export class PathIndex<T> {
    * whole path. Without `lastPair` a row matches whole paths only.
    */
   lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet<T>): void {
-    const seen = new SeenPaths();
-    const seenPairs = new SeenPaths();
-    const meetWhole = ofWhole(report);
-    const meet = lastPair ? report : meetWhole;
+    // One interpretation has no twin.
+    const seen = interpretations.length > 1 ? new SeenPaths() : undefined;
+    const meet = lastPair ? report : ofWhole(report);
+    let seenPairs: SeenPaths | undefined;
     for (const interpretation of interpretations) {
       for (const row of this.#roots)
         if (row.rest || interpretation.ids.length === 0) meet(row, interpretation, 0);
@@ -66,17 +65,19 @@ export class PathIndex<T> {
       if (lastPair || interpretation.ids.length <= this.#suffixRoutes.longest)
         this.#meetSuffixes(interpretation, meet, seen);
       this.#meetWildcards(interpretation, meet, seen, lastPair ? Infinity : 1);
-      if (lastPair) this.#meetPairs(interpretation, meetWhole, seenPairs);
+      // A path of up to four segments has no pair between its first and its last one.
+      if (!lastPair || interpretation.ids.length < 5) continue;
+      seenPairs ??= new SeenPaths();
+      this.#meetPairs(interpretation, ofWhole(report), seenPairs);
     }
   }
 
-  #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+  #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths | undefined): void {
     const { ids } = interpretation;
     const count = ids.length;
-    const end = ids.slice(Math.max(0, count - this.#suffixRoutes.longest)).reverse();
     // Whether the path ends with a type or with an id decides what is met, too.
-    if (seen.has(`${count % 2}:${end.join('/')}`)) return;
-    this.#suffixRoutes.find(end, (row, length) => meet(row, interpretation, count - length));
+    if (seen?.has(`${count % 2}:${ids.slice(-this.#suffixRoutes.longest).join('/')}`)) return;
+    this.#suffixRoutes.find(ids, count - 1, (row, length) => meet(row, interpretation, count - length));
   }
 
   /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
@@ -100,8 +101,8 @@ export class PathIndex<T> {
   #meetWildcards(
     interpretation: PathInterpretation,
     meet: Meet<T>,
-    seen: SeenPaths,
-    starts = Infinity,
+    seen: SeenPaths | undefined,
+    starts: number,
   ): void {
     const routes = this.#wildcardRoutes;
     if (routes.longest === 0) return;
@@ -110,62 +111,97 @@ export class PathIndex<T> {
       if (!routes.mayBeginWith(ids[start])) continue;
       // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
       if (start === ids.length - 1 && !isTypePosition(start)) continue;
-      const path = ids.slice(start, start + routes.longest);
-      if (seen.has(`rest:${path.join('/')}`)) continue;
-      routes.find(path, (row) => meet(row, interpretation, start));
+      if (seen?.has(`rest:${ids.slice(start, start + routes.longest).join('/')}`)) continue;
+      routes.find(ids, start, (row) => meet(row, interpretation, start));
     }
   }
 }
 
+/** Called for each row whose route was found, with the number of its segments. */
+type Found<T> = (row: Row<T>, length: number) => void;
+
 /**
- * The routes of one direction: a trie whose edges are all in one map. An object for each node of a list of 60,000 rows
- * took 100 MB. Exported for its tests.
+ * The routes of one direction: a trie in arrays, by the number of the node; the root is 0, and no edge leads to it. An
+ * object for each node of a list of 60,000 rows took 100 MB. Exported for its tests.
  */
 export class RouteSet<T> {
   /** Segments of the longest route; 0 without routes. */
   longest = 0;
-  /** Number of a node and id of a segment -> number of the next node; the root is 0. */
-  readonly #edges = new Map<string, number>();
+  readonly #step: 1 | -1;
   readonly #rows: (Row<T>[] | undefined)[] = [undefined];
+  /** Where a parameter leads; 0: nowhere. */
+  readonly #byParameter: number[] = [0];
+  /** The first literal of a node, and where it leads. */
+  readonly #literal: (string | undefined)[] = [undefined];
+  readonly #byLiteral: number[] = [0];
+  /** Further literals of a node: few nodes have any. */
+  readonly #more = new Map<number, Map<string, number>>();
   /** First ids of the routes; undefined: some route begins with a parameter. */
   readonly #beginnings = new Set<string | undefined>();
 
-  /** `ids` in the direction of the look-up; `first`: the one at which the route begins. */
-  add(row: Row<T>, ids: readonly (string | undefined)[], first: string | undefined): void {
+  constructor(direction: 'forwards' | 'backwards') {
+    this.#step = direction === 'forwards' ? 1 : -1;
+  }
+
+  /** `ids` in the order of the path; undefined for a parameter. */
+  add(row: Row<T>, ids: readonly (string | undefined)[]): void {
     this.longest = Math.max(this.longest, ids.length);
-    this.#beginnings.add(first);
+    this.#beginnings.add(ids[0]);
     let node = 0;
-    for (const id of ids) {
-      const edge = edgeOf(node, id);
-      const next = this.#edges.get(edge) ?? this.#rows.push(undefined) - 1;
-      if (next === this.#rows.length - 1) this.#edges.set(edge, next);
-      node = next;
-    }
+    for (const id of this.#step === 1 ? ids : ids.toReversed())
+      node = this.#next(node, id) || this.#grow(node, id);
     const rows = this.#rows[node];
     // A literal: an array that grows by `push` has room for 17.
     if (rows === undefined) this.#rows[node] = [row];
     else rows.push(row);
   }
 
-  /** Calls back with each row whose route begins `ids`, or is all of them, and with the length of that route. */
-  find(ids: readonly string[], found: (row: Row<T>, length: number) => void, node = 0, length = 0): void {
-    for (const row of this.#rows[node] ?? []) found(row, length);
-    if (length === ids.length) return;
-    for (const id of [undefined, ids[length]]) {
-      const next = this.#edges.get(edgeOf(node, id));
-      if (next !== undefined) this.find(ids, found, next, length + 1);
-    }
+  /**
+   * Calls back with each row whose route begins at `ids[at]`, or is all of what follows. Backwards, a route begins at
+   * its end.
+   */
+  find(ids: readonly string[], at: number, found: Found<T>): void {
+    this.#walk(ids, at, found, 0, 0);
   }
 
   /** Whether some route begins with this id. */
   mayBeginWith(id: string | undefined): boolean {
     return this.#beginnings.has(id) || this.#beginnings.has(undefined);
   }
-}
 
-/** `id` undefined: a parameter. */
-function edgeOf(node: number, id: string | undefined): string {
-  return `${node}/${id ?? ''}`;
+  #walk(ids: readonly string[], at: number, found: Found<T>, node: number, length: number): void {
+    const rows = this.#rows[node];
+    if (rows !== undefined) for (const row of rows) found(row, length);
+    const id = ids[at];
+    if (id === undefined) return;
+    const parameter = this.#byParameter[node] as number;
+    if (parameter !== 0) this.#walk(ids, at + this.#step, found, parameter, length + 1);
+    const literal = this.#next(node, id);
+    if (literal !== 0) this.#walk(ids, at + this.#step, found, literal, length + 1);
+  }
+
+  /** Where an id leads, or a parameter; 0: nowhere. */
+  #next(node: number, id: string | undefined): number {
+    if (id === undefined) return this.#byParameter[node] as number;
+    if (this.#literal[node] === id) return this.#byLiteral[node] as number;
+    return this.#more.get(node)?.get(id) ?? 0;
+  }
+
+  #grow(node: number, id: string | undefined): number {
+    const next = this.#rows.push(undefined) - 1;
+    this.#byParameter.push(0);
+    this.#literal.push(undefined);
+    this.#byLiteral.push(0);
+    if (id === undefined) this.#byParameter[node] = next;
+    else if (this.#literal[node] === undefined) {
+      this.#literal[node] = id;
+      this.#byLiteral[node] = next;
+    } else {
+      const more = this.#more.get(node) ?? new Map<string, number>();
+      this.#more.set(node, more.set(id, next));
+    }
+    return next;
+  }
 }
 
 /** Paths are pairs of type and id: `/type/id/type/id`. */

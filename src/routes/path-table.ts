@@ -115,7 +115,9 @@ function matchOf<T>(
   const params: Record<string, string> = {};
   let isSpelled = true;
   let hasEmptyId = false;
-  for (const [i, part] of segmentsOf(row.template).entries()) {
+  const parts = segmentsOf(row.template);
+  for (let i = 0; i < parts.length; i += 1) {
+    const part = parts[i] as string;
     const segment = segments[start + i] ?? '';
     if (isParameter(part)) {
       params[part.slice(1, -1)] = segment;

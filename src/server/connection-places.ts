@@ -101,6 +101,14 @@ export class ConnectionPlaces {
   }
 }
 
-function endOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+/** Made once for a socket, since each request asks for it twice. */
+const ends = new WeakMap<Socket, string>();
+
+function endOf(socket: Socket): string {
+  let end = ends.get(socket);
+  if (end === undefined) {
+    end = `${socket.remoteAddress} ${socket.remotePort}`;
+    ends.set(socket, end);
+  }
+  return end;
 }

@@ -284,7 +284,7 @@ const rows: readonly Row[] = [
     'the members of a store',
     field,
     textKinds,
-    (text) => readRegister(['0', text, '1', text, [JSON.stringify({ owner: text })]]),
+    (text) => readRegister(['0', text, [JSON.stringify({ owner: text })]]),
   ],
 ];
 
