@@ -79,7 +79,7 @@ export const slow = [
   'test/docs/commands.test.ts',
   'test/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/cli/{protected-openapi,loaded-files}.test.ts',
-  'test/url-resolver/{freshness,mapping-file,sharing}.test.ts',
+  'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
   'test/**/*{.property,-fuzz}.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
   'test/demo/shop-main.test.ts',

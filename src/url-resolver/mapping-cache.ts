@@ -185,8 +185,8 @@ export class MappingCache {
   }
 
   /**
-   * The look-up of `key` that may be joined: no purge of its URL came after it, and it has its turn or waits for one of the same
-   * client. A client that joined the wait of another would wait behind all that one's look-ups.
+   * The look-up of `key` that may be joined: no purge of its URL came after it, and it has begun or is queued for the same
+   * client. A client that joined the queued look-up of another would wait for all look-ups of that client.
    */
   #flightOf({ url, client }: MappingQuery, key: string): Flight | undefined {
     const stamp = this.#options.epochs.stampOf(url);

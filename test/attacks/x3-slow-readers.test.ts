@@ -4,7 +4,8 @@ import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const stage = useAttackStage({
-  config: { upstream: { connections: 2, connectTimeout: '2s' } },
+  // Reader and others have one address: no share of a client, so that the bound of all is what counts.
+  config: { upstream: { connections: 2, connectTimeout: '2s' }, limits: { clientShare: 100 } },
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(50_000_000)) : undefined),
 });
 

@@ -105,7 +105,7 @@ test('what a thread or a worker starts with is a file of its own, where those wh
       ),
     ].map(([, name]) => path.join(path.dirname(path.relative('src', file)), `${name}.js`)),
   );
-  expect(named).toHaveLength(5);
+  expect(named).toHaveLength(4);
   for (const file of named) expect(existsSync(path.join(installed, 'dist', file)), file).toBe(true);
 });
 

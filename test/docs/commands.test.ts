@@ -37,7 +37,6 @@ const untried: readonly (readonly [RegExp, string])[] = [
     /^kubectl (?:create secret|port-forward) /,
     'needs a cluster; test/deploy/manifests.test.ts holds the names',
   ],
-  [/^redis-cli DEL /, 'for a store that nobody uses: it is what the page says it is'],
   [/^(?:pbpaste|jq .*|select\(.*|grep .*|echo .*|curl -v)$/, "the reader's own programs"],
   [/^node --version$/, "says the reader's version"],
 ];

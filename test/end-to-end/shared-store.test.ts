@@ -283,7 +283,7 @@ describe.concurrent('several shops on one Redis', () => {
         const all = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
         return all.length >= 2 ? all : undefined;
       });
-      expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
+      expect(channels.toSorted()).toEqual(['one:url:epochs', 'two:url:epochs']);
     }),
   );
 });
