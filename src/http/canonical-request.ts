@@ -12,11 +12,6 @@ export const extensionMethods = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as con
 
 export type Method = UsualMethod | (typeof extensionMethods)[number];
 
-/** Whether no row can name this method; then every row of a path applies to it, whatever that row's method is. */
-export function isExtensionMethod(method: Method): method is (typeof extensionMethods)[number] {
-  return (extensionMethods as readonly Method[]).includes(method);
-}
-
 /**
  * The request object: `canonicaliseRequest` makes it once, and it is then matched, keyed, authenticated and forwarded. No
  * later step reads the original request.
