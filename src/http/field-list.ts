@@ -37,6 +37,22 @@ export function editFields(fields: FieldList, edits: FieldEdits): string[] {
   return edited;
 }
 
+/** The fields with one `Vary`, which also names `field`: some caches read its first line only. */
+export function varyingBy(fields: FieldList, field: string): string[] {
+  const vary = fieldValues(fields, 'vary').join(', ');
+  const names = vary.toLowerCase().split(',').map(trimOws);
+  const isThere = names.includes(field.toLowerCase()) || names.includes('*');
+  const value = vary === '' ? field : `${vary}, ${field}`;
+  return editFields(fields, { Vary: isThere ? vary : value });
+}
+
+/** `fields` and `more`, whose `Vary` joins that of `fields`. */
+export function joinFields(fields: FieldList, more: FieldList): string[] {
+  const vary = fieldValue(more, 'vary');
+  if (vary === undefined) return [...fields, ...more];
+  return varyingBy([...fields, ...editFields(more, { Vary: null })], vary);
+}
+
 /** There are few edits, and lengths tell most names apart. */
 function isOneOf(sent: string, names: readonly string[]): boolean {
   for (let i = 0; i < names.length; i += 1) if (isNamed(sent, names[i] as string)) return true;

@@ -1,4 +1,4 @@
-import { type FieldList, fieldValues, trimOws } from './field-list.ts';
+import { type FieldList, isNamed, trimOws, varyingBy } from './field-list.ts';
 
 /**
  * Fields that let a shared cache store an answer in spite of `Cache-Control`: targeted fields (RFC 9213) and their
@@ -9,21 +9,22 @@ const sharing =
   /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
 
 /**
- * Fields of an answer for one user whose token is in a cookie, in the query or in a subprotocol, where shared caches do not
- * look: they only know the field `Authorization` (RFC 9111 section 3.5), and `Vary`. So the answer is `private`, and varies by
- * `Cookie`. What its own user's browser may cache is not changed.
+ * Fields of an answer that needed a token. It is `private`, because `public`, `s-maxage` and `must-revalidate` let every shared
+ * cache store the answer to a request with `Authorization` (RFC 9111 section 3.5). What its own user's browser may cache is
+ * not changed. `byCookie`: the token may be in a cookie, so the answer also varies by `Cookie`.
  */
-export function toPrivate(fields: FieldList): string[] {
+export function toPrivate(fields: FieldList, byCookie: boolean): string[] {
   const kept: string[] = [];
+  let directives: string | undefined;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
-    if (name.toLowerCase() === 'cache-control' || sharedCacheFields.test(name)) continue;
-    kept.push(name, fields[i + 1] as string);
+    const value = fields[i + 1] as string;
+    if (isNamed(name, 'cache-control'))
+      directives = directives === undefined ? value : `${directives},${value}`;
+    else if (!sharedCacheFields.test(name)) kept.push(name, value);
   }
-  kept.push('Cache-Control', privately(fieldValues(fields, 'cache-control').join(',')));
-  const varies = fieldValues(fields, 'vary').join(',').toLowerCase().split(',').map(trimOws);
-  if (!varies.includes('cookie') && !varies.includes('*')) kept.push('Vary', 'Cookie');
-  return kept;
+  kept.push('Cache-Control', directives === undefined ? 'private' : privately(directives));
+  return byCookie ? varyingBy(kept, 'Cookie') : kept;
 }
 
 /** With field names (`private="Set-Cookie"`) the directive covers only those fields: then `no-store` replaces it. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolate } from '../lib/faults.ts';
 import { methods } from './canonical-request.ts';
-import type { FieldList } from './field-list.ts';
+import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
 import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
 
@@ -31,7 +31,7 @@ export function writeRejection(
     return 0;
   }
   const { status, fields: rendered, body } = renderRejection(rejection, bodies, incoming.headers.accept);
-  const fields = [...rendered, ...more];
+  const fields = joinFields(rendered, more);
   if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
   response.writeHead(status, reasonPhraseOf(status), fields);
   const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
@@ -42,7 +42,10 @@ export function writeRejection(
 /** A refusal as a complete response. `accept`: the request's field, if it was read. */
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept, rejection.hint);
-  return { status, fields: [...fields, ...fieldsOf(rejection)], body };
+  const all = [...fields, ...fieldsOf(rejection)];
+  // A cache in front must not give it to another client, or to the same one with a token.
+  if (fieldValue(all, 'cache-control') === undefined) all.push('Cache-Control', 'no-store');
+  return { status, fields: all, body };
 }
 
 function fieldsOf(rejection: Rejection): string[] {

@@ -29,8 +29,10 @@ export interface PipelineExchange {
   route: string;
   /** The user of its verified token. */
   sender: Sender | undefined;
-  /** Its answer depends on a token in a place that shared caches do not know. */
+  /** Its answer needed a token: shared caches must not store it. */
   isPrivate: boolean;
+  /** The token may be in a cookie. */
+  variesByCookie: boolean;
   /** Further fields of its response. */
   responseFields: FieldList | undefined;
   /** The request was understood. */
@@ -98,7 +100,10 @@ export class Pipeline<Exchange extends PipelineExchange> {
   #follow(exchange: Exchange, planned: ForwardPlan): Pending {
     exchange.route = planned.route;
     if (planned.token === 'none') return this.#pass(exchange, planned, planned.forward, undefined);
-    if (planned.token.tokenIn !== undefined) exchange.isPrivate = true;
+    const { tokenIn } = planned.token;
+    // A row that is only tried out leaves answers as they are, unless its token is where no cache looks.
+    if (tokenIn !== undefined || !planned.isObserved) exchange.isPrivate = true;
+    if (tokenIn !== undefined) exchange.variesByCookie = true;
     return this.#authenticate(exchange, planned, planned.token);
   }
 

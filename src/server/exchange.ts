@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
+import { type FieldList, joinFields } from '../http/field-list.ts';
 import { toPrivate } from '../http/private-response.ts';
 import { type Answer, type Rejection, reject, type Sender } from '../http/rejection.ts';
 import type { RejectionBodies } from '../http/rejection-bodies.ts';
@@ -40,6 +40,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   observed: Rejection | undefined;
   sender: Sender | undefined;
   isPrivate = false;
+  variesByCookie = false;
   responseFields: FieldList | undefined;
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
@@ -92,12 +93,12 @@ export abstract class RecordedExchange implements ExchangeMeta {
     if (this.request === undefined)
       return ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId);
     const own = ownFields.of(this.request);
-    return this.responseFields === undefined ? own : [...own, ...this.responseFields];
+    return this.responseFields === undefined ? own : joinFields(own, this.responseFields);
   }
 
   /** The fields of an answer; where shared caches must not store it, with a field that tells them so. */
   protected withheld(fields: FieldList): string[] {
-    return this.isPrivate ? toPrivate(fields) : (fields as string[]);
+    return this.isPrivate ? toPrivate(fields, this.variesByCookie) : (fields as string[]);
   }
 
   /** The first one counts. */
@@ -128,7 +129,7 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
-    response.writeHead(status, this.withheld([...fields, ...this.ownFields()]));
+    response.writeHead(status, this.withheld(joinFields(fields, this.ownFields())));
     endResponse(incoming, response, body ?? undefined);
     this.record({ decision: 'answered', status });
   }
@@ -163,12 +164,6 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
 
   protected writeRejection(rejection: Rejection): number {
     const { rejections } = this.context;
-    return writeRejection(
-      this.incoming,
-      this.response,
-      rejection,
-      rejections,
-      this.withheld(this.ownFields()),
-    );
+    return writeRejection(this.incoming, this.response, rejection, rejections, this.ownFields());
   }
 }

@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type FieldList, fieldValue, isNamed } from '../http/field-list.ts';
+import { type FieldList, fieldValue, isNamed, joinFields } from '../http/field-list.ts';
 import type { Cors } from './cors.ts';
 
 /** Fields that shopward puts on answers: the request id, and cross-origin fields. */
@@ -36,7 +36,8 @@ export function createOwnFields(cors: Cors | undefined): OwnFields {
         } else if (cors === undefined || !isCrossOrigin(name)) edited.push(name, value);
       }
       if (isShared) edited.push('Access-Control-Expose-Headers', withTag(exposed ?? []));
-      for (const part of of(request, exposed)) edited.push(part);
+      if (cors !== undefined) return joinFields(edited, of(request, exposed));
+      edited.push('X-Request-Id', request.requestId);
       return edited;
     },
   };

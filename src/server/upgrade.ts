@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
+import { type FieldList, joinFields } from '../http/field-list.ts';
 import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { renderRejection } from '../http/write-response.ts';
 import { isolated } from '../lib/faults.ts';
@@ -116,7 +116,8 @@ export class Handshake extends RecordedExchange {
       socket.destroy();
       return 0;
     }
-    endWithAnswer(socket, answer, this.withheld(this.ownFields()));
+    const fields = this.withheld(joinFields(answer.fields, this.ownFields()));
+    endWithAnswer(socket, { ...answer, fields });
     return answer.status;
   }
 }

@@ -151,7 +151,7 @@ const rows: readonly Row[] = [
   [
     'the fields of a private answer',
     field,
-    (text) => toPrivate(['Cache-Control', text, text, text, 'Vary', text]),
+    (text) => toPrivate(['Cache-Control', text, text, text, 'Vary', text], true),
   ],
   [
     'a Location of the shop',

@@ -110,6 +110,27 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
+/** nginx with a cache that keeps every answer that it may; undefined where it cannot be had. */
+export const cachingNginx: ((behind: Behind) => Promise<Front>) | undefined = (() => {
+  const [kind] = kinds;
+  if (kind?.program === undefined) return undefined;
+  const { program } = kind;
+  const write = (behind: Behind) => (folder: string, port: number) =>
+    wholeNginx(
+      folder,
+      `proxy_cache_path ${folder}/cache keys_zone=all:1m;
+       server {
+         listen 127.0.0.1:${port};
+         proxy_cache all;
+         proxy_cache_key $request_uri;
+         proxy_cache_valid any 1m;
+         add_header X-Cache $upstream_cache_status always;
+         location / { proxy_pass http://127.0.0.1:${behind.port}; proxy_set_header Host $host; }
+       }`,
+    );
+  return (behind) => start(kind, program, write(behind));
+})();
+
 type StartBalancer = (shops: readonly [number, number]) => Promise<Front>;
 
 /** The same programs between shopward and two machines of a shop. */

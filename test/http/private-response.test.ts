@@ -12,7 +12,7 @@ it.each([
   ['max-age=60, stale-while-revalidate=600, stale-if-error=5, immutable', 'private, max-age=60, immutable'],
   ['publicity=1', 'private, publicity=1'],
 ])('Cache-Control %j becomes %j', (sent, expected) => {
-  expect(toPrivate(['A', 'b', 'cache-control', sent])).toEqual([
+  expect(toPrivate(['A', 'b', 'cache-control', sent], true)).toEqual([
     'A',
     'b',
     'Cache-Control',
@@ -32,11 +32,25 @@ it('counts lines together, and drops what CDNs go by', () => {
     'Cloudflare-CDN-Cache-Control',
     'x',
   ];
-  expect(toPrivate([...sent, ...more, 'Vary', 'Accept, COOKIE'])).toEqual([
-    'Vary',
-    'Accept, COOKIE',
+  expect(toPrivate([...sent, ...more, 'Vary', 'Accept, COOKIE'], true)).toEqual([
     'Cache-Control',
     'private, max-age=1',
+    'Vary',
+    'Accept, COOKIE',
   ]);
-  expect(toPrivate(['Vary', '*'])).toEqual(['Vary', '*', 'Cache-Control', 'private']);
+  expect(toPrivate(['Vary', '*'], true)).toEqual(['Cache-Control', 'private', 'Vary', '*']);
+  expect(toPrivate(['Vary', 'A', 'vary', 'B'], true)).toEqual([
+    'Cache-Control',
+    'private',
+    'Vary',
+    'A, B, Cookie',
+  ]);
+  expect(toPrivate(['Vary', 'A', 'vary', 'B'], false)).toEqual([
+    'Vary',
+    'A',
+    'vary',
+    'B',
+    'Cache-Control',
+    'private',
+  ]);
 });

@@ -58,6 +58,7 @@ async function play(scene: Scene): Promise<string[]> {
     route: '',
     sender: undefined,
     isPrivate: false,
+    variesByCookie: false,
     responseFields: undefined,
     setRequest: () => {},
     observe: ({ reason }) => void done.push(`observed ${reason}`),
@@ -198,7 +199,7 @@ describe('the pipeline', () => {
     [
       'an endpoint that hands on what a row protects: the token is asked for',
       { endpoints: [filterOf('e', { run: () => late(undefined) })], token: refusal },
-      ['/row', 'refused overloaded made-up'],
+      ['/row', 'refused overloaded made-up', 'private'],
     ],
     [
       'an endpoint that hands on what a filter refuses',
@@ -220,18 +221,18 @@ describe('the pipeline', () => {
       { token: { identity }, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
       ['', 'refused overloaded made-up'],
     ],
-    ['a refused token', { token: refusal }, ['/row', 'refused overloaded made-up']],
-    ['one refused late', { token: late(refusal) }, ['/row', 'refused overloaded made-up']],
-    ['an answer in place of a verdict', { token: answer }, ['/row', 'answered 200']],
+    ['a refused token', { token: refusal }, ['/row', 'refused overloaded made-up', 'private']],
+    ['one refused late', { token: late(refusal) }, ['/row', 'refused overloaded made-up', 'private']],
+    ['an answer in place of a verdict', { token: answer }, ['/row', 'answered 200', 'private']],
     [
       'a good token: its canonical spelling is sent',
       { token: { identity, request: verified } },
-      ['/row', 'sent Bearer t, DE--21, undefined, no hooks'],
+      ['/row', 'sent Bearer t, DE--21, undefined, no hooks', 'private'],
     ],
     [
       "a good token, and the user's share is used up",
       { token: late({ identity, request: verified }), takesSubject: false },
-      ['/row', 'refused overloaded client-share'],
+      ['/row', 'refused overloaded client-share', 'private'],
     ],
     [
       'a token that was observed',
@@ -241,7 +242,7 @@ describe('the pipeline', () => {
     [
       'neither good nor refused: nothing is sent',
       { token: {} as never },
-      ['/row', 'failed: a token was neither good nor refused'],
+      ['/row', 'failed: a token was neither good nor refused', 'private'],
     ],
     ['a filter that fails', { filters: [filterOf('a', { run: fails })] }, ['*', 'failed: bug']],
     [
@@ -282,7 +283,7 @@ describe('the pipeline', () => {
         token: { identity },
         filters: [filterOf('g', { hooksUpstream: true }), filterOf('h', { hooksUpstream: true })],
       },
-      ['/row', 'refused lenient-spelling two-gates'],
+      ['/row', 'refused lenient-spelling two-gates', 'private'],
     ],
     [
       'a body that cannot be had: no filter is asked',
