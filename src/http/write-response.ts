@@ -58,9 +58,13 @@ function fieldsOf(rejection: Rejection): string[] {
   return fields;
 }
 
-/** Milliseconds and bytes for which the rest of an unwanted request body is read. */
-const lingerMs = 1_000;
-const lingerBytes = 1_048_576;
+/**
+ * Milliseconds and bytes for which the rest of an unwanted request body is read and dropped. A client that is still sending
+ * when the connection is reset may never read its answer; most uploads end within these bounds. The request keeps its place
+ * meanwhile, so that the share of its client bounds how many there are.
+ */
+const lingerMs = 10_000;
+const lingerBytes = 67_108_864;
 
 /** Whether more of the request's body is to come. */
 export function isBodyPending(incoming: IncomingMessage): boolean {
