@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeSigner } from '../access/signing.ts';
+import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -152,4 +153,17 @@ it.each([
   const { refresh, count } = await startScripted(text);
   expect((await refresh(sent)).status).toBe(200);
   expect([(await refresh(sent)).status, count()]).toEqual([503, 1]);
+});
+
+it('a refresh that did not reach the shop leaves the token free at once', async () => {
+  const port = await freePort();
+  const refresh = await startFront(port);
+  for (let i = 0; i < 3; i += 1) expect((await refresh(sent)).status).toBe(502);
+  const shop = createServer((_, response) => response.end('{"access_token":"a"}')).listen(port, '127.0.0.1');
+  await once(shop, 'listening');
+  cleanUps.push(async () => {
+    shop.closeAllConnections();
+    shop.close();
+  });
+  expect((await refresh(sent)).status).toBe(200);
 });
