@@ -8,6 +8,7 @@ import {
   type RejectionName,
   type RejectionRow,
   type Rejections,
+  rejectionTable,
 } from './rejection.ts';
 
 /** Exported for its tests. */
@@ -45,7 +46,9 @@ export class RejectionBodies {
     this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, more)]));
     this.#render = (name, one, hint) => {
       const row = rejections[name];
-      return render(name, { ...row, detail: `${row.detail} ${hint}` }, one, more);
+      // A text of the shop team's own, perhaps in another language, stays as it is.
+      const isOwn = row.detail !== rejectionTable[name].detail;
+      return render(name, isOwn ? row : { ...row, detail: `${row.detail} ${hint}` }, one, more);
     };
   }
 

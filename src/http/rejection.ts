@@ -17,7 +17,7 @@ export interface Rejection {
   readonly rejection: RejectionName;
   /** Why, for log, metrics and console: a stable word such as `expired`; never a value of the request. */
   readonly reason?: string;
-  /** One sentence that follows the row's text; never a value of the request. */
+  /** One sentence that follows the row's text, unless `rejections` replaces it; never a value of the request. */
   readonly hint?: string;
   /** Seconds for `Retry-After` (RFC 9110 section 10.2.3). */
   readonly retryAfterSeconds?: number;

@@ -36,6 +36,7 @@ export const refreshTokenEvents = [
   'refused-not-plain', // two parsers could read the request in two ways
   'exchange-without-token', // nothing to check: the shop decides
   'exchanged',
+  'exchange-renewed', // the shop gave no other refresh token: this one stays valid
   'exchange-freed', // the shop refused it, or was not reached
   'exchange-unknown', // no complete response: the claim stays until it lapses
   'exchange-repeated', // the same response again, within the leeway

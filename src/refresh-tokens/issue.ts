@@ -39,7 +39,7 @@ export function issueHooks(
       const answer = readAnswer(context, outcome, endpoints);
       if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
       const family = newFamily();
-      for (const issued of answer) {
+      for (const issued of answer.tokens) {
         await recordIssued(context, issued, { subject: subjectDigestOf(context, issued), family });
       }
       return {};
@@ -85,14 +85,14 @@ export function readAnswer(
   outcome: ForwardOutcome,
   endpoints: readonly TokenEndpoint[],
 ): IssuedAnswer {
-  if (outcome.kind !== 'answered') return [];
+  if (outcome.kind !== 'answered') return nothingIssued;
   const names = endpoints.map(({ fields }) => fields);
   const answer =
     outcome.body === null
       ? 'unreadable'
       : readIssuedTokens(outcome.body, outcome.fields, names, answerBytes * 4);
   if (answer === 'unreadable') emit('answer-unreadable');
-  else if (answer.length === 0) emit('not-recorded-none');
+  else if (answer.tokens.length === 0) emit('not-recorded-none');
   return answer;
 }
 
@@ -110,7 +110,7 @@ export function subjectDigestOf(
 }
 
 /** A refresh token of a response, with what belongs to it. */
-interface IssuedTokens {
+export interface IssuedTokens {
   readonly refreshToken: string;
   readonly accessToken: string | undefined;
   /** Lifetime of the refresh token, if the response names one. */
@@ -119,8 +119,18 @@ interface IssuedTokens {
 
 const longestLifetimeSeconds = 36_500 * 86_400;
 
-/** The refresh tokens of a response; `unreadable`: there may be some that cannot be read. */
-type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
+/** The tokens of a response. */
+export interface ReadTokens {
+  /** Its refresh tokens, each with what stands beside it. */
+  readonly tokens: readonly IssuedTokens[];
+  /** The first access token anywhere in it. */
+  readonly accessToken: string | undefined;
+}
+
+/** `unreadable`: there may be tokens that cannot be read. */
+type IssuedAnswer = ReadTokens | 'unreadable';
+
+const nothingIssued: ReadTokens = { tokens: [], accessToken: undefined };
 
 /** Refresh tokens in one response; shops issue one. */
 const maxTokens = 8;
@@ -139,19 +149,20 @@ export function readIssuedTokens(
   if (!Buffer.isBuffer(octets)) return 'unreadable';
   const document = parseJson(octets.toString('utf8').replace(/^\ufeff/, ''));
   if (!isContainer(document)) {
-    return holdsNoToken(octets.toString('latin1'), names) ? [] : 'unreadable';
+    return holdsNoToken(octets.toString('latin1'), names) ? nothingIssued : 'unreadable';
   }
   const issued = tokensOf(document, names);
-  return issued.length > maxTokens ? 'unreadable' : issued;
+  return issued.tokens.length > maxTokens ? 'unreadable' : issued;
 }
 
 /** Visits every object, without recursion: a response may be nested as deep as it is long. */
-function tokensOf(document: object, names: readonly TokenFields[]): readonly IssuedTokens[] {
+function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
   const folded = (of: (fields: TokenFields) => string) => new Set(names.map((name) => foldName(of(name))));
   const refresh = folded(({ refreshToken }) => refreshToken);
   const access = folded(({ accessToken }) => accessToken);
   const lifetime = folded(({ refreshExpiresIn }) => refreshExpiresIn);
   const found: IssuedTokens[] = [];
+  let first: string | undefined;
   const waiting: object[] = [document];
   for (let next = waiting.pop(); next !== undefined && found.length <= maxTokens; next = waiting.pop()) {
     const texts: string[] = [];
@@ -161,13 +172,15 @@ function tokensOf(document: object, names: readonly TokenFields[]): readonly Iss
       if (isContainer(value)) waiting.push(value);
       const folded = foldName(name);
       if (refresh.has(folded)) for (const text of textsOf(value)) texts.push(text);
-      else if (access.has(folded)) accessToken ??= typeof value === 'string' ? value : undefined;
+      else if (access.has(folded))
+        accessToken ??= typeof value === 'string' && value !== '' ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }
+    first ??= accessToken;
     for (const refreshToken of texts.slice(0, maxTokens + 1))
       found.push({ refreshToken, accessToken, lifetimeMs });
   }
-  return found;
+  return { tokens: found, accessToken: first };
 }
 
 function textsOf(value: unknown): readonly string[] {

@@ -78,10 +78,10 @@ export function claim(
   now: number,
 ): Step<TokenRecord, ClaimAnswer> {
   const { subject, generation, family, life } = record;
+  const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
   const state = stateOf(record, now);
   switch (state) {
     case 'used': {
-      const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
       const usedForMs = now - (record.usedAtMs ?? now);
       const answer = { kind: state, subject, generation, family, lifetimeMs, usedForMs, sealed: null };
       return { record, answer };
@@ -94,7 +94,7 @@ export function claim(
       const revokedBy = subject === null ? [...new Set(record.notes.map(({ by }) => by))] : [];
       return {
         record: { ...record, claim: { op, untilMs: now + holdMs, isIndeterminate: false } },
-        answer: { kind: 'granted', subject, generation, family, isKnown: life !== null, revokedBy },
+        answer: { kind: 'granted', subject, generation, family, lifetimeMs, revokedBy },
       };
     }
     default:
@@ -132,10 +132,9 @@ export function markUsed(
 export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: number): TokenRecord {
   const { subject, generation, family, lifetimeMs } = issued;
   if (record.usedAtMs !== null) return record;
-  const expiresAtMs = Math.max(now + lifetimeMs, record.life?.expiresAtMs ?? 0);
+  const life = { issuedAtMs: now, expiresAtMs: Math.max(now + lifetimeMs, record.life?.expiresAtMs ?? 0) };
   // A shop may issue the same token again: it lives longer, and a revoked one stays revoked.
-  if (record.life !== null) return { ...record, life: { ...record.life, expiresAtMs } };
-  const life = { issuedAtMs: now, expiresAtMs };
+  if (record.life !== null) return { ...record, life };
   return { ...record, subject: record.subject ?? subject, generation, family, life };
 }
 

@@ -7,7 +7,9 @@ import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/h
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import {
+  type IssuedTokens,
   newFamily,
+  type ReadTokens,
   readAnswer,
   readsAnswer,
   recordIssued,
@@ -42,7 +44,8 @@ interface Claimed {
   /** Generation of the subject after the claim. */
   readonly since: number;
   readonly family: FamilyId | null;
-  readonly isKnown: boolean;
+  /** 0: it was not known. */
+  readonly lifetimeMs: number;
   readonly revokedBy: readonly SubjectDigest[];
 }
 
@@ -102,8 +105,8 @@ async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise
   // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
   const { since, isOver } = await standingOf(store, answer);
   if (isOver) return { kind: 'revoked' };
-  const { subject, family, isKnown, revokedBy } = answer;
-  return { kind: 'claimed', token, subject, since, family, isKnown, revokedBy };
+  const { subject, family, lifetimeMs, revokedBy } = answer;
+  return { kind: 'claimed', token, subject, since, family, lifetimeMs, revokedBy };
 }
 
 async function refuse(
@@ -131,7 +134,7 @@ async function settleRefresh(
   outcome: ForwardOutcome,
 ): Promise<ResponseEdits> {
   const { emit } = refresh.context;
-  const tokens = claimed.map(({ token }) => token);
+  const tokens = tokensOf(claimed);
   switch (verdictOf(outcome)) {
     case 'done':
       return settleSuccess(refresh, claimed, outcome);
@@ -152,30 +155,77 @@ async function settleSuccess(
 ): Promise<ResponseEdits> {
   const { context, endpoints, presented } = refresh;
   const { emit } = context;
-  const issued = readAnswer(context, outcome, endpoints);
-  if (issued === 'unreadable' || issued.length === 0) {
+  const read = readAnswer(context, outcome, endpoints);
+  const isUnreadable = read === 'unreadable';
+  if (isUnreadable || (read.tokens.length === 0 && read.accessToken === undefined)) {
     // A success without a token, such as a page about maintenance, does not prove that the shop has refreshed anything.
-    await leaveOpen(
-      refresh,
-      claimed.map(({ token }) => token),
-    );
-    return issued === 'unreadable' ? withholdUnreadable() : {};
+    await leaveOpen(refresh, tokensOf(claimed));
+    return isUnreadable ? withholdUnreadable() : {};
   }
+  const issued = issuedBy(refresh, claimed, read);
   const owner = issued.map((one) => subjectDigestOf(context, one)).find((one) => one !== null) ?? null;
   const parent = claimed.find(({ subject }) => subject !== null);
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
+  const isKept = issued.every(({ refreshToken }) => isAmong(context, claimed, refreshToken));
+  if (isKept) {
+    // If its owner has revoked it, their note counts from now on, because the record names them.
+    await renew(refresh, claimed, issued, owner);
+    return isWithheld ? withhold(refresh) : {};
+  }
   const answer = !isWithheld ? sealForLeeway(context, presented, outcome) : null;
   // First of all, so that the token is not refreshed again whatever happens next.
   const family = await markUsed(refresh, claimed, { owner, family: newFamily(), answer });
-  if (isWithheld) {
-    emit('answer-withheld');
-    return { rejection: refuseRefresh(presented.endpoint.format, 'revoked') };
-  }
+  if (isWithheld) return withhold(refresh);
   emit('exchanged');
   const subject = owner ?? parent?.subject ?? null;
   const since = parent?.subject === subject ? parent?.since : undefined;
   for (const one of issued) await recordIssued(context, one, { subject, family, since });
   return {};
+}
+
+function withhold({ context, presented }: Refresh): ResponseEdits {
+  context.emit('answer-withheld');
+  return { rejection: refuseRefresh(presented.endpoint.format, 'revoked') };
+}
+
+/** The refresh tokens of a success. Without one the client keeps the token that it has sent (RFC 6749 section 6). */
+function issuedBy(
+  { presented }: Refresh,
+  claimed: readonly Claimed[],
+  { tokens, accessToken }: ReadTokens,
+): readonly IssuedTokens[] {
+  if (tokens.length > 0) return tokens;
+  const lifetimeMs = claimed.find((each) => each.lifetimeMs > 0)?.lifetimeMs;
+  return [{ refreshToken: presented.text, accessToken, lifetimeMs }];
+}
+
+function isAmong(
+  { digests }: RefreshTokenContext,
+  claimed: readonly Claimed[],
+  refreshToken: string,
+): boolean {
+  const digest = digests.ofToken(refreshToken);
+  return claimed.some(({ token }) => token === digest);
+}
+
+/** The shop has kept the token: it is recorded as if it were issued again, and free for the next refresh. */
+async function renew(
+  refresh: Refresh,
+  claimed: readonly Claimed[],
+  issued: readonly IssuedTokens[],
+  owner: SubjectDigest | null,
+): Promise<void> {
+  const { context } = refresh;
+  const parent = claimed.find(({ subject }) => subject !== null);
+  const subject = parent?.subject ?? owner;
+  const family = claimed.find((each) => each.family !== null)?.family ?? newFamily();
+  for (const one of issued) await recordIssued(context, one, { subject, family, since: parent?.since });
+  await releaseAll(refresh, tokensOf(claimed));
+  context.emit('exchange-renewed');
+}
+
+function tokensOf(claimed: readonly Claimed[]): readonly TokenDigest[] {
+  return claimed.map(({ token }) => token);
 }
 
 /**
@@ -184,7 +234,7 @@ async function settleSuccess(
  */
 async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
   const { store, retries } = refresh.context;
-  const known = claimed.filter(({ isKnown }) => isKnown);
+  const known = claimed.filter(({ lifetimeMs }) => lifetimeMs > 0);
   const used = known.length > 0 ? known : claimed;
   let family = claimed.find((each) => each.family !== null)?.family ?? use.family;
   await Promise.all(
@@ -196,10 +246,7 @@ async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use)
     ),
   );
   const others = claimed.filter((each) => !used.includes(each));
-  await releaseAll(
-    refresh,
-    others.map(({ token }) => token),
-  );
+  await releaseAll(refresh, tokensOf(others));
   return family;
 }
 

@@ -44,8 +44,8 @@ interface Roots {
 export type ClaimAnswer =
   | (Roots & {
       readonly kind: 'granted';
-      /** Whether it was issued or refreshed through shopward. */
-      readonly isKnown: boolean;
+      /** Milliseconds from its last issue to its expiry; 0: it was neither issued nor refreshed through shopward. */
+      readonly lifetimeMs: number;
       /** Who has revoked it, while its owner is not known. */
       readonly revokedBy: readonly SubjectDigest[];
     })

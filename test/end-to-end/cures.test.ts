@@ -270,6 +270,12 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
     },
   ],
   'http-version-unsupported': [{ says: 'Let the front speak HTTP/2', attempt: () => ask('GET /a') }],
+  overloaded: [
+    { says: 'Raise the limit', attempt: () => sendBeside(eased) },
+    { says: 'stop that client', attempt: () => patiently(() => send(requestText('GET /a'), tight)) },
+  ],
+  // Nothing but a mended shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
+  'internal-error': [],
 
   // Who asks
   'access-token-missing': [{ says: 'Sign in.', attempt: () => ask('GET /secret', [bearer()]) }],
@@ -460,12 +466,6 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
       },
     },
   ],
-  overloaded: [
-    { says: 'Raise the limit', attempt: () => sendBeside(eased) },
-    { says: 'stop that client', attempt: () => patiently(() => send(requestText('GET /a'), tight)) },
-  ],
-  // Nothing but a mended shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
-  'internal-error': [],
 };
 
 /** Not of the stage's own proxies; `internal-error` is a bug, and test/end-to-end/rare-refusals.test.ts makes one. */

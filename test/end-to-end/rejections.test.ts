@@ -95,7 +95,7 @@ describe('what the OpenAPI document says is what clients get', () => {
     ['GET /url-resolver?url=/en/found', 200],
     ['GET /url-resolver?url=/en/x', 'url-not-found'],
     ['GET /url-resolver', 'url-missing'],
-    ['POST /refresh-tokens', 'token-request-not-plain'],
+    ['POST /refresh-tokens', 'token-request-type'],
   ] as const)('%s', async (line, expected) => {
     const [method = '', target = ''] = line.split(' ');
     const { port } = stage.shopwardOf('');
@@ -144,10 +144,12 @@ describe('in the form that the client prefers, where it may choose', () => {
     (await describedBy(negotiated)).expectDescribed(response, `components/responses/${name}`);
     const type = `urn:shopward:reason:${name}`;
     const body = JSON.parse(response.body.toString());
+    // A hint for this request may follow the row's text.
+    const hint = name.startsWith('token-request-') ? ' The field of the token is `refreshToken`.' : '';
     if (isUnread) expect(body).toEqual({ errors: [{ detail, status, code }] });
     else {
       expect(response.field('content-type')).toBe('application/problem+json');
-      expect(body).toMatchObject({ status, code, detail, type });
+      expect(body).toMatchObject({ status, code, detail: detail + hint, type });
     }
   });
 });

@@ -95,12 +95,24 @@ const plain: readonly (readonly [string, () => [string, string, string[]]])[] = 
     'with a grant, of which RFC 7009 knows nothing',
     () => ['/token/revocation', `grant_type=password&token=${token}`, [form]],
   ],
+  ['an escape in the name', () => ['/token/revocation', `to%6ben=${token}`, [form]]],
   ['JSON', () => ['/auth/logout', `{"refreshToken":"${token}"}`, [json]]],
   [
     'deep in JSON',
     () => ['/auth/logout', `{"a":[{"session":{"refreshToken":"${token}"}}],"all":true}`, [json]],
   ],
 ];
+
+/** Body, fields and query of a request that some server may read in another way. */
+type Unclear = readonly [string, () => [string, string[], string?]];
+
+async function expectRefused(expected: number, make: Unclear[1]): Promise<void> {
+  const [body, fields, query = ''] = make();
+  const before = asked();
+  const { status, body: said } = await send(`/token/revocation${query}`, body, fields);
+  expect([status, JSON.parse(String(said)).error, asked()]).toEqual([expected, 'invalid_request', before]);
+  await expectEnded(false);
+}
 
 describe('a token that is shown to be ended', () => {
   it.each(plain)('%s: forwarded byte for byte, then refused', async (_, make) => {
@@ -160,9 +172,15 @@ describe('a token that is shown to be ended', () => {
   it.each([
     ['the field twice', () => [`token=${token}&token=x`, [form]]],
     ['in the query as well', () => [`token=${token}`, [form], '?token=x']],
-    ['another spelling', () => [`to%6ben=${token}`, [form]]],
     ['with a bracket', () => [`token[=${token}`, [form]]],
     ['in capitals', () => [`TOKEN=${token}`, [form]]],
+    ['not text', () => [`{"token":["${token}"]}`, [json]]],
+    ['twice in JSON', () => [`{"token":"${token}","token":"x"}`, [json]]],
+    ['odd characters', () => [`token=${token}%20x`, [form]]],
+    ['one to end, another to refresh', () => [`token=${token}&refresh_token=another${token}`, [form]]],
+  ] as readonly Unclear[])('%s: 400, the shop is not asked', (_, make) => expectRefused(400, make));
+
+  it.each([
     ['under a content coding', () => [`token=${token}`, [form, 'Content-Encoding: gzip']]],
     ['under the identity', () => [`token=${token}`, [form, 'Content-Encoding: identity']]],
     [
@@ -171,35 +189,16 @@ describe('a token that is shown to be ended', () => {
     ],
     ['without a type', () => [`token=${token}`, []]],
     ['of another type', () => [`token=${token}`, ['Content-Type: text/plain']]],
-    ['not text', () => [`{"token":["${token}"]}`, [json]]],
-    ['twice in JSON', () => [`{"token":"${token}","token":"x"}`, [json]]],
-    ['odd characters', () => [`token=${token}%20x`, [form]]],
-    ['one to end, another to refresh', () => [`token=${token}&refresh_token=another${token}`, [form]]],
-  ] as readonly [string, () => [string, string[], string?]][])(
-    '%s: 400, the shop is not asked',
-    async (_, make) => {
-      const [body, fields, query = ''] = make();
-      const before = asked();
-      const { status, body: said } = await send(`/token/revocation${query}`, body, fields);
-      expect([status, JSON.parse(String(said)).error, asked()]).toEqual([400, 'invalid_request', before]);
-      await expectEnded(false);
-    },
-  );
+  ] as readonly Unclear[])('%s: 415, the shop is not asked', (_, make) => expectRefused(415, make));
 
-  it.each([
-    ['PUT', 'in the body'],
-    ['PATCH', 'in the body'],
-    ['DELETE', 'in the body'],
-    ['GET', 'in the query'],
-  ])(
-    'by %s, %s, at a shop that ignores the method: ended; at one that does not: not',
-    async (method, place) => {
+  it.each(['PUT', 'PATCH', 'DELETE'])(
+    'by %s, at a shop that ignores the method: ended; at one that does not: not',
+    async (method) => {
       const sendBy = () => {
-        const body = place === 'in the body' ? `token=${token}` : '';
-        const target = place === 'in the body' ? '/token/revocation' : `/token/revocation?token=${token}`;
-        const lines = [`${method} ${target} HTTP/1.1`, 'Host: s', 'Connection: close'];
-        if (body !== '') lines.push(form, `Content-Length: ${body.length}`);
-        return exchangeRaw(shopward.port, [...lines, '', body].join('\r\n'));
+        const body = `token=${token}`;
+        const fields = ['Host: s', 'Connection: close', form, `Content-Length: ${body.length}`];
+        const lines = [`${method} /token/revocation HTTP/1.1`, ...fields, '', body];
+        return exchangeRaw(shopward.port, lines.join('\r\n'));
       };
       revocation = answer('', '', '405 Method Not Allowed');
       expect((await sendBy()).status).toBe(405);
@@ -210,6 +209,17 @@ describe('a token that is shown to be ended', () => {
       await expectEnded(true);
     },
   );
+
+  it.each(['GET', 'POST', 'DELETE'])('by %s, in the query: 400, the shop is not asked', async (method) => {
+    const before = asked();
+    const lines = [
+      `${method} /token/revocation?token=${token} HTTP/1.1`,
+      ...['Host: s', 'Connection: close', 'Content-Length: 0', '', ''],
+    ];
+    expect((await exchangeRaw(shopward.port, lines.join('\r\n'))).status).toBe(400);
+    expect(asked()).toBe(before);
+    await expectEnded(false);
+  });
 
   it('without a token the shop decides; a long body is refused', async () => {
     expect((await send('/token/revocation', 'client_id=a')).status).toBe(200);

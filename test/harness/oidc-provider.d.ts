@@ -4,5 +4,12 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: object);
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
+    readonly Client: { find(id: string): Promise<object | undefined> };
+    readonly Grant: new (
+      of: object,
+    ) => { addOIDCScope(scope: string): void; save(): Promise<string> };
+    readonly RefreshToken: new (
+      of: object,
+    ) => { save(): Promise<string> };
   }
 }

@@ -39,6 +39,15 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       family: issued.family,
     }),
   },
+  'a token that is issued again is used up': {
+    recordIssued: (record, issued, now) => {
+      const next = steps.recordIssued(record, issued, now);
+      return record.claim === null ? next : { ...next, usedAtMs: now };
+    },
+  },
+  'a token that is issued again is free before its refresh has ended': {
+    recordIssued: (record, issued, now) => ({ ...steps.recordIssued(record, issued, now), claim: null }),
+  },
   'a leeway begins again with every look': {
     claim: (record, ...rest) => {
       const step = steps.claim(record, ...rest);

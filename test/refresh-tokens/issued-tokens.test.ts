@@ -13,15 +13,17 @@ const names = [
 
 function read(body: string | Buffer, fields: readonly string[] = []) {
   const issued = readIssuedTokens(Buffer.from(body), fields, names, 1_048_576);
-  return issued === 'unreadable' ? issued : issued.map(({ refreshToken }) => refreshToken);
+  return issued === 'unreadable' ? issued : issued.tokens.map(({ refreshToken }) => refreshToken);
 }
 
 const document = '{"data":{"attributes":{"accessToken":"a","refreshToken":"T","refreshExpiresIn":"60"}}}';
 
 describe('every refresh token of an answer', () => {
   test('with the access token and the lifetime that stand beside it', () => {
-    const [issued] = readIssuedTokens(Buffer.from(document), [], names, 1_048_576) as readonly object[];
-    expect(issued).toEqual({ refreshToken: 'T', accessToken: 'a', lifetimeMs: 60_000 });
+    expect(readIssuedTokens(Buffer.from(document), [], names, 1_048_576)).toEqual({
+      tokens: [{ refreshToken: 'T', accessToken: 'a', lifetimeMs: 60_000 }],
+      accessToken: 'a',
+    });
   });
 
   test.each([
@@ -35,9 +37,10 @@ describe('every refresh token of an answer', () => {
     ['1e300', 36_500 * 86_400 * 1000],
   ])('that lives for %s seconds', (seconds, lifetimeMs) => {
     const body = Buffer.from(`{"refreshToken":"T","refreshExpiresIn":${seconds}}`);
-    expect(readIssuedTokens(body, [], names, 1000)).toEqual([
-      { refreshToken: 'T', accessToken: undefined, lifetimeMs },
-    ]);
+    expect(readIssuedTokens(body, [], names, 1000)).toEqual({
+      tokens: [{ refreshToken: 'T', accessToken: undefined, lifetimeMs }],
+      accessToken: undefined,
+    });
   });
 
   test.each<[string, string | Buffer, readonly string[] | 'unreadable']>([

@@ -37,7 +37,7 @@ test('the record that changed longest ago is evicted, and its token is unknown',
   await issue();
   expect([store.size, clock.evicted]).toEqual([20, 1]);
   expect(await store.claim(changed, 'b', 1)).toMatchObject({ kind: 'used' });
-  expect(await store.claim(oldest, 'b', 1)).toMatchObject({ kind: 'granted', isKnown: false });
+  expect(await store.claim(oldest, 'b', 1)).toMatchObject({ kind: 'granted', lifetimeMs: 0 });
 });
 
 test('a token whose refresh is under way is not evicted', async () => {

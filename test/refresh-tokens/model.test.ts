@@ -43,6 +43,18 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     { steps: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, usedAtMs: null }, ...rest) } },
     /refreshed again/,
   ],
+  'a token that the shop keeps is used up': [
+    {
+      steps: {
+        ...steps,
+        recordIssued: (record, issued, now) => {
+          const next = steps.recordIssued(record, issued, now);
+          return record.claim === null ? next : { ...next, usedAtMs: now };
+        },
+      },
+    },
+    /was called used/,
+  ],
   'who is refused for now hears that it is in vain': [
     {
       steps: {

@@ -60,6 +60,8 @@ interface Token {
   recordedAtMs: number;
   /** The record was written after a first try that failed. */
   isLate: boolean;
+  /** The shop kept it in a refresh before it was recorded: then it is in a family of its own. */
+  isKeptUnknown: boolean;
   exchangedAtMs: number;
   /** When the refresh that succeeded began. */
   begunAtMs: number;
@@ -185,7 +187,7 @@ class Play {
     // A first mark on an unknown token, or its record: the first of them counts.
     token.family ??= family ?? undefined;
     const { parent } = token;
-    if (parent === undefined || parent.recordedAtMs >= parent.begunAtMs) return;
+    if (parent === undefined || parent.recordedAtMs >= parent.begunAtMs || token.isKeptUnknown) return;
     if (token.recordedAtMs === nowMs && token.markedAtMs >= nowMs && token.family !== parent.family)
       fail(`${token.text} has left its family`);
   }
@@ -205,6 +207,7 @@ class Play {
       markedAtMs: Infinity,
       recordedAtMs: Infinity,
       isLate: false,
+      isKeptUnknown: false,
       exchangedAtMs: Infinity,
       revokedFromMs: Infinity,
       revokedByMs: Infinity,
@@ -302,12 +305,20 @@ class Play {
     if (!isInTime || which === 0) return { kind: 'unknown', fault: 'timeout' };
     if (which < 3) return { kind: 'answered', status: 500, fields: [], body: Buffer.from('oops') };
     if (which < 4) return { kind: 'answered', status: 400, fields: [], body: Buffer.from('{}') };
+    const success = (pair: object): ForwardOutcome => {
+      const fields = ['Content-Type', 'application/json'];
+      return { kind: 'answered', status: 200, fields, body: Buffer.from(JSON.stringify(pair)) };
+    };
+    if (which < 6) {
+      // The shop keeps the token, and says so or not.
+      token.givenAtMs = this.#world.nowMs;
+      if (token.recordedAtMs === Infinity) token.isKeptUnknown = true;
+      return success({ access_token: token.user, ...(which < 5 && { refresh_token: token.text }) });
+    }
     token.exchangedAtMs = this.#world.nowMs;
     token.begunAtMs = begunMs;
     const { text, user } = this.#issue(token.user, token, begunMs);
-    const pair = JSON.stringify({ access_token: user, refresh_token: text });
-    const fields = ['Content-Type', 'application/json'];
-    return { kind: 'answered', status: 200, fields, body: Buffer.from(pair) };
+    return success({ access_token: user, refresh_token: text });
   }
 
   async #revoke({ context }: Replica, token: Token, named: string): Promise<void> {

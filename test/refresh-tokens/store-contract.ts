@@ -198,7 +198,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       subject,
       generation: 7,
       family,
-      isKnown: true,
+      lifetimeMs: shortMs,
       revokedBy: [],
     });
     await other.release(token, 'a');
@@ -212,6 +212,22 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await pass(shortMs);
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'granted' && [answer.subject, answer.generation], [subject, 1]);
+  },
+  async 'issued again while it is refreshed, it is claimed until the release, and then granted again'({
+    stores: [one, other],
+  }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 1, family, lifetimeMs });
+    for (const op of ['a', 'b', 'c']) {
+      same((await one.claim(token, op, holdMs)).kind, 'granted');
+      await one.record(token, { subject, generation: 1, family, lifetimeMs });
+      same((await other.claim(token, 'x', holdMs)).kind, 'in-exchange');
+      await one.release(token, op);
+    }
+    await other.claim(token, 'd', holdMs);
+    await other.markUsed(token, { owner: subject, family, answer: null });
+    await one.record(token, { subject, generation: 1, family, lifetimeMs });
+    same((await one.claim(token, 'e', holdMs)).kind, 'used');
   },
   async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
     const [token, subject] = [newToken(), newSubject()];

@@ -23,13 +23,13 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends a token. If the path ends in a `{name}`, that parameter is the id of the token (`mine`: all tokens of the user), and the path needs a row in the protected list, so that the user is known. Otherwise the token is in the body, and its user does not matter (RFC 7009, and the logout of other products).',
+        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token; one that the shop does not replace (RFC 6749 section 6) stays valid. `revoke` ends a token. If the path ends in a `{name}`, that parameter is the id of the token (`mine`: all tokens of the user), and the path needs a row in the protected list, so that the user is known. Otherwise the token is in the body, and its user does not matter (RFC 7009, and the logout of other products).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'form']).default('json-api').meta({
       description:
-        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749; Both accept JSON and urlencoded forms.',
+        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749. Both accept JSON and urlencoded forms.',
     }),
     fields: z
       .strictObject({
