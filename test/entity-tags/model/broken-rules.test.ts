@@ -154,8 +154,12 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return redis.call('GET', MARKER .. ':id')",
     },
   ];
-  return buildTagScripts((lua) => {
+  const met = new Set<Break>();
+  const scripts = buildTagScripts((lua) => {
     const present = breaks.filter(({ search }) => lua.includes(search));
+    for (const each of present) met.add(each);
     return [...edits, ...present].reduce(swap, lua);
   });
+  for (const each of breaks) if (!met.has(each)) throw new Error(`nothing to break: ${each.search}`);
+  return scripts;
 }
