@@ -53,13 +53,13 @@ describe('the stores answer as the model does', () => {
     ...whole,
     ticks: { ...ticks, coldStart: 0 },
     programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1 },
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1 },
     maxTicks: 20,
   };
   const redisSetting: Setting = {
     ...whole,
     programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
     maxTicks: 20,
   };
 

@@ -16,6 +16,8 @@ describe('the claim protocol, whole', () => {
     [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
     [['reader', 'deleter', 'creator'], {}, 3],
     [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],
+    [['reader', 'writer', 'writer'], { 'end-again': 2 }, 3],
+    [['reader', 'writer', 'child', 'fresh'], { 'end-again': 1 }, 2],
     [['reader', 'writer'], { restart: 1, wipe: 1 }, 5],
     [['reader', 'writer', 'writer'], { failover: 1 }, 2],
     [['reader', 'child', 'child', 'writer'], {}, 2],
@@ -78,7 +80,7 @@ describe('the claim protocol, whole', () => {
   test(`${walks} random orders of a crowd under every fault: no lost update, nothing stuck`, () => {
     const faults = {
       ...{ crash: 2, wipe: 1, restart: 1, restore: 1, failover: 1 },
-      ...{ 'end-lost': 1, 'slow-claim': 2 },
+      ...{ 'end-lost': 1, 'end-again': 1, 'slow-claim': 2 },
     };
     const setting: Setting = { ...whole, programs: crowd, faults, maxTicks: 30 };
     expect(walkMany(setting, walks).found).toBeNull();
