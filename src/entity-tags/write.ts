@@ -10,7 +10,7 @@ import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedE
 import { soleResource } from './json-api.ts';
 import { randomTag } from './keys.ts';
 import { isMember } from './resources.ts';
-import type { ClaimAnswer, ResourceKey, WriteOutcome } from './tag-store.ts';
+import type { ClaimAnswer, ClaimEnd, ResourceKey, WriteOutcome } from './tag-store.ts';
 
 /**
  * What an exchange says about the resource's state.
@@ -48,6 +48,9 @@ interface Granted {
 
 const firstPollMs = 10;
 const longestPollMs = 100;
+/** Between attempts to store an outcome that the store did not take. */
+const firstRetryMs = 100;
+const longestRetryMs = 1_000;
 /** Names no lease: those have UUIDs. */
 const nobodysToken = 'none';
 const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
@@ -195,17 +198,41 @@ async function showsMember(
 
 async function storeOutcome(
   { context, key, tags, answerTag, isAnonymous }: Write,
-  { token }: Granted,
+  granted: Granted,
   outcome: WriteOutcome,
   shopTag: string | null,
 ): Promise<string | null> {
   const newTag = answerTag === 'gone' ? null : randomTag();
+  const tagged = tags !== null;
+  const end: ClaimEnd = { token: granted.token, tagged, outcome, newTag, shopTag, isAnonymous };
   try {
-    const tagged = tags !== null;
-    return await context.store.end(key, { token, tagged, outcome, newTag, shopTag, isAnonymous });
+    return await context.store.end(key, end);
   } catch {
     context.onEvent('outcome-unstored');
+    // The lease of an unknown write holds the resource for as long as its outcome would.
+    if (outcome !== 'unknown') isolateLate(storeLater(context, key, end, granted));
     return null;
+  }
+}
+
+/** Repeats the outcome while the lease lasts, so that the resource is free before its end. The client has its answer. */
+async function storeLater(
+  { store, monotonic, times }: EntityTagContext,
+  key: ResourceKey,
+  end: ClaimEnd,
+  { claimedAt }: Granted,
+): Promise<void> {
+  const leaseEndsAt = claimedAt.monotonic + times.leaseMs;
+  for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
+    // It keeps no process alive: the lease runs out by itself.
+    await sleep(waitMs * (0.5 + Math.random()), undefined, { ref: false });
+    if (monotonic() >= leaseEndsAt) return;
+    try {
+      await store.end(key, end);
+      return;
+    } catch {
+      // Once more, while the lease lasts.
+    }
   }
 }
 

@@ -79,9 +79,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
       this.#hadConnection = true;
       this.#guard(() => this.#handler.onConnection?.());
     }
-    if (this.#isOver) return;
-    if (this.#request.beforeSend === undefined) requests.add(this);
-    else void this.#prepare(connection, this.#request.beforeSend);
+    if (!this.#isOver) requests.add(this);
   }
 
   onConnectionFault(kind: 'overloaded' | 'unreachable' | 'connect-timeout', cause: unknown): void {
@@ -126,14 +124,6 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
 
   onThrown(cause: unknown): void {
     this.#fail('internal', cause);
-  }
-
-  /** The connection may break meanwhile, and another be given. */
-  async #prepare(connection: Connection, beforeSend: () => Promise<boolean>): Promise<void> {
-    const may = await isTrue(beforeSend);
-    if (connection !== this.connection) return;
-    if (!may) this.#fail('not-sent');
-    if (!this.#isOver) requests.add(this);
   }
 
   #transmit(connection: Connection): void {
@@ -308,15 +298,6 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     stream.once('close', () => {
       if (!stream.readableEnded) this.#fail('request-body');
     });
-  }
-}
-
-/** It may throw as well as reject. */
-async function isTrue(ask: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await ask();
-  } catch {
-    return false;
   }
 }
 

@@ -62,7 +62,6 @@ export function upstreamRequestOf(
     fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
     body,
     sender,
-    beforeSend: hooks?.beforeSend,
     maySend,
   };
 }

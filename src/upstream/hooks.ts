@@ -10,8 +10,6 @@ import type { UpstreamFault } from './port.ts';
 export interface UpstreamHooks {
   /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
   readonly requestFields?: FieldEdits | undefined;
-  /** Called once there is a connection, before `maySend`; `false` or a rejected promise: outcome `unsent`. */
-  readonly beforeSend?: () => Promise<boolean>;
   /** Called in the turn in which the first byte is written; `false`: outcome `unsent`. */
   readonly maySend?: () => boolean;
   /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */

@@ -24,8 +24,6 @@ export interface UpstreamRequest {
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
   /** Whose share of the connections and of the queue it uses. Default: one client for all such requests. */
   readonly sender?: RequestSender | undefined;
-  /** Called for each connection that is assigned, before `maySend`; `false`, or a rejected promise: nothing is sent. */
-  readonly beforeSend?: (() => Promise<boolean>) | undefined;
   /** Called in the tick in which the first byte is written, on a connected socket; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
 import { isOwnTag } from '../../src/entity-tags/entity-tag.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
@@ -670,6 +671,57 @@ describe("a stranger's write that names no tag", () => {
     expect(written.status).toBe(tagIs === 'dead' ? 'if-match-invalid' : 200);
     const next = await ask(filter, get(), answered(200, cart('c')));
     expect((await ask(filter, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
+  });
+});
+
+describe('the store does not take an outcome', () => {
+  /** A store where the first two ends of a write with a tag fail, before they had their effect or after it. */
+  function failing(hasEffect: boolean): { store: MemoryTagStore; timesEnded: () => number } {
+    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const end = store.end.bind(store);
+    let ended = 0;
+    const failTwice: TagStore['end'] = async (...of) => {
+      // The mark of the collection is no outcome of the lease.
+      if (!of[1].tagged) return end(...of);
+      ended += 1;
+      if (ended > 2) return end(...of);
+      if (hasEffect) end(...of);
+      throw new RedisUnavailable('timeout');
+    };
+    return { store: Object.assign(store, { end: failTwice }), timesEnded: () => ended };
+  }
+
+  test.each([
+    [200, 'before it had an effect', false],
+    [200, 'after it had its effect', true],
+    [422, 'before it had an effect', false],
+    [412, 'before it had an effect', false],
+  ])(
+    'a PATCH answered with %i that failed %s holds the resource no longer than that',
+    async (status, _, hasEffect) => {
+      const { store, timesEnded } = failing(hasEffect);
+      const under = createFilter({}, { store });
+      const tag = await tagOf(under);
+      expect((await ask(under.filter, patch(tag), answered(status, cart('b')))).tag).toBeUndefined();
+      expect(under.events.filter((event) => event === 'outcome-unstored')).toHaveLength(1);
+      // Long before the end of the lease.
+      await vi.waitFor(() => expect(timesEnded()).toBe(3), { timeout: 10_000 });
+      const old = await ask(under.filter, patch(tag), answered(200, cart('c')));
+      expect(old.status).toBe(status === 422 ? 200 : 'if-match-invalid');
+      const next = await tagOf(under, 'b');
+      expect((await ask(under.filter, patch(next), answered(200, cart('c')))).status).toBe(200);
+      expect(timesEnded()).toBe(status === 422 ? 5 : 4);
+    },
+  );
+
+  test('an unknown outcome is not repeated: its lease holds the resource as it would', async () => {
+    const { store, timesEnded } = failing(false);
+    const { filter } = createFilter({}, { store });
+    const { tag } = await ask(filter, get(), answered(200, cart('a')));
+    await ask(filter, patch(tag), answered(500));
+    await sleep(1_000);
+    expect(timesEnded()).toBe(1);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe('resource-busy');
   });
 });
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { Deadlines } from '../../src/upstream/deadlines.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
@@ -112,48 +111,6 @@ frontSuite('upstream hooks', (start) => {
         body: Buffer.from('{}'),
       },
     ]);
-  });
-
-  it('asks before it sends, and then looks at the clock', async () => {
-    const asked: string[] = [];
-    const { hooks } = noting({
-      beforeSend: async () => {
-        await sleep(20);
-        asked.push('before');
-        return true;
-      },
-      maySend: () => {
-        asked.push('may');
-        return true;
-      },
-    });
-    const { port, upstream } = await start(() => answer('{}'), { hooks });
-    expect((await exchangeRaw(port, patch)).status).toBe(200);
-    expect(asked).toEqual(['before', 'may']);
-    expect(upstream.bytes()).toMatch(/^PATCH/);
-  });
-
-  it.each([
-    ['says no', async () => false],
-    ['fails', () => Promise.reject(new Error('away'))],
-  ])('sends nothing where what it asks %s', async (_, beforeSend) => {
-    const { hooks, outcomes } = noting({ beforeSend });
-    const { port, upstream } = await start(() => answer('{}'), { hooks });
-    for (let i = 0; i < 2; i += 1) expect((await exchangeRaw(port, patch)).status).toBe(503);
-    expect(outcomes).toMatchObject([{ kind: 'unsent' }, { kind: 'unsent' }]);
-    expect(upstream.bytes()).toBe('');
-  });
-
-  it('ends with its deadline while it is still asking, and sends nothing when that is answered', async () => {
-    const asking = Promise.withResolvers<boolean>();
-    const { hooks, outcomes } = noting({ beforeSend: () => asking.promise, answerWithinMs: 100 });
-    const { port, upstream } = await start(() => answer('{}'), { hooks });
-    const response = await exchangeRaw(port, patch);
-    expect(response.status).toBeGreaterThanOrEqual(502);
-    asking.resolve(true);
-    await sleep(50);
-    expect(outcomes).toHaveLength(1);
-    expect(upstream.bytes()).toBe('');
   });
 
   it('turns an answer into a 304', async () => {

@@ -1,4 +1,4 @@
-import { acknowledge, type Hear, put, stepsOf } from './moves.ts';
+import { acknowledge, endUnheard, type Hear, put, stepsOf } from './moves.ts';
 import { type Action, type Fault, type Setting, tick, type World } from './world.ts';
 
 /** Everything that may happen next. */
@@ -94,6 +94,15 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
       // A stranger's mark that got lost is the named limit: nobody counts on his answer.
       const apply = () => (process.program === 'stranger' ? lost() : acknowledge(lost(), process));
       actions.push({ name: `end of ${p} lost`, apply });
+    }
+  }
+  if (may('end-again')) {
+    for (const [p, process] of world.processes.entries()) {
+      if (process.isDone || process.at !== 4 || process.program === 'stranger') continue;
+      actions.push(
+        { name: `end of ${p} unheard`, apply: () => endUnheard(setting, count('end-again'), p, hear) },
+        { name: `end of ${p} fails`, apply: () => acknowledge(count('end-again'), process) },
+      );
     }
   }
   if (may('wipe')) {

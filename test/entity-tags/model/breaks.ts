@@ -143,7 +143,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '7: a read began after the last change',
-    steps: [{ search: 'startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
+    steps: [{ search: 'startedAt > (record?.changedAt ?? evictedChangeAt) &&', replace: '' }],
     lua: [{ search: 'stamp_started > (record and record.changed or 0) and', replace: '' }],
     programs: ['timed-reader', 'child', 'writer'],
   },
@@ -263,8 +263,8 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '17: the mark takes the tag, and no read that began before sets another',
     steps: [
       {
-        search: 'const late = changed(record ?? createRecord(epoch), now);',
-        replace: 'const late = record ?? createRecord(epoch);',
+        search: 'const late = changed(record ?? createRecord(epoch, evictedChangeAt), now);',
+        replace: 'const late = record ?? createRecord(epoch, evictedChangeAt);',
       },
     ],
     lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'taint(r)' }],

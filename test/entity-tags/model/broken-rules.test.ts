@@ -53,13 +53,13 @@ describe('the stores answer as the model does', () => {
     ...whole,
     ticks: { ...ticks, coldStart: 0 },
     programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1 },
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1 },
     maxTicks: 20,
   };
   const redisSetting: Setting = {
     ...whole,
     programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
     maxTicks: 20,
   };
 
@@ -154,8 +154,12 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return redis.call('GET', MARKER .. ':id')",
     },
   ];
-  return buildTagScripts((lua) => {
+  const met = new Set<Break>();
+  const scripts = buildTagScripts((lua) => {
     const present = breaks.filter(({ search }) => lua.includes(search));
+    for (const each of present) met.add(each);
     return [...edits, ...present].reduce(swap, lua);
   });
+  for (const each of breaks) if (!met.has(each)) throw new Error(`nothing to break: ${each.search}`);
+  return scripts;
 }

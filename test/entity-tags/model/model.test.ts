@@ -16,6 +16,8 @@ describe('the claim protocol, whole', () => {
     [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
     [['reader', 'deleter', 'creator'], {}, 3],
     [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],
+    [['reader', 'writer', 'writer'], { 'end-again': 2 }, 3],
+    [['reader', 'writer', 'child', 'fresh'], { 'end-again': 1 }, 2],
     [['reader', 'writer'], { restart: 1, wipe: 1 }, 5],
     [['reader', 'writer', 'writer'], { failover: 1 }, 2],
     [['reader', 'child', 'child', 'writer'], {}, 2],

@@ -261,6 +261,13 @@ function end(setting: Setting, world: World, p: number, hear: Hear): World {
   return acknowledge(hold(after, process.took, answer), process);
 }
 
+/** The report has its effect, but its reply is lost: nobody gets the tag, and the writer reports again. */
+export function endUnheard(setting: Setting, world: World, p: number, hear: Hear): World {
+  const { processes, held } = world;
+  const ended = end(setting, world, p, hear);
+  return { ...ended, processes, held, drawn: world.drawn + 1 };
+}
+
 /** The writer hears that its version is in. */
 export function acknowledge(world: World, process: Process): World {
   if (process.outcome !== 'applied') return world;

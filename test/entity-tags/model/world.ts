@@ -61,7 +61,10 @@ export interface Setting {
   readonly steps: typeof protocol;
 }
 
-/** `slow-claim`: a claim is still under way when its caller gives up and gives it back. */
+/**
+ * `slow-claim`: a claim is still under way when its caller gives up and gives it back. `end-again`: the report of an outcome
+ * fails, with its effect or without; the client has its answer, and the report is repeated.
+ */
 export type Fault =
   | 'slow-claim'
   | 'crash'
@@ -71,7 +74,8 @@ export type Fault =
   | 'failover'
   | 'expire'
   | 'evict'
-  | 'end-lost';
+  | 'end-lost'
+  | 'end-again';
 
 export interface StoreState {
   readonly id: number;
