@@ -25,7 +25,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   redis: 2127,
   'refresh-tokens': 2788,
   rollout: 1339,
-  routes: 779,
+  routes: 787,
   server: 1512,
   telemetry: 823,
   upstream: 3944,

@@ -36,6 +36,8 @@ export class PathIndex<T> {
   readonly #suffixRoutes = new RouteSet<T>('backwards');
   readonly #wildcardRoutes = new RouteSet<T>('forwards');
   #isMetByAnything = false;
+  /** Those of the rows. */
+  readonly methods = new Set<Method | 'ANY'>();
 
   /** Some route has no literal, so any path may match it. */
   get isMetByAnything(): boolean {
@@ -44,6 +46,7 @@ export class PathIndex<T> {
 
   /** `ids`: of the literals of the row's template; undefined for a parameter. */
   add(row: Row<T>, ids: readonly (string | undefined)[]): void {
+    this.methods.add(row.method);
     this.#isMetByAnything ||= ids.every((id) => id === undefined);
     if (ids.length === 0) this.#roots.push(row);
     else (row.rest ? this.#wildcardRoutes : this.#suffixRoutes).add(row, ids);

@@ -84,10 +84,15 @@ export function* buildPathTableInSteps<T>(
 
 function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathRules): PathTable<T> {
   const interpreter = new PathInterpreter(rules, interner);
+  const methods = [...index.methods];
+  const asks = new Set(
+    Object.values(askedOf).filter((asked) => methods.some((one) => isAskedBy(one, asked))),
+  );
   return {
     match(request) {
-      if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       const asked = request.isFormPost ? 'form' : askedOf[request.method];
+      if (!asks.has(asked)) return none;
+      if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       let met: Map<number, PathMatch<T>> | undefined;
       const meet: Meet<T> = (row, interpretation, start) => {
         if (!isAskedBy(row.method, asked) || met?.has(row.index) === true) return;
