@@ -18,7 +18,8 @@ export class KeptConnection {
 
   /** Resolves with the beginning of the answer when all of it has come; empty: there was none. */
   async send(octets: string | Buffer): Promise<string> {
-    const kept = this.#socket;
+    // One that ended while nothing was asked says nothing more.
+    const kept = this.#socket?.destroyed === false ? this.#socket : undefined;
     // One that was closed since its last answer has read nothing of this request.
     const answer = kept === undefined ? undefined : await this.#exchange(kept, octets);
     return answer ?? (await this.#exchange(this.#open(), octets)) ?? '';
