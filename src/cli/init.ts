@@ -130,7 +130,7 @@ function shopAddress(text: string): URL | undefined {
   return isPlain && /^(\/[A-Za-z0-9._~-]+)*\/?$/.test(url.pathname) ? url : undefined;
 }
 
-/** The claims of the sample token, unverified; undefined: it is none, which was printed. */
+/** The claims of the sample token, unverified. Undefined if it is not a JSON Web Token; the error was printed. */
 async function readSample(name: string, io: CommandIo): Promise<Claims | undefined> {
   const { claimsOf, readToken } = await import('./token.ts');
   const text =

@@ -11,7 +11,7 @@ import {
 } from './protocol.ts';
 import type { TokenDigest } from './token-values.ts';
 
-/** What a store has to offer: texts that are read, and replaced if nobody has changed them. Rejects with `RedisUnavailable`. */
+/** A store reads texts, and replaces one if it has not changed since. Rejects with `RedisUnavailable`. */
 export interface Records {
   read(kind: KindName, id: string): Eventually<Seen>;
   /**
@@ -32,7 +32,7 @@ export interface Records {
   answerOf(token: TokenDigest): Eventually<string | null>;
 }
 
-/** A record as it was read, empty where there is none, and the store's clock then. */
+/** A record as it was read (empty if it is missing) and the time of the store's clock at that moment. */
 export interface Seen {
   readonly text: string;
   /** Microseconds since 1970. */

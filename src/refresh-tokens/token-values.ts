@@ -19,7 +19,7 @@ export async function standingOf(
 export type TokenDigest = string & { readonly tokenDigest: true };
 export type SubjectDigest = string & { readonly subjectDigest: true };
 
-/** In place of a subject: whoever has the token itself may revoke it, whosever it is. Not the digest of any name. */
+/** Stands for a subject: any client that holds a refresh token may revoke it. It is not the digest of any name. */
 export const holder = '_'.repeat(22) as SubjectDigest;
 
 /** Random name of all tokens that descend from one login. */

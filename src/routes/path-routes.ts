@@ -19,7 +19,7 @@ export interface PathTableRow<T> {
  */
 type Asked = UsualMethod | 'form';
 
-/** Rows know no other methods than the usual ones: whoever comes by another asks for any. */
+/** Rows name only the usual methods. A request with another method matches the rows of every method. */
 export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ GET: 'GET', HEAD: 'HEAD', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' },
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },

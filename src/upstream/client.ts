@@ -82,7 +82,7 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     return this.#closed.promise;
   }
 
-  /** Gives `exchange` a connection, within this call if an idle one is suitable, or tells it why there is none. */
+  /** Gives `exchange` a connection, within this call if an idle one is suitable, or the reason for the refusal. */
   enter(exchange: Exchange): void {
     const isWithinShare = this.#queue.join(exchange);
     const idle = isWithinShare ? this.#takeIdle(exchange.isRepeatable) : undefined;
