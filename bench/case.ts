@@ -14,11 +14,11 @@ export interface Target {
 }
 
 export function describeTarget({ of, most, against }: Target): string {
-  if (of === 'added') return `at most ${most} us more CPU than ${against}`;
-  if (of === 'later') return `at most ${most} ms later than ${against} (p50)`;
-  if (of === 'peak') return `at most ${most} MiB at its peak`;
+  if (of === 'added') return `CPU ≤ ${against} + ${most} us`;
+  if (of === 'later') return `p50 ≤ ${against} + ${most} ms`;
+  if (of === 'peak') return `peak memory ≤ ${most} MiB`;
   const what = { cpu: 'CPU', time: 'time', p99: 'p99', p999: 'p99.9' }[of];
-  return `at most ${most} x the ${what} of ${against}`;
+  return `${what} ≤ ${most} × ${against}`;
 }
 
 export interface BenchCase {

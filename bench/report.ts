@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import type { Findings } from '../scripts/results.ts';
 import { describeTarget, type Verdict } from './case.ts';
 import { cpuRatio, type Row } from './measure.ts';
 
@@ -34,27 +34,43 @@ export function toMarkdown({ name, connections, rows, leftOut }: CaseResult): st
 /** What was promised, and what came of it, of all cases. */
 export function promisesToMarkdown(results: readonly CaseResult[]): string {
   const lines = results.flatMap(({ name, verdicts }) =>
-    verdicts.map((one) => {
-      const value = one.of === 'added' || one.of === 'peak' ? one.value.toFixed(0) : one.value.toFixed(2);
-      return `| ${name} | ${one.row}: ${describeTarget(one)} | ${value} | ${one.isMet ? 'met' : '**missed**'} |`;
-    }),
+    verdicts.map(
+      (one) =>
+        `| ${name} | ${one.row}: ${describeTarget(one)} | ${measuredValue(one)} | ${one.isMet ? 'met' : '**missed**'} |`,
+    ),
   );
   return ['| case | promise | measured | |', '|---|---|---|---|', ...lines, ''].join('\n');
 }
 
-/** Puts both in their places on a page: between `<!-- promises -->`, or `<!-- tables -->`, and `<!-- end -->`. */
-export function writePage(file: string, about: string, results: readonly CaseResult[]): void {
-  const parts = {
-    promises: promisesToMarkdown(results),
-    tables: [`${about}\n`, ...results.map(toMarkdown)].join('\n'),
+/** The promises of all cases, and what shopward's own rows took. */
+export function findingsOf(
+  results: readonly CaseResult[],
+): Pick<Findings, 'promises' | 'figures' | 'details'> {
+  return {
+    promises: results.flatMap(({ name, verdicts }) =>
+      verdicts.map((one) => ({
+        promise: `${name}: ${one.row === 'shopward' ? '' : `${one.row}, `}${describeTarget(one)}`,
+        measured: measuredValue(one),
+        isMet: one.isMet,
+      })),
+    ),
+    figures: results.flatMap(({ name, rows }) =>
+      rows
+        .filter((row) => row.name === 'shopward' && !name.startsWith('latency'))
+        .map(
+          (row) =>
+            [
+              name,
+              `${microseconds(row.cpu.median)} us of CPU, p99 ${row.latencyMs.p99.toFixed(1)} ms`,
+            ] as const,
+        ),
+    ),
+    details: results.map(({ name, connections, rows }) => ({ name, connections, rows })),
   };
-  let page = readFileSync(file, 'utf8');
-  for (const [name, text] of Object.entries(parts)) {
-    const place = new RegExp(`(<!-- ${name} -->\n)[^]*?(?=<!-- end -->)`);
-    if (!place.test(page)) throw new Error(`${file} has no place for ${name}`);
-    page = page.replace(place, (_, mark: string) => `${mark}\n${text}\n`);
-  }
-  writeFileSync(file, page);
+}
+
+function measuredValue({ of, value }: Verdict): string {
+  return value.toFixed(of === 'added' || of === 'peak' ? 0 : 2);
 }
 
 /** With leading digits only: 33.5, 150. */

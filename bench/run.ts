@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
+import { writeResult } from '../scripts/results.ts';
 import type { BenchCase } from './case.ts';
 import type { CaseResult } from './report.ts';
 
@@ -17,10 +18,10 @@ const options = readArguments<{
   quick?: true;
   baseline?: string;
   json?: string;
-  page?: string;
 }>({
   name: 'npm run bench --',
-  about: 'CPU time per request, all contestants in turn. The table goes to stdout, progress to stderr.',
+  about:
+    'CPU time per request, all contestants in turn. The tables go to stdout, a whole run also to results/bench.json.',
   options: [
     ['--rounds <n>', 'counted rounds of every contestant (default: 5)'],
     ['--seconds <n>', 'whole seconds of one round', 1],
@@ -29,7 +30,6 @@ const options = readArguments<{
     ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
     ['--baseline <folder>', 'instead: this checkout beside the one in that folder, in turn'],
     ['--json <file>', 'write the figures as JSON too'],
-    ['--page <file>', 'put the tables into this page, between its marks (docs/speed.md has them)'],
   ],
 });
 
@@ -44,7 +44,7 @@ const { workerCases } = await import('./cases/workers.ts');
 const { startUpstream } = await import('./contestants.ts');
 const { measure } = await import('./measure.ts');
 const { stopAll } = await import('./programs.ts');
-const { promisesToMarkdown, toMarkdown, writePage } = await import('./report.ts');
+const { findingsOf, promisesToMarkdown, toMarkdown } = await import('./report.ts');
 const { Stage } = await import('./stage.ts');
 
 const effort = {
@@ -81,7 +81,8 @@ try {
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
   const end = `Load average at the end ${loadAverage()}; the run took ${seconds} s.`;
   console.log(end);
-  if (options.page !== undefined) writePage(options.page, `${about} ${end}`, results);
+  const isWhole = options.case === '' && !options.quick && options.baseline === undefined;
+  if (isWhole) writeResult('bench', { title: 'Speed', command: 'npm run bench', ...findingsOf(results) });
   if (options.json)
     writeFileSync(options.json, `${JSON.stringify({ startedAt, effort, results }, null, 2)}\n`);
 } finally {

@@ -13,6 +13,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { readArguments } from '../scripts/arguments.ts';
+import { writeResult } from '../scripts/results.ts';
 import { peakMemoryMiB } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
@@ -115,6 +116,7 @@ try {
   rows.push(['at the end', mib(await residentBytes())]);
   console.log('| memory of one process | |\n|---|---|');
   for (const row of rows) console.log(`| ${row.join(' | ')} |`);
+  writeResult('sizing', { title: 'Memory of one process', command: 'npm run sizing', figures: rows });
 } finally {
   child.kill('SIGKILL');
   agent.destroy();

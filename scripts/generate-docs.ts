@@ -1,6 +1,6 @@
 /**
- * Writes what is generated from the schema: the reference and the JSON Schemas of editors. With --check it writes
- * nothing and exits 1, naming the first line that differs, when one of them is out of step.
+ * Writes what is generated from the schema (the reference and the JSON Schemas of editors) and from results/. With --check it
+ * writes nothing and exits 1, naming the first line that differs, when one of them is out of step.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ const root = path.join(import.meta.dirname, '..');
 
 const { check: isCheck } = readArguments<{ readonly check?: true }>({
   name: 'npm run docs --',
-  about: 'Writes what is generated from the schema.',
+  about: 'Writes what is generated from the schema and from results/.',
   options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
 });
 
@@ -18,9 +18,11 @@ const { check: isCheck } = readArguments<{ readonly check?: true }>({
 const { editorSchema, protectedListSchema } = await import('./editor-schema.ts');
 const { chartSchema } = await import('./chart-schema.ts');
 const { configReference } = await import('./config-reference.ts');
+const { resultsPage } = await import('./results-page.ts');
 
 const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configReference,
+  'docs/results.md': resultsPage,
   'config/shopward.schema.json': () => json(editorSchema()),
   'config/protected-resources.schema.json': () => json(protectedListSchema),
   'deploy/helm/shopward/values.schema.json': () => json(chartSchema()),
@@ -35,7 +37,7 @@ for (const [name, make] of Object.entries(generated)) {
   }
   const line = firstDifference(readOrEmpty(file), text);
   if (line === undefined) continue;
-  console.error(`${name}:${line}: is out of step with the schema; run npm run docs`);
+  console.error(`${name}:${line}: is out of step; run npm run docs`);
   process.exitCode = 1;
 }
 

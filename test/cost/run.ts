@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 
 readArguments({
   name: 'npm run cost',
@@ -72,6 +73,20 @@ costs.sort((one, other) => other.ms - one.ms);
 console.log(`an idle process: ${idleMs.toFixed(1)} ms\n\nothers wait, ms | for`);
 for (const { name, ms } of costs) console.log(`${ms.toFixed(1).padStart(15)} | ${name}`);
 const tooDear = costs.filter(({ ms }) => ms > (idleMs < 1 ? targetMs.quiet : targetMs.noisy));
+const [worst] = costs;
+writeResult('cost', {
+  title: 'How long one request delays all others',
+  command: 'npm run cost',
+  promises: [
+    {
+      promise: `cost: at most ${targetMs.quiet} ms on an idle machine, ${targetMs.noisy} ms on a busy one`,
+      measured: `${worst?.ms.toFixed(1)} ms: ${worst?.name}`,
+      isMet: tooDear.length === 0,
+    },
+  ],
+  figures: [['an idle process', `${idleMs.toFixed(1)} ms`]],
+  details: costs,
+});
 if (tooDear.length > 0) process.exitCode = 1;
 
 /** An edit of the list while it serves, and what is asked about a long list. */

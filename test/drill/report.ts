@@ -1,6 +1,33 @@
+import type { Findings } from '../../scripts/results.ts';
 import { formatTable } from '../faults/table.ts';
 import type { DrillResult } from './drill.ts';
 import { kinds } from './tally.ts';
+
+export function findingsOf(results: readonly DrillResult[]): Findings {
+  const wrongs = results.flatMap(({ wrongs }) => wrongs);
+  return {
+    title: 'Outages, seen by clients and operators',
+    command: 'npm run drill',
+    promises: [
+      {
+        promise: 'drill: every answer, log line and readiness message is one that the outage allows',
+        measured: wrongs.length === 0 ? 'all' : `all but ${wrongs.length}`,
+        isMet: wrongs.length === 0,
+      },
+    ],
+    figures: [
+      ['kinds of outage', String(results.length)],
+      ...kinds.map((kind) => {
+        const longest = Math.max(0, ...results.map(({ tally }) => tally.longestMs[kind]));
+        return [
+          `longest wait of one client for a ${kind}, all tries together`,
+          `${(longest / 1000).toFixed(1)} s`,
+        ] as const;
+      }),
+    ],
+    details: results.map((result) => ({ outage: rowOf(result), wrongs: result.wrongs })),
+  };
+}
 
 /** One row a drill: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
 export function formatResults(results: readonly DrillResult[]): string {

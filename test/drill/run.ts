@@ -1,4 +1,5 @@
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 import type { DrillResult } from './drill.ts';
 
 const { short, words } = readArguments<{ readonly short?: true }>({
@@ -10,7 +11,7 @@ const { short, words } = readArguments<{ readonly short?: true }>({
 // Not before the arguments are read: `--help` needs none of it.
 const { runDrills } = await import('./drill.ts');
 const { drillGroups } = await import('./drills.ts');
-const { formatResults } = await import('./report.ts');
+const { findingsOf, formatResults } = await import('./report.ts');
 const isAsked = ({ name }: { readonly name: string }) =>
   words.length === 0 || words.some((word) => name.includes(word));
 const asked = drillGroups.flatMap(({ stage, drills }) =>
@@ -33,4 +34,5 @@ for (const group of asked) {
 console.log(formatResults(results));
 const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
 for (const wrong of wrongs) console.log(`- WRONG: ${wrong}`);
+if (!short && words.length === 0) writeResult('drill', findingsOf(results));
 process.exit(wrongs.length === 0 ? 0 : 1);

@@ -3,10 +3,11 @@
  * it must be.
  */
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 
 /** In the order in which they run. */
 const names = ['upstream', 'redis', 'keys', 'clock', 'log', 'load'] as const;
-type Run = () => Promise<{ table: string; wrongs: readonly string[] }>;
+type Run = () => Promise<{ table: string; rows: number; wrongs: readonly string[] }>;
 
 const { words: asked } = readArguments({
   name: 'npm run faults --',
@@ -26,11 +27,11 @@ const wrongsOf = (rows: readonly { readonly name: string; readonly wrongs: reado
   rows.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
 const rowsOf = (title: string, run: typeof runUpstreamFaults) => async () => {
   const rows = await run();
-  return { table: formatRows(title, rows), wrongs: wrongsOf(rows) };
+  return { table: formatRows(title, rows), rows: rows.length, wrongs: wrongsOf(rows) };
 };
 const scenesOf = (title: string, run: typeof runKeyFaults) => async () => {
   const scenes = await run();
-  return { table: formatScenes(title, scenes), wrongs: wrongsOf(scenes) };
+  return { table: formatScenes(title, scenes), rows: scenes.length, wrongs: wrongsOf(scenes) };
 };
 const parts: Readonly<Record<(typeof names)[number], Run>> = {
   upstream: rowsOf('the upstream', runUpstreamFaults),
@@ -41,11 +42,29 @@ const parts: Readonly<Record<(typeof names)[number], Run>> = {
   load: scenesOf('under load', runLoadFaults),
 };
 const wrongs: string[] = [];
+const tables: string[] = [];
+let faults = 0;
 for (const name of names) {
   if (asked.length > 0 && !asked.includes(name)) continue;
   const result = await parts[name]();
   console.log(`${result.table}\n`);
   wrongs.push(...result.wrongs);
+  tables.push(result.table);
+  faults += result.rows;
 }
 for (const wrong of wrongs) console.log(`- WRONG: ${wrong}`);
+if (asked.length === 0) {
+  writeResult('faults', {
+    title: 'Broken dependencies',
+    command: 'npm run faults',
+    promises: [
+      {
+        promise: 'faults: each kind of route gives an answer that the fault allows, and recovers',
+        measured: `${faults} faults, ${wrongs.length} wrong answers`,
+        isMet: wrongs.length === 0,
+      },
+    ],
+    details: { tables: tables.map((table) => table.split('\n')), wrongs },
+  });
+}
 process.exit(wrongs.length === 0 ? 0 : 1);

@@ -3,6 +3,7 @@
  * in test/fuzz/regressions, where the tests find it. Exits 1 on any.
  */
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 import { targetNames } from './target-names.ts';
 
 const options = readArguments<{ minutes: number; seed: number; target?: string }>({
@@ -47,4 +48,22 @@ try {
   }
 }
 console.table(Object.fromEntries(counts));
-process.exitCode = [...counts.values()].some(({ failures }) => failures > 0) ? 1 : 0;
+const totals = [...counts.values()];
+const sumOf = (key: 'inputs' | 'failures') => totals.reduce((sum, count) => sum + count[key], 0);
+const { minutes, target } = options;
+if (minutes >= (target === undefined ? 30 : 5)) {
+  const [inputs, failures] = [sumOf('inputs'), sumOf('failures')];
+  writeResult(target === undefined ? 'fuzz' : `fuzz-${target}`, {
+    title: `Random input${target === undefined ? '' : `, ${target}`}`,
+    command: `npm run fuzz -- --minutes ${minutes}${target === undefined ? '' : ` --target ${target}`}`,
+    promises: [
+      {
+        promise: 'fuzz: no input fails',
+        measured: `${failures} of ${inputs.toLocaleString('en')}`,
+        isMet: failures === 0,
+      },
+    ],
+    details: Object.fromEntries(counts),
+  });
+}
+process.exitCode = sumOf('failures') > 0 ? 1 : 0;

@@ -1,5 +1,6 @@
 /** Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be. */
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 import type { HuntOptions } from './hunt.ts';
 
 const { calm, statuses, ...values } = readArguments<
@@ -29,9 +30,12 @@ const { calm, statuses, ...values } = readArguments<
 });
 // Not before the arguments are read: `--help` needs none of it.
 const { isClean, runHunt } = await import('./hunt.ts');
-const { formatHunt } = await import('./report.ts');
+const { findingsOf, formatHunt } = await import('./report.ts');
 const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };
 const report = await runHunt(options);
 console.log(formatHunt(options, report));
+const isWhole = options.seconds >= 60 && !options.isCalm;
+const kind = options.broken === undefined ? options.redis : `broken-${options.broken}`;
+if (isWhole) writeResult(`hunt-${kind}`, findingsOf(options, report));
 if (statuses) console.log(report.sightings.counts);
 process.exit(isClean(report) ? 0 : 1);

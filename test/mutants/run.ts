@@ -3,13 +3,14 @@
  *
  *     npm run mutants -- --files 'src/http/**' --minutes 30 --seed 1
  *
- * Exits 1 when fewer than nine in ten are noticed. docs/proof.md says what survived, and why.
+ * Exits 1 when the tests notice fewer than nine in ten.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 import { createRandom } from '../hunt/random.ts';
 import { slow } from '../projects.ts';
 import { applyMutation, findMutations, type Mutation } from './mutations.ts';
@@ -135,6 +136,20 @@ const shares = groups.flatMap((group) => (noticedBy[group] ? `${noticedBy[group]
 console.log(
   `${files}, seed ${seed}: ${tried} of ${mutants.length} tried, ${tried - survivors.length} noticed (${shares.join(', ')}), ${survivors.length} survived`,
 );
+if (files === deciding && tried >= 20) {
+  writeResult('mutants', {
+    title: 'Faults put into the code on purpose',
+    command: `npm run mutants -- --seed ${seed} --ask ${ask}`,
+    promises: [
+      {
+        promise: 'mutants: the tests notice nine in ten',
+        measured: `${tried - survivors.length} of ${tried}`,
+        isMet: survivors.length * 10 <= tried,
+      },
+    ],
+    details: { noticedBy, survivors: survivors.map(describeMutant) },
+  });
+}
 process.exitCode = survivors.length * 10 > tried ? 1 : 0;
 
 /** What noticed it, if anything did. */

@@ -4,6 +4,7 @@
  */
 import os from 'node:os';
 import { readArguments } from '../../scripts/arguments.ts';
+import { writeResult } from '../../scripts/results.ts';
 import type { Figures } from './figures.ts';
 
 const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: number; seed: number }>({
@@ -50,4 +51,27 @@ for (const [word, times] of words) console.log(`| ${word} | ${times} |`);
 const grew = rssBytesPerMinute / 2 ** 20 > tolerableMiBPerMinute;
 const wrongs = [...report.wrongs, ...(grew ? ['memory grows steadily'] : [])];
 for (const wrong of wrongs) console.log(`- WRONG: ${wrong}`);
+if (minutes >= 10) {
+  writeResult('soak', {
+    title: 'Memory and sockets over time',
+    command: `npm run soak -- --minutes ${minutes} --visitors ${visitors} --seed ${seed}`,
+    promises: [
+      {
+        promise: 'soak: memory does not grow steadily (at most 0.33 MiB a minute)',
+        measured: `${(rssBytesPerMinute / 2 ** 20).toFixed(2)} MiB a minute`,
+        isMet: !grew,
+      },
+      {
+        promise: 'soak: no crash, unhandled rejection, lost answer or leaked socket',
+        measured: String(report.wrongs.length),
+        isMet: report.wrongs.length === 0,
+      },
+    ],
+    figures: [
+      ['requests, faults', `${requests}, ${disturbances}`],
+      ['open files, growth a minute', openFilesPerMinute.toFixed(2)],
+    ],
+    details: { figures, met: report.met, wrongs },
+  });
+}
 process.exit(wrongs.length === 0 ? 0 : 1);
