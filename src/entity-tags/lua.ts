@@ -31,7 +31,6 @@ local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-
 local function replication_id()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/6'
 end
@@ -139,7 +138,6 @@ local function open(key, expiry)
 end
 
 local function answer(...) return { ... } end
-
 local function reply(answers) return cjson.encode({ marker, int(now), int(cold_start_until), answers }) end
 `;
 
@@ -211,6 +209,8 @@ if tagged == 'o' then
   end
   if busy_until > now then return answer('busy', int(busy_until - now)) end
   if r.indeterminate_tagged == '1' then return answer('indeterminate', int(r.indeterminate - now)) end
+  -- So that WAIT needs a new confirmation: without a write it counts the old ones, on either side of a split.
+  redis.call('SET', MARKER, marker)
   return answer('granted', '0', '')
 end
 local tagged_runs, busy_until = false, r.wanted

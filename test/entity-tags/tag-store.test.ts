@@ -500,6 +500,26 @@ describe.concurrent('redis: what happens to the data', () => {
     for (const each of keys) expect((await store.lookUp(each, null)).unsettled).toBeNull();
   });
 
+  test('a write that takes no lease passes only if the replica confirms it', async () => {
+    const primary = open(await startRedis({}));
+    const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
+    const redis = await connect(primary.url, 2000);
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
+    await store.warmUp();
+    await passColdStart(redis);
+    const claim = () => store.claim(key, { token: 's', tags: null, isOpen: true });
+    await until(async () => (await claim()).kind === 'granted');
+    // Everything is confirmed, so that a claim that writes nothing would need no new confirmation.
+    await until(async () => {
+      const info = String(await redis.command('INFO', 'replication'));
+      const offset = /master_repl_offset:(\d+)/.exec(info)?.[1];
+      return info.includes(`state=online,offset=${offset},`);
+    });
+    replica.process?.pause();
+    expect(await claim()).toEqual({ kind: 'not-replicated' });
+    replica.process?.resume();
+  });
+
   test('two versions whose records differ are new to each other: no record is misread, and no write is granted', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const before = buildTagScripts((lua) => swap(lua, { search: ".. '/6'", replace: ".. '/5'" }));

@@ -103,9 +103,18 @@ describe('the claim protocol, whole', () => {
   test(`${walks} random orders of a crowd under every fault: no lost update, nothing stuck`, () => {
     const faults = {
       ...{ crash: 2, wipe: 1, restart: 1, restore: 1, failover: 1 },
-      ...{ 'end-lost': 1, 'slow-claim': 2 },
+      ...{ 'end-lost': 1, 'end-again': 2, 'slow-claim': 2 },
     };
     const setting: Setting = { ...whole, programs: crowd, faults, maxTicks: 30 };
+    expect(walkMany(setting, walks).found).toBeNull();
+  });
+
+  test(`${walks} random orders of a crowd in a split brain: no lost update, nothing stuck`, () => {
+    const programs: readonly Program[] = [
+      ...(['reader', 'timed-reader', 'fresh', 'writer', 'writer'] as const),
+      ...(['child', 'stranger', 'stranger'] as const),
+    ];
+    const setting: Setting = { ...whole, programs, faults: { failover: 1, 'end-again': 1 }, maxTicks: 30 };
     expect(walkMany(setting, walks).found).toBeNull();
   });
 });

@@ -1,4 +1,12 @@
-import { type Call, type Process, type Setting, type StoreState, tick, type World } from './world.ts';
+import {
+  type Call,
+  type Process,
+  type ProxyBreak,
+  type Setting,
+  type StoreState,
+  tick,
+  type World,
+} from './world.ts';
 
 /** Hears every call of the store, for the replay. */
 export type Hear = (call: Call) => void;
@@ -156,7 +164,9 @@ function strangerSteps(setting: Setting, world: World, p: number, process: Proce
         const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
         hear({ kind: 'claim', claim: wanted, answer });
         const after = keep(world, p, { ...state, record });
-        if (answer.kind !== 'granted') return put(after, p, { isDone: true });
+        const isGranted =
+          answer.kind === 'granted' && isConfirmed(setting, world, p, 'pass-without-replicas');
+        if (!isGranted) return put(after, p, { isDone: true });
         const passed = [...world.passed, p];
         return put({ ...after, passed }, p, { at: 2, startedAt: world.now, token: wanted.token });
       };
@@ -236,9 +246,13 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
   const granted = put(after, p, { at: next, besides: tags === null ? [] : world.passed });
   if (setting.broken === 'no-wait-for-replicas') return granted;
-  // The old primary of a split brain has no replica any more: the claim does not count.
-  if (process.isolated && world.old !== null) return put(after, p, { at: 4, outcome: 'unsent' });
+  if (!isConfirmed(setting, world, p)) return put(after, p, { at: 4, outcome: 'unsent' });
   return { ...granted, replica: granted.store };
+}
+
+/** The old primary of a split brain has no replica any more: no claim counts there. */
+function isConfirmed(setting: Setting, world: World, p: number, unless?: ProxyBreak): boolean {
+  return !at(world, p).isolated || world.old === null || (unless !== undefined && setting.broken === unless);
 }
 
 function send(setting: Setting, world: World, p: number): World {

@@ -42,6 +42,7 @@ export type ProxyBreak =
   | 'delete-keeps-a-tag'
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
+  | 'pass-without-replicas' // the same for a stranger alone
   | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'eviction-forgets-the-change'
