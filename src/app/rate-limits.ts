@@ -54,20 +54,20 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
 
 function limitsOf({ rateLimits, refreshTokens }: PartialConfig): RateLimit[] {
   if (!rateLimits) return [];
+  const endpoints = new Map(
+    (refreshTokens ? refreshTokens.endpoints : []).flatMap(({ kind, method, path }) =>
+      kind === 'revoke' ? [] : [[limitName({ method, path }), { method, path }]],
+    ),
+  );
   const own = rateLimits.rows.map(({ per, mode, ...row }) => ({
     ...row,
     perMs: per,
     observe: mode === 'observe',
+    isEndpoint: endpoints.has(limitName(row)),
   }));
-  const { tokenEndpoints } = rateLimits;
-  if (!tokenEndpoints || !refreshTokens) return own;
-  const { requests, per: perMs, mode } = tokenEndpoints;
-  const named = new Set(own.map(limitName));
-  const ofTokens = refreshTokens.endpoints.flatMap(({ kind, method, path }) => {
-    const limit = { method, path, requests, perMs, observe: mode === 'observe' };
-    if (kind === 'revoke' || named.has(limitName(limit))) return [];
-    named.add(limitName(limit));
-    return limit;
-  });
-  return [...own, ...ofTokens];
+  for (const row of own) endpoints.delete(limitName(row));
+  if (!rateLimits.tokenEndpoints) return own;
+  const { requests, per, mode } = rateLimits.tokenEndpoints;
+  const shared = { requests, perMs: per, observe: mode === 'observe', isEndpoint: true };
+  return [...own, ...[...endpoints.values()].map((endpoint) => ({ ...endpoint, ...shared }))];
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Method } from '../http/canonical-request.ts';
+import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
 import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
@@ -11,6 +12,8 @@ export interface RateLimit extends Rate {
   readonly path: string;
   /** What would be refused goes on, and is counted. */
   readonly observe: boolean;
+  /** Of a token endpoint: it counts whatever some shop takes for it, by any method and any longer path. */
+  readonly isEndpoint?: boolean;
 }
 
 /** All limits that a request meets, in the order in which they are written. */
@@ -38,13 +41,16 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
  * leads around a narrow one.
  */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
-  const rows = limits.map((data) => ({ method: data.method, template: data.path, data }));
-  const table = buildPathTable(rows, paths);
+  const rowsOf = (data: RateLimit) =>
+    data.isEndpoint ? endpointRows(data.path, data) : [{ method: data.method, template: data.path, data }];
+  const table = buildPathTable(limits.flatMap(rowsOf), paths);
   return {
     name: 'rate-limits',
     match(request) {
-      const met = table.match(request);
-      return met.length === 0 ? undefined : met.map(({ data }) => data);
+      const met = new Set<RateLimit>();
+      for (const { data } of table.match(request))
+        if (!data.isEndpoint || data.method === 'ANY' || reachOf(request, data.method)) met.add(data);
+      return met.size === 0 ? undefined : [...met];
     },
     describe: (met, _request, name) => ({
       label: 'rate limit',

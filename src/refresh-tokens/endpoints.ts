@@ -6,6 +6,7 @@ import {
   foldSuffixes,
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
+import { endpointRows, hasBody, hasContent, reachOf } from '../routes/endpoint-rows.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 
 /** An endpoint of the shop that issues, refreshes or revokes refresh tokens. */
@@ -48,7 +49,7 @@ export interface TokenRequest {
 
 /**
  * Compiles the endpoints, with the same lenient matching as the protected list. Paths below an endpoint that issues or
- * refreshes match as well: shops ignore an id where none belongs.
+ * refreshes match as well.
  */
 export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
@@ -56,51 +57,40 @@ export function compileTokenEndpoints(
 ): (request: CanonicalRequest) => TokenRequest | undefined {
   const table = buildPathTable(endpoints.flatMap(rowsOf), rules);
   const suffixes = foldSuffixes(rules.formatSuffixes);
-  // POST always, since shops let a form POST stand for any method.
-  const methods = new Set<Method>(
-    endpoints.length === 0 ? [] : ['POST', ...endpoints.map(({ method }) => method)],
-  );
+  const methods = new Set<Method>(endpoints.map(({ method }) => method));
   return (request) => {
-    const hasNothing = request.query.length < 2 && !hasBody(request);
     // Requests that only read cost nothing here.
-    if (methods.size === 0 || (hasNothing && !methods.has(request.method))) return undefined;
-    const met = table.match(request);
-    if (met.length === 0) return undefined;
+    if (!methods.has(request.method) && !request.isFormPost && !hasContent(request)) return undefined;
     const refreshes = new Set<TokenEndpoint>();
     const issues = new Set<TokenEndpoint>();
     const others = new Set<TokenEndpoint>();
-    let endsShown: readonly TokenEndpoint[] = none;
-    let endsOtherwise: readonly TokenEndpoint[] = none;
+    const shown = { own: new Set<TokenEndpoint>(), other: new Set<TokenEndpoint>() };
     let revokes: string | undefined;
-    for (const { data, params } of met) {
-      const isOwn = data.method === request.method || request.isFormPost;
-      if (data.kind === 'revoke' && !namesToken(data)) {
-        if (isOwn) endsShown = [...endsShown, data];
-        else if (!hasNothing) endsOtherwise = [...endsOtherwise, data];
-      } else if (data.kind === 'revoke') {
-        if (isOwn) revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
-      } else if (data.kind === 'issue') {
+    for (const { data, params } of table.match(request)) {
+      const reach = reachOf(request, data.method);
+      if (reach === undefined) continue;
+      const isOwn = reach === 'own';
+      if (data.kind === 'exchange') (isOwn ? refreshes : others).add(data);
+      else if (data.kind === 'issue') {
         // By any method, if there is a body for credentials: a shop that ignores the method issues all the same.
         if (isOwn || hasBody(request)) issues.add(data);
-      } else if (isOwn) refreshes.add(data);
-      else if (!hasNothing) others.add(data);
+      } else if (!namesToken(data)) shown[reach].add(data);
+      else if (isOwn) revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
     }
     // Where one path revokes and refreshes, a shop that ignores the method may refresh: then the stricter check applies.
-    if (endsShown.length > 0) for (const other of others) if (others.delete(other)) refreshes.add(other);
+    if (shown.own.size > 0) for (const other of others) if (others.delete(other)) refreshes.add(other);
     // A refresh by its own method uses the token up, so that it need not be revoked as well.
-    if (endsShown.length === 0 && refreshes.size === 0) endsShown = endsOtherwise;
-    if (refreshes.size + issues.size + others.size + endsShown.length === 0 && !revokes) return undefined;
+    const endsShown = shown.own.size > 0 || refreshes.size > 0 ? shown.own : shown.other;
+    if (refreshes.size + issues.size + others.size + endsShown.size === 0 && !revokes) return undefined;
     return {
       refreshes: [...refreshes],
       issues: [...issues],
       otherMethod: [...others],
       revokes: revokes || undefined,
-      endsShown,
+      endsShown: [...endsShown],
     };
   };
 }
-
-const none: readonly never[] = [];
 
 /** Whether the path of a `revoke` endpoint ends with the token; otherwise the token is in the body (RFC 7009). */
 export function namesToken({ path }: Pick<TokenEndpoint, 'path'>): boolean {
@@ -113,13 +103,8 @@ function nameOfToken(segment: string, suffixes: FormatSuffixes): string {
   return foldSegment(bare) === 'mine' ? 'mine' : decodeSegment(bare);
 }
 
-export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
-  return body !== 'none' && (body === 'chunked' || body.length > 0);
-}
-
 function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;
-  const templates = kind === 'revoke' ? [path] : [path, `${path}/**`];
-  const methods = kind === 'revoke' && namesToken(endpoint) ? [method] : (['ANY', 'OPTIONS'] as const);
-  return templates.flatMap((template) => methods.map((one) => ({ method: one, template, data: endpoint })));
+  if (kind === 'revoke' && namesToken(endpoint)) return [{ method, template: path, data: endpoint }];
+  return endpointRows(path, endpoint).filter(({ template }) => kind !== 'revoke' || template === path);
 }

@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { hasBody } from '../routes/endpoint-rows.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
@@ -9,7 +10,7 @@ import {
   type RefreshTokensOptions,
   refreshTokenEvents,
 } from './context.ts';
-import { compileTokenEndpoints, hasBody, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
+import { compileTokenEndpoints, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';

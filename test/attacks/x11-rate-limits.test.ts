@@ -145,6 +145,62 @@ describe('every request counts', () => {
   });
 });
 
+describe('the limit of a token endpoint covers every request that some shop takes for it', () => {
+  const json = ['Content-Type: application/json', 'Content-Length: 2'];
+  const ask = (method: string, target: string) => `${head(`${method} ${target} HTTP/1.1`, ...json)}{}`;
+  const chunked = (line: string) =>
+    `${head(line, 'Content-Type: application/json', 'Transfer-Encoding: chunked')}2\r\n{}\r\n0\r\n\r\n`;
+  const ways = [
+    ask('POST', '/access-tokens'),
+    ask('PUT', '/access-tokens'),
+    ask('PATCH', '/access-tokens'),
+    ask('DELETE', '/access-tokens'),
+    ask('GET', '/access-tokens'),
+    ask('OPTIONS', '/access-tokens'),
+    ask('SEARCH', '/access-tokens'),
+    head('GET /access-tokens?username=a&password=b HTTP/1.1'),
+    head('HEAD /access-tokens?username=a&password=b HTTP/1.1'),
+    head('POST /access-tokens HTTP/1.1', 'Content-Length: 0'),
+    chunked('PUT /access-tokens HTTP/1.1'),
+    ask('POST', '/access-tokens?_method=PUT'),
+    ask('POST', '/access-tokens/'),
+    ask('POST', '/access-tokens/x'),
+    ask('PATCH', '/access-tokens/x/y'),
+    ask('PUT', '/access-tokens/x/y/z/1/2'),
+    ask('PUT', '/carts/1/access-tokens'),
+    ask('PUT', '/access-tokens.jsonapi'),
+    ask('PUT', '/access-tokens/x.json'),
+    ask('PUT', '/ACCESS-Tokens'),
+    ask('PUT', '/access%2Dtokens/x'),
+    ask('PUT', '/access-tokens;a=b/x'),
+    ask('PUT', '/index.php/access-tokens/x'),
+    ask('PUT', '/v1/access-tokens/x/y'),
+  ];
+
+  it.each([
+    ['of the endpoints', { tokenEndpoints: { requests: 1, per: '1h', mode: 'enforce' } }],
+    ['of a row in its place', { tokenEndpoints: {}, rows: [limit('POST', '/access-tokens', 1)] }],
+  ])('%s', async (_, rateLimits) => {
+    const one = await serve([], {
+      rateLimits,
+      trustedProxies: ['127.0.0.1'],
+      request: {
+        ...{ methods: ['SEARCH'], formatSuffixes: ['json', 'jsonapi'], ignoredPrefixes: ['/index.php'] },
+      },
+    });
+    const told: [string, number][] = [];
+    for (const [i, way] of ways.entries()) {
+      const of = (bytes: string) => bytes.replace('Host: a', `Host: a\r\nX-Forwarded-For: 192.0.2.${i}`);
+      const [first, second] = await statuses(one, of(ask('POST', '/access-tokens')), of(way));
+      told.push([`${way.slice(0, way.indexOf(' HTTP'))} after ${first}`, second as number]);
+    }
+    // What is malformed is 400.
+    expect(told.filter(([, status]) => status !== 429 && status !== 400)).toEqual([]);
+    const reads = [get('/access-tokens'), get('/access-tokens'), head('OPTIONS /access-tokens HTTP/1.1')];
+    expect(await statuses(one, ...reads)).toEqual([200, 200, 200]);
+  });
+});
+
 describe('a client spends only its own budget', () => {
   it('what is malformed or without its token takes nothing', async () => {
     const one = await serve([limit('GET', '/search'), limit('GET', '/mine')]);

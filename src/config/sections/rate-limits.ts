@@ -28,7 +28,7 @@ export const rateLimits = z
         .prefault({})
         .meta({
           description:
-            'The limit of each endpoint that issues or refreshes tokens (`refreshTokens.endpoints`). `false`: none.',
+            'The limit of each endpoint that issues or refreshes tokens (`refreshTokens.endpoints`), by every method and every longer path by which some shop may take a request for it. `false`: none.',
         }),
       rows: z
         .array(

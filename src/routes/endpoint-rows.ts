@@ -1,0 +1,31 @@
+import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import type { PathTableRow } from './path-table.ts';
+
+/**
+ * The rows of an endpoint that a shop may find by any method and by any longer path, because shops ignore an id where none
+ * belongs. `reachOf` then tells whether a request that meets one of them may use the endpoint.
+ */
+export function endpointRows<T>(path: string, data: T): PathTableRow<T>[] {
+  return [path, `${path}/**`].flatMap((template) =>
+    (['ANY', 'OPTIONS'] as const).map((method) => ({ method, template, data })),
+  );
+}
+
+/** How a request reaches an endpoint: by its own method; by another one, with something to read; otherwise not at all. */
+export function reachOf(
+  request: Pick<CanonicalRequest, 'method' | 'isFormPost' | 'query' | 'body'>,
+  method: Method,
+): 'own' | 'other' | undefined {
+  // Shops let a form POST stand for any method.
+  if (request.method === method || request.isFormPost) return 'own';
+  return hasContent(request) ? 'other' : undefined;
+}
+
+/** Whether a request has a query or a body. */
+export function hasContent(request: Pick<CanonicalRequest, 'query' | 'body'>): boolean {
+  return request.query.length > 1 || hasBody(request);
+}
+
+export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
+  return body !== 'none' && (body === 'chunked' || body.length > 0);
+}
