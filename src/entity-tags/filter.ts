@@ -1,9 +1,9 @@
-import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
+import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
-import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from './context.ts';
 import { readIfMatch } from './entity-tag.ts';
@@ -12,6 +12,7 @@ import { beginRead } from './read.ts';
 import {
   collectionKeyOf,
   compileTrackedResources,
+  needsIfMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
 } from './resources.ts';
@@ -116,19 +117,20 @@ type EntityTagRule =
    * would become wrong.
    */
   | 'collection-write'
-  /** Needs `If-Match` with the current tag. */
+  /** Needs `If-Match` with the member's current tag. */
   | 'precondition'
   /** Changes the member itself without a precondition: takes its lease, and the tag rotates. */
   | 'write'
   /** Changes something below the member: takes the member's lease, and its tag rotates. */
   | 'child-write';
 
-function ruleOf({ role, resource }: TrackedRequest, request: CanonicalRequest): EntityTagRule {
+function ruleOf(tracked: TrackedRequest, request: CanonicalRequest): EntityTagRule {
   if (isSafe(request.method)) return 'read';
-  if (role === 'below') return 'child-write';
-  const isGuarded = needsPrecondition(resource, request);
-  if (role === 'member') return isGuarded ? 'precondition' : 'write';
-  return request.method === 'POST' && !isGuarded ? 'creation' : 'collection-write';
+  const isGuarded = needsIfMatch(tracked, request);
+  if (tracked.role === 'collection')
+    return request.method === 'POST' && !isGuarded ? 'creation' : 'collection-write';
+  if (isGuarded) return 'precondition';
+  return tracked.role === 'member' ? 'write' : 'child-write';
 }
 
 function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRefusal): FilterDescription {
@@ -144,7 +146,7 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
   const texts: Record<EntityTagRule, string> = {
     read: `a read of ${place}: the answer carries ETag, If-None-Match with it gives 304${fresh}`,
     precondition:
-      `a change of ${place}: If-Match must hold its current ETag (ifMatch: ${ifMatch}${taken}); ` +
+      `a change ${match.role === 'below' ? 'below' : 'of'} ${place}: If-Match must hold its current ETag (ifMatch: ${ifMatch}${taken}); ` +
       `${name('if-match-missing')} without, ${name('if-match-invalid')} with another`,
     write: `a change of ${place} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
     'child-write': `a change below ${place} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
@@ -155,18 +157,13 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
-/** To the shop a form POST may be any method. */
-function needsPrecondition({ methods }: TrackedResourceOptions, request: CanonicalRequest): boolean {
-  return request.isFormPost ? methods.length > 0 : methods.includes(request.method as Method);
-}
-
 /** The tags that a write names (null: none required), or the refusal that follows from its head. */
 function preconditionOf(
   tracked: TrackedRequest,
   request: CanonicalRequest,
 ): readonly string[] | null | Rejection {
   const { resource, role } = tracked;
-  const isRequired = role !== 'below' && needsPrecondition(resource, request);
+  const isRequired = needsIfMatch(tracked, request);
   const ifMatch = readIfMatch(
     fieldValues(request.fields, 'if-match'),
     role === 'below' ? [] : fieldValues(request.fields, 'if-none-match'),
@@ -175,7 +172,7 @@ function preconditionOf(
   if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
   if (ifMatch !== 'never') return ifMatch;
   // Below a member, a tag that does not have shopward's form is the shop's own tag of the child.
-  return role === 'below' ? null : reject('if-match-invalid', { reason: 'never-current' });
+  return role === 'below' && !isRequired ? null : reject('if-match-invalid', { reason: 'never-current' });
 }
 
 function beginTrackedWrite(
@@ -231,8 +228,8 @@ function unleased(observed: Rejection): ObservedHooks {
   return { observed, bufferLimit: 0, onOutcome: () => ({}) };
 }
 
-function answerTagOf({ role, resource }: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
-  if (role === 'below' || !needsPrecondition(resource, request)) return 'shown';
+function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
+  if (tracked.role === 'below' || !needsIfMatch(tracked, request)) return 'shown';
   // A form POST may be a DELETE: then no tag may stay current.
   return request.method === 'DELETE' || request.isFormPost ? 'gone' : 'own';
 }

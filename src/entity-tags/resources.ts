@@ -1,7 +1,7 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { decodeSegment, foldSuffixes, withoutFormatSuffix } from '../http/path-folding.ts';
-import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { isTemplateProblem, parsePathTemplate, writtenShape } from '../http/path-template.ts';
+import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { collectionKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';
 
@@ -11,7 +11,7 @@ export interface TrackedResourceOptions {
   readonly collection: string;
   /** The collection's template and one parameter, such as `/carts/{cart_id}`. */
   readonly member: string;
-  /** Methods that require `If-Match`. */
+  /** Methods that require `If-Match`: see `needsIfMatch`. */
   readonly methods: readonly Method[];
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
@@ -69,8 +69,10 @@ export function compileTrackedResources(
   const suffixes = foldSuffixes(rules.formatSuffixes);
   const templates = resources.map(toTemplate);
   return (request) => {
-    if (request.method === 'OPTIONS') return undefined;
-    if (isSafe(request.method)) return matchToTheLetter(templates, request);
+    const { method } = request;
+    if (method === 'GET' || method === 'HEAD') return matchToTheLetter(templates, request);
+    // The answer to another safe method is no representation of the member.
+    if (isSafe(method)) return undefined;
     const matches = table.match(request);
     if (matches.length === 0) return undefined;
     const exact = matches.find((match) => isExact(match, request));
@@ -94,17 +96,28 @@ function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRe
   }
   const named = matches.filter((match) => !idsOf(match).includes(''));
   const { method } = request;
-  const isGuarded = ({ data: { role, resource } }: PathMatch<Place>) =>
-    role === 'member' && resource.methods.includes(method);
-  if (named.some(isGuarded)) return 'lenient';
+  if (named.some(({ data }) => data.role !== 'collection' && needsIfMatch(data, request))) return 'lenient';
   if (named.length < matches.length && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
   // The member whose path the segments before could be read as.
   const [first] = named.toSorted((a, b) => roles.indexOf(a.data.role) - roles.indexOf(b.data.role));
   if (first === undefined) return undefined;
-  const { resource, role } = first.data;
-  if (role === 'collection' && resource.methods.includes(method)) return 'lenient';
+  const { role } = first.data;
+  if (needsIfMatch(first.data, request)) return 'lenient';
   if (named.some((match) => !isSameResource(match, first))) return 'lenient';
   return toTracked(first.data, role, idsOf(first));
+}
+
+/**
+ * Whether a change needs `If-Match`. POST counts on a member and below it, since shops that change by POST use both; a
+ * POST of the collection creates a member, which has no tag yet. To the shop a form POST may be any method.
+ */
+export function needsIfMatch(
+  { resource: { methods }, role }: Pick<TrackedRequest, 'resource' | 'role'>,
+  { method, isFormPost }: Pick<CanonicalRequest, 'method' | 'isFormPost'>,
+): boolean {
+  const isListed = methods.includes(method);
+  if (role === 'below') return method === 'POST' && isListed;
+  return isFormPost || (isListed && (role === 'member' || method !== 'POST'));
 }
 
 const roles: readonly Role[] = ['collection', 'member', 'below'];

@@ -4,9 +4,8 @@ export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 export type UsualMethod = (typeof methods)[number];
 
 /**
- * Methods that are accepted if the configuration names them, and count as changes: RFC 5323, RFC 4918, RFC 3253 and QUERY.
- * Methods that act on a second resource, named in a field (COPY, MOVE, BIND), are not among them: no row would be matched
- * with that resource.
+ * Methods that are accepted if the configuration names them. Methods that act on a second resource, named in a field (COPY, MOVE, BIND), are not
+ * among them: no row would be matched with that resource.
  */
 export const extensionMethods = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const;
 
@@ -60,6 +59,21 @@ export function requestTarget(request: CanonicalRequest): string {
   return request.path + request.query;
 }
 
+/** The section that defines a method as safe; null: it changes something. */
+const safeBy: Readonly<Record<Method, string | null>> = {
+  GET: 'RFC 9110 section 9.2.1',
+  HEAD: 'RFC 9110 section 9.2.1',
+  OPTIONS: 'RFC 9110 section 9.2.1',
+  PROPFIND: 'RFC 4918 section 9.1',
+  REPORT: 'RFC 3253 section 3.6',
+  SEARCH: 'RFC 5323 section 2.1',
+  QUERY: 'RFC 10008',
+  POST: null,
+  PUT: null,
+  PATCH: null,
+  DELETE: null,
+};
+
 export function isSafe(method: Method): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+  return safeBy[method] !== null;
 }

@@ -27,7 +27,7 @@ describe('what is known of a request before anybody is asked', () => {
     ].join(', ');
   };
 
-  test.each([
+  test.each<[string, CanonicalRequest, string, string]>([
     ['a read', requestOf('GET', '/carts/1'), 'goes on, streams, undefined', 'streams'],
     ['a creation', requestOf('POST', '/carts'), 'goes on, streams, undefined', 'streams'],
     ['a write', patch, 'goes on, whole body, string', 'whole body'],
@@ -66,6 +66,16 @@ describe('what is known of a request before anybody is asked', () => {
       'streams',
     ],
     ['another resource', requestOf('PATCH', '/wishlists/1'), 'none', ''],
+    ...['/carts', '/carts/1', '/Carts/1', '/carts/1/items', '/carts/'].flatMap((path) =>
+      (['OPTIONS', 'PROPFIND', 'REPORT', 'SEARCH', 'QUERY'] as const).map(
+        (method): [string, CanonicalRequest, string, string] => [
+          `${method} ${path}`,
+          requestOf(method, path),
+          'none',
+          '',
+        ],
+      ),
+    ),
   ])('%s', (_, request, expected, observed) => {
     expect(known(request)).toBe(expected);
     expect(known(request, true)).toContain(observed);
@@ -75,6 +85,48 @@ describe('what is known of a request before anybody is asked', () => {
     const request = requestOf('DELETE', '/carts', ['If-Match', tag]);
     expect(known(request)).toBe('goes on, streams, collection-write');
     expect(known(request, true)).toBe('goes on, whole body, collection-write');
+  });
+});
+
+describe('POST among the methods that require If-Match', () => {
+  const childTag = ['If-Match', '"of-the-child"'];
+  const form = { isFormPost: true } as const;
+  test.each([
+    ['on a member', requestOf('POST', '/carts/1'), 'if-match-missing'],
+    ['below it', requestOf('POST', '/carts/1/line-items'), 'if-match-missing'],
+    ['far below it', requestOf('POST', '/carts/1/line-items/2/options'), 'if-match-missing'],
+    [
+      'below it, with a tag of the child',
+      requestOf('POST', '/carts/1/line-items', childTag),
+      'if-match-invalid',
+    ],
+    ['below it, as a form', { ...requestOf('POST', '/carts/1/line-items'), ...form }, 'if-match-missing'],
+    ['of the collection', requestOf('POST', '/carts'), 'creation'],
+    ['of the collection after a slash', requestOf('POST', '/carts/'), 'creation'],
+    ['of the collection, as a form', { ...requestOf('POST', '/carts'), ...form }, 'if-match-missing'],
+    ['another method below it', requestOf('DELETE', '/carts/1/line-items/2'), 'child-write'],
+    ['another method', requestOf('PATCH', '/carts/1'), 'write'],
+  ])('%s: %s', async (_, request, expected) => {
+    const { filter } = createFilter({ methods: ['POST'] });
+    const match = filter.match(request);
+    if (match === undefined || match === 'lenient' || isRejection(match)) throw new Error('no match');
+    const { rule } = filter.describe(match, request, (name) => name).details as { rule: string };
+    const foreseen = filter.foresee?.(match, request, Buffer.alloc(0));
+    expect(typeof foreseen === 'object' ? foreseen.rejection : rule).toBe(expected);
+  });
+
+  test('a child is added under the current tag alone, and the tag changes', async () => {
+    const { filter } = createFilter({ methods: ['POST'] });
+    const read = async () => (await ask(filter, requestOf('GET', '/carts/1'), answered(200, '{}'))).tag ?? '';
+    const add = (ifMatch: string) =>
+      ask(filter, requestOf('POST', '/carts/1/line-items', ['If-Match', ifMatch]), answered(201, '{}'));
+    const first = await read();
+    const added = await add(first);
+    expect(added.status).toBe(201);
+    // Below a member the shop's tags are of children: it is not asked about one of the member.
+    expect(added.forwarded).not.toContain('If-Match');
+    expect((await add(first)).status).toBe('if-match-invalid');
+    expect(await read()).not.toBe(first);
   });
 });
 

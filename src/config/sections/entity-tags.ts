@@ -4,10 +4,13 @@ import { distinct, duration, pathTemplate } from '../values.ts';
 const resource = z.strictObject({
   collection: pathTemplate().meta({ description: 'Path of the collection.' }),
   member: pathTemplate().meta({ description: "Path of one member: the collection's, and one parameter." }),
-  methods: distinct(z.enum(['PATCH', 'DELETE', 'PUT']))
+  methods: distinct(z.enum(['PATCH', 'DELETE', 'PUT', 'POST']))
     .min(1)
     .prefault(['PATCH', 'DELETE'])
-    .meta({ description: 'Methods that require `If-Match`.' }),
+    .meta({
+      description:
+        'Methods that require `If-Match` on a member. `POST`: on a member and on every path below it (`POST /carts/1/line-items`), for shops that change by POST; a POST of the collection still creates a member.',
+    }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
   }),

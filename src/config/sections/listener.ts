@@ -95,7 +95,7 @@ export const request = z
     }),
     methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
       description:
-        'Methods that are accepted beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. Every row applies to these methods, whatever its own method is, so a list that does not know them still protects its paths. They count as changes: on a tracked resource they take its lease, and it gets a new tag.',
+        'Methods that are accepted beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. Every row applies to these methods, whatever its own method is, so a list that does not know them still protects its paths. They are safe (RFC 4918, RFC 3253, RFC 5323, RFC 10008): on a tracked resource they need no `If-Match`, and change no tag.',
     }),
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
