@@ -3,7 +3,6 @@ import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import { type Identity, isAnonymous, subjectOf } from './keys.ts';
-import { isJsonSpace } from './primary-data.ts';
 import { collectionKeyOf, type TrackedRequest } from './resources.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
@@ -15,7 +14,6 @@ export type EntityTagEvent =
   | 'fresh-not-modified' // 304 from the store
   | 'untagged' // a read that no tag may be given for (a change in between, a cold start, an unknown write)
   | 'untracked-too-large' // passed through: too large, endless or stalling
-  | 'untracked-content' // not JSON, or a content coding that we cannot undo
   | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
   | 'untracked-stranger' // a collection that was read without a verified token
   | 'precondition-missing'
@@ -74,34 +72,14 @@ export function toTrackedExchange(
 /** A compressed response may decode to this many times as many bytes as are tracked on the wire. */
 const maxExpansion = 8;
 
-/** The decoded octets of a JSON response; null if there is nothing that can be tracked. */
+/** The decoded octets of a response of any media type; as they came, where the coding cannot be undone. */
 export function answerOctets(
-  { trackedResponseBytes, onEvent }: EntityTagContext,
+  { trackedResponseBytes }: EntityTagContext,
   fields: readonly string[],
   body: Buffer,
-): Eventually<Buffer | null> {
-  const isJson = /^[^;]*[/+]json\s*(?:;|$)/i.test(fieldValue(fields, 'content-type') ?? '');
-  const decoded = isJson
-    ? decodeBody(body, fieldValue(fields, 'content-encoding'), trackedResponseBytes * maxExpansion)
-    : null;
-  return andThen(decoded, (octets) => {
-    if (octets !== null && isWholeDocument(octets)) return octets;
-    onEvent('untracked-content');
-    return null;
-  });
-}
-
-/**
- * Whether the octets begin and end like a JSON:API document. Not a parser, but enough to detect an HTML page that is
- * labelled as JSON, and a body that was cut off where only the end of the connection ends it.
- */
-function isWholeDocument(octets: Buffer): boolean {
-  let start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
-  let end = octets.length - 1;
-  while (isJsonSpace(octets[start])) start += 1;
-  while (isJsonSpace(octets[end])) end -= 1;
-  const [first, last] = [octets[start], octets[end]];
-  return (first === 0x7b && last === 0x7d) || (first === 0x5b && last === 0x5d);
+): Eventually<Buffer> {
+  const coding = fieldValue(fields, 'content-encoding');
+  return andThen(decodeBody(body, coding, trackedResponseBytes * maxExpansion), (octets) => octets ?? body);
 }
 
 /**

@@ -7,12 +7,10 @@ import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/h
 import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, randomTag, variantOf, varyNames } from './keys.ts';
-import { fingerprintOf, fingerprintWithout } from './representation.ts';
+import { fingerprintOf } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
 import type { LookUp, ReadStamp } from './tag-store.ts';
 
-/** The shop's tags are for shopward alone. */
-const withoutTag: FieldEdits = { etag: null };
 /** Fields that a 304 must repeat from the 200 (RFC 9110 section 15.4.5). */
 const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
 const maxStoredFieldsBytes = 2048;
@@ -89,7 +87,6 @@ function hooksOf(read: Read): UpstreamHooks {
   return {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
-    streamedHeaderEdits: withoutTag,
     onOutcome: (outcome) => settleRead(read, outcome),
   };
 }
@@ -115,7 +112,7 @@ function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdi
   const { context } = read;
   if (outcome.kind !== 'answered') return {};
   const { status, fields, body } = outcome;
-  if (status !== 200) return { fields: withoutTag };
+  if (status !== 200) return {};
   if (body === null) {
     context.onEvent('untracked-too-large');
     return {};
@@ -124,7 +121,7 @@ function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdi
 }
 
 function editsFor({ context, request, tracked }: Read, tag: GivenTag | undefined): ResponseEdits {
-  if (tag === undefined) return { fields: withoutTag };
+  if (tag === undefined) return {};
   const fields = { etag: null, ETag: `"${tag.value}"` };
   const lines = fieldValues(request.fields, 'if-none-match');
   const { ifMatch } = tracked.resource;
@@ -157,25 +154,20 @@ function tagOf(read: Read, fields: readonly string[], body: Buffer): Eventually<
     return undefined;
   }
   if (isHead) return record(read, fields, null, undefined);
-  const { ignore } = tracked.resource;
-  return andThen(answerOctets(context, fields, body), (octets) => {
-    if (octets === null) return undefined;
-    const digest = ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, ignore);
-    return andThen(digest, (fingerprint) => tagOfState(read, fields, octets, fingerprint));
-  });
+  return andThen(answerOctets(context, fields, body), (octets) =>
+    andThen(fingerprintOf(octets, tracked.resource.ignore), (fingerprint) =>
+      tagOfState(read, fields, octets, fingerprint),
+    ),
+  );
 }
 
 function tagOfState(
   read: Read,
   fields: readonly string[],
   octets: Buffer,
-  fingerprint: string | null,
+  fingerprint: string,
 ): Eventually<GivenTag | undefined> {
   const { context, tracked, isAnonymous } = read;
-  if (fingerprint === null) {
-    context.onEvent('untracked-content');
-    return undefined;
-  }
   if (tracked.role !== 'collection') return record(read, fields, fingerprint, undefined);
   return andThen(singleMemberId(octets), (memberId) => {
     if (!isAnonymous || memberId !== undefined) return record(read, fields, fingerprint, memberId);

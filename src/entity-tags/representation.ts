@@ -6,8 +6,10 @@ import { finishInSlices, type Steps } from '../lib/slices.ts';
 /** Octets that are digested in one step of about a millisecond; longer input is digested in slices. */
 const stepBytes = 262_144;
 
-/** Digest of a representation's decoded octets. */
-export function fingerprintOf(octets: Buffer): Eventually<string> {
+/** Digest of a representation's decoded octets; of JSON without the members that `ignore` names, where it can be parsed. */
+export function fingerprintOf(octets: Buffer, ignore: readonly string[] = []): Eventually<string> {
+  const normalised = ignore.length === 0 ? null : fingerprintWithout(octets, ignore);
+  if (normalised !== null) return normalised;
   return octets.length <= stepBytes
     ? hash('sha256', octets, 'base64url')
     : finishInSlices(digestInSteps(octets));
@@ -31,7 +33,7 @@ const deepestParsed = 256;
 
 /**
  * Digest of a JSON representation without what the pointers name (RFC 6901), for attributes that change although the
- * state does not. Null: not JSON, longer than 256 KiB, or nested deeper than 256 levels.
+ * state does not. Null: not JSON, longer than 256 KiB, or nested deeper than 256 levels. Exported for its tests.
  */
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {
   if (octets.length > longestParsed || isDeeperThan(octets, deepestParsed)) return null;

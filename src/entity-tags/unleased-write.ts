@@ -26,12 +26,11 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Up
     maySend: () => isInTime(context, granted),
     sendWithinMs: context.times.sendWithinMs,
     bufferLimit: context.trackedResponseBytes,
-    streamedHeaderEdits: { etag: null },
     // Who hangs up at once would have the mark made before the shop acts.
     ignoreClientAbort: true,
     async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
       await markChanged(context, key, writeOutcome(forwarded), true);
-      return forwarded.kind === 'answered' ? { fields: { etag: null } } : {};
+      return {};
     },
   };
 }
@@ -47,14 +46,12 @@ export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
     bufferLimit: context.trackedResponseBytes,
-    streamedHeaderEdits: { etag: null },
     async onOutcome(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
         tagOfCreated(exchange, startedAt, outcome),
         markChanged(context, isAnonymous ? undefined : key, writeOutcome(outcome)),
       ]);
-      if (outcome.kind !== 'answered') return {};
-      return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
+      return tag === null ? {} : { fields: { etag: null, ETag: `"${tag}"` } };
     },
   };
 }
@@ -66,7 +63,6 @@ async function tagOfCreated(
 ): Promise<string | null> {
   if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
   const octets = await answerOctets(context, outcome.fields, outcome.body);
-  if (octets === null) return null;
   const id = (await createdId(octets)) ?? idOfLocation(outcome.fields, tracked);
   if (id === undefined) return null;
   const given = await recordRead(context, memberKeyOf(tracked, id), null, startedAt, {

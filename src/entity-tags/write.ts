@@ -143,7 +143,6 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
     sendWithinMs,
     answerWithinMs,
     bufferLimit: context.trackedResponseBytes,
-    streamedHeaderEdits: { etag: null },
     ignoreClientAbort: true,
     onOutcome: (outcome) => settleWrite(write, granted, outcome),
   };
@@ -179,9 +178,9 @@ async function settleWrite(
   if (forwarded.kind !== 'answered') return {};
   const isDeleted = answerTag === 'gone' && outcome === 'applied';
   const given = isDeleted ? randomTag() : tag;
-  if (given === null) return { fields: { etag: null } };
+  if (given === null) return {};
   const isGiven = answerTag !== 'shown' || shopTag !== undefined || (await showsMember(write, forwarded));
-  return { fields: isGiven ? { etag: null, ETag: `"${given}"` } : { etag: null } };
+  return isGiven ? { fields: { etag: null, ETag: `"${given}"` } } : {};
 }
 
 /** Whether the answer to a write below the member is the member: by `Content-Location`, `Location`, or type and id. */
@@ -191,8 +190,8 @@ async function showsMember(
 ): Promise<boolean> {
   const named = fieldValue(fields, 'content-location') ?? fieldValue(fields, 'location');
   if (named !== undefined && isMember(tracked, { path: named })) return true;
-  const octets = body === null || body.length === 0 ? null : await answerOctets(context, fields, body);
-  const shown = octets === null ? undefined : await soleResource(octets);
+  if (body === null) return false;
+  const shown = await soleResource(await answerOctets(context, fields, body));
   return shown !== undefined && isMember(tracked, shown);
 }
 

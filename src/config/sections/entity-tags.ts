@@ -30,7 +30,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'JSON pointers (RFC 6901) of members that may change although the state has not changed. The document has to be parsed for this: if it has more than 256 KiB or 256 levels, it passes without a tag.',
+        'JSON pointers (RFC 6901) of members that may change although the state has not changed. An answer that is no JSON, or has more than 256 KiB or 256 levels, counts as a whole.',
     }),
 });
 
