@@ -27,7 +27,7 @@ async function validateMapping(
     path,
     ...(urlResolver && { entityTypes: urlResolver.entityTypes }),
   });
-  if (loaded.kind === 'table') return [];
+  if (!('problems' in loaded)) return [];
   return loaded.problems.map((problem) => ({ ...problem, file: name }));
 }
 

@@ -1,6 +1,6 @@
 import { entityTagTimes } from '../entity-tags/times.ts';
-import { buildPathTable } from '../routes/path-table.ts';
 import { writtenShape } from '../http/path-template.ts';
+import { buildPathTable } from '../routes/path-table.ts';
 import { issuerProblems } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Config, PartialConfig } from './schema.ts';

@@ -1,10 +1,10 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { createOwnPathTest } from '../routes/path-interpretations.ts';
-import type { PathRules } from '../routes/path-table.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
+import { createOwnPathTest } from '../routes/path-interpretations.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
 import { EpochFollower } from './epoch-follower.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';

@@ -1,5 +1,5 @@
-import type { PathRules } from '../routes/path-table.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { EnvelopePointers } from './envelope.ts';
 import type { EpochStore } from './epoch-follower.ts';
 import type { Lifetimes } from './local-cache.ts';

@@ -171,7 +171,7 @@ describe('one mistake', () => {
     ],
     [
       'urlResolver: { source: urls.txt }',
-      '24: error: urlResolver.source must be upstream, a mapping file (.yaml, .yml, .json or .csv), or [file, upstream]',
+      '24: error: urlResolver.source must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV',
     ],
     ['urlResolver: { source: [a.csv, b.csv] }', '32: error: urlResolver.source[1] must be upstream'],
     [

@@ -16,9 +16,6 @@ import { canonicaliseHost } from '../../src/http/request-target.ts';
 import { readRegister } from '../../src/redis/members.ts';
 import { readServerFacts } from '../../src/redis/server-facts.ts';
 import { findCandidate, readType } from '../../src/refresh-tokens/token-request.ts';
-import { readDocument } from '../../src/url-resolver/mapping-file/read-document.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/row-schema.ts';
-import { TableBuilder } from '../../src/url-resolver/mapping-file/table.ts';
 import { createLocaleNegotiation } from '../../src/url-resolver/partition.ts';
 import type { Reader } from './growth.ts';
 import { lineKinds, type TextKind, targetKinds, textKinds } from './texts.ts';
@@ -185,12 +182,6 @@ const beside: readonly Row[] = [
     file,
     textKinds,
     (text) => readApi(`openapi: 3.1.0\npaths: {}\ncomponents:\n  schemas:\n    ${text}`),
-  ],
-  [
-    'a mapping file of YAML',
-    file,
-    textKinds,
-    (text) => readDocument(text, 'yaml', [], new TableBuilder([]), new ProblemList()),
   ],
 ];
 

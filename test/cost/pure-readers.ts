@@ -28,9 +28,6 @@ import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/public-references.ts';
 import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
-import { readDocument } from '../../src/url-resolver/mapping-file/read-document.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/row-schema.ts';
-import { TableBuilder } from '../../src/url-resolver/mapping-file/table.ts';
 import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
 import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
@@ -72,7 +69,7 @@ const explainText = (text: string) => {
 const listRow: Frame = (text) => `groups:\n  A:\n    - GET ${text}\ncomplete: true\n`;
 const listValue: Frame = (text) =>
   `groups:\n  A:\n    - { match: ${JSON.stringify(`GET /${text}`)} }\ncomplete: true\n`;
-const jsonUrl: Frame = (text) =>
+const _jsonUrl: Frame = (text) =>
   JSON.stringify([{ url: `/${text}`, entityType: 'cms-pages', entityId: '1' }]);
 
 const harEntry: Frame = (text) =>
@@ -94,9 +91,6 @@ const logRecord: Frame = (text) =>
     rejection: text,
   });
 
-const types = contractEntityTypes;
-const mapping = (format: 'json' | 'yaml', text: string) =>
-  readDocument(text, format, types, new TableBuilder(types), new ProblemList());
 const reply = (content: string, type = 'application/json') => ({
   status: 200,
   fields: ['Content-Type', type, 'Cache-Control', type],
@@ -208,7 +202,6 @@ const files: readonly Row[] = [
   ['a list, as it is', file, (text) => parseProtectedList(text, 'list.yaml')],
   ['a row of a list', file, (text) => parseProtectedList(listRow(text), 'list.yaml')],
   ['a path of a list', file, (text) => parseProtectedList(listValue(text), 'list.yaml')],
-  ['a mapping file of JSON', file, (text) => [mapping('json', text), mapping('json', jsonUrl(text))]],
   ['a configuration', file, (text) => parseSourceDocument(text, 'shopward.yaml')],
   ['references in a configuration', file, (text) => substituteReferences(text, references)],
 ];

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contractEntityTypes as entityTypes } from '../../src/url-resolver/envelope.ts';
-import { readCsv } from '../../src/url-resolver/mapping-file/read-csv.ts';
-import { readMappingFile } from '../../src/url-resolver/mapping-file/read-mapping-file.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/row-schema.ts';
-import { MappingTable, TableBuilder } from '../../src/url-resolver/mapping-file/table.ts';
+import { readCsv, readMappingFile } from '../../src/url-resolver/mapping-file/read-mapping-file.ts';
+import { MappingTable } from '../../src/url-resolver/mapping-file/table.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -17,17 +15,17 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const atOnce = async () => {};
 
-/** Reads `text` as a file called `name`: a table, or problems as `line:col: text`. */
-async function read(name: string, text: string | Buffer): Promise<MappingTable | string[]> {
-  const path = join(directory, name);
+/** Reads a file with this text: a table, or problems as `line:col: text`. */
+async function read(text: string | Buffer): Promise<MappingTable | string[]> {
+  const path = join(directory, 'a.csv');
   writeFileSync(path, text);
-  const reading = await readMappingFile(path, atOnce);
-  if (reading.kind === 'table') return new MappingTable(reading.data);
+  const reading = await readMappingFile(path, atOnce, entityTypes);
+  if (!('problems' in reading)) return new MappingTable(reading);
   return reading.problems.map(({ line, column, text: problem }) => `${line}:${column}: ${problem}`);
 }
 
-async function readTable(name: string, text: string | Buffer): Promise<MappingTable> {
-  const table = await read(name, text);
+async function readTable(text: string | Buffer): Promise<MappingTable> {
+  const table = await read(text);
   if (Array.isArray(table)) throw new Error(table.join('\n'));
   return table;
 }
@@ -37,26 +35,14 @@ const type = 'entityType must be one of abstract-products, category-nodes, cms-p
 
 describe('good files', () => {
   it.each([
-    ['a.csv', `${header}/en/acer,abstract-products,134\n/de/bücher,category-nodes,7\n`],
+    [`${header}/en/acer,abstract-products,134\n/de/bücher,category-nodes,7\n`],
     [
-      'a.csv',
       `\ufeffentityId,url,entityType\r\n134,/en/acer,abstract-products\r\n\r\n7,/de/bücher,category-nodes\r\n`,
     ],
-    [
-      'a.csv',
-      `"url","entityType","entityId"\n"/en/acer",abstract-products,"134"\n/de/bücher,"category-nodes",7\n`,
-    ],
-    ['a.csv', `${header.trimEnd()},store\n/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
-    [
-      'a.yaml',
-      '- { url: /en/acer, entityType: abstract-products, entityId: "134" }\n- url: /de/bücher\n  entityType: category-nodes\n  entityId: "7"\n',
-    ],
-    [
-      'a.json',
-      '[{"url":"/en/acer","entityType":"abstract-products","entityId":"134"},{"url":"/de/b\\u00fccher","entityType":"category-nodes","entityId":"7"}]',
-    ],
-  ])('%s %#', async (name, text) => {
-    const table = await readTable(name, text);
+    [`"url","entityType","entityId"\n"/en/acer",abstract-products,"134"\n/de/bücher,"category-nodes",7\n`],
+    [`${header.trimEnd()},store\n/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
+  ])('%#', async (text) => {
+    const table = await readTable(text);
     expect(table.rows).toBe(2);
     expect(table.find('/en/acer', '')).toEqual({ entityType: 'abstract-products', entityId: '134' });
     expect(table.find('/de/bücher', 'any')).toEqual({ entityType: 'category-nodes', entityId: '7' });
@@ -67,7 +53,6 @@ describe('good files', () => {
 
   it('a row of a store wins in its store and is nowhere else', async () => {
     const table = await readTable(
-      'a.csv',
       `${header.trimEnd()},store\n/a,merchants,M1,\n/a,merchants,M2,DE\n/b,merchants,M3,AT\n`,
     );
     expect(['', 'DE', 'AT', 'XX'].map((store) => table.find('/a', store)?.entityId)).toEqual([
@@ -82,7 +67,7 @@ describe('good files', () => {
       'M3',
     ]);
     expect(table.find('T/b', 'A')).toBeUndefined();
-    const storeFirst = await readTable('a.csv', 'store,url,entityType,entityId\nDE,/a,merchants,M1\n');
+    const storeFirst = await readTable('store,url,entityType,entityId\nDE,/a,merchants,M1\n');
     expect(['DE', 'AT', ''].map((store) => storeFirst.find('/a', store)?.entityId)).toEqual([
       ...['M1', undefined, undefined],
     ]);
@@ -104,11 +89,9 @@ describe('good files', () => {
           const pieces = async function* () {
             for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
           };
-          const problems = new ProblemList();
-          const builder = new TableBuilder(entityTypes);
-          await readCsv(pieces(), entityTypes, builder, problems);
-          expect(problems.list()).toEqual([]);
-          const table = new MappingTable(builder.finish(() => {}));
+          const reading = await readCsv(pieces(), entityTypes);
+          if ('problems' in reading) throw new Error(JSON.stringify(reading));
+          const table = new MappingTable(reading);
           for (const [one, entityType, entityId] of rows) {
             expect(table.find(one, '')).toEqual({ entityType, entityId });
           }
@@ -119,14 +102,13 @@ describe('good files', () => {
 });
 
 describe('problems, all at once, with their places', () => {
-  it.each<[string, string | Buffer, string[]]>([
-    ['a.csv', '', ['1:1: the header is missing: url,entityType,entityId[,store]']],
-    ['a.csv', header, ['1:1: no row']],
-    ['a.csv', 'url,entityType\n/a,merchants\n', ['1:1: column entityId is missing']],
-    ['a.csv', 'url,entityType,entityId,locale\n', ['1:25: unknown column locale']],
-    ['a.csv', 'url,url,entityType,entityId\n', ['1:5: column url twice']],
+  it.each<[string | Buffer, string[]]>([
+    ['', ['1:1: the header is missing: url,entityType,entityId[,store]']],
+    [header, ['1:1: no row']],
+    ['url,entityType\n/a,merchants\n', ['1:1: column entityId is missing']],
+    ['url,entityType,entityId,locale\n', ['1:25: unknown column locale']],
+    ['url,url,entityType,entityId\n', ['1:5: column url twice']],
     [
-      'a.csv',
       `${header}/a,merchants\n,merchants,M1\n/ü,customers,\n/ok,merchants,M1\n/b,merchants,M 1 \n`,
       [
         '2:1: 3 columns expected, 2 found',
@@ -137,17 +119,14 @@ describe('problems, all at once, with their places', () => {
       ],
     ],
     [
-      'a.csv',
       `${header}/a,merchants,M1\n/b,merchants,M1\n/a,merchants,M2\n`,
       ['4:1: the same url and store as in line 2'],
     ],
     [
-      'a.csv',
       `${header}"/a""b",nobody,1\n"/x\ny",merchants,1\n/c,nobody,1\n`,
       [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
     ],
     [
-      'a.csv',
       `${header}"/a"b,merchants,1\n/"a,merchants",1\n`,
       [
         '2:1: text after a closing quote, or a quote inside a field that is not quoted',
@@ -155,71 +134,26 @@ describe('problems, all at once, with their places', () => {
       ],
     ],
     [
-      'a.csv',
       `${header}/a,merchants,1\n/b,merch`,
       [
         '3:1: 3 columns expected, 2 found',
         '3:1: the last line has no line break: the file may be only half written; add one if it is whole',
       ],
     ],
+    [Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'), ['3:1: url is not UTF-8']],
     [
-      'a.csv',
-      Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'),
-      ['3:1: url is not UTF-8'],
-    ],
-    [
-      'a.csv',
       `${header}"/a,merchants,1\n${'x,y,z\n'.repeat(20_000)}`,
       ['2:1: the record is longer than 64 KiB: a quote that is never closed?'],
     ],
     [
-      'a.csv',
       `${header}"${'x'.repeat(65_535)}`,
       [
         '2:1: a quote is not closed',
         '2:1: the last line has no line break: the file may be only half written; add one if it is whole',
       ],
     ],
-    [
-      'a.yaml',
-      '- url: /a\n  entityType: merchants\n  entityId: 5\n',
-      ['3:13: entityId must be a string: put it in quotes'],
-    ],
-    [
-      'a.yaml',
-      '- url: /a\n  entityType: nobody\n  entityID: "5"\n- x\n',
-      [
-        '1:3: entityId is missing',
-        `2:15: ${type}`,
-        '3:13: unknown key entityID',
-        '4:3: a row has url, entityType and entityId',
-      ],
-    ],
-    [
-      'a.yaml',
-      '- url: [\n',
-      ['2:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
-    ],
-    [
-      'a.yaml',
-      '- { url: /a, entityType: merchants, entityId: "1" }',
-      ['1:1: the last line has no line break: the file may be only half written; add one if it is whole'],
-    ],
-    ['a.yaml', 'url: /a\n', ['1:1: a list of rows is expected']],
-    [
-      'a.json',
-      '[{"url":"/a","entityType":"merchants","entityId":"1"},\n {"url":"/a","entityType":"merchants","entityId":"2"}]',
-      ['2:9: the same url and store as in row 1 of the list'],
-    ],
-    ['a.json', '[\n{"url":"/a",}\n]', ['2:13: not JSON: Expected double-quoted property name']],
-    ['a.json', `[${' '.repeat(10 * 1024 * 1024 - 2)}]`, ['1:1: no row']],
-    [
-      'a.json',
-      `[${' '.repeat(10 * 1024 * 1024 - 1)}]`,
-      ['1:1: larger than 10 MB: use CSV, which is read piece by piece'],
-    ],
-  ])('%s %#', async (name, text, expected) => {
-    expect(await read(name, text)).toEqual(expected);
+  ])('%#', async (text, expected) => {
+    expect(await read(text)).toEqual(expected);
   });
 
   it.each([
@@ -227,37 +161,23 @@ describe('problems, all at once, with their places', () => {
     [101, '101:4: and 1 more problems'],
     [500, '101:4: and 400 more problems'],
   ])('lists a hundred and counts the rest, of %i', async (count, last) => {
-    const problems = await read('a.csv', header + '/a,nobody,1\n'.repeat(count));
+    const problems = await read(header + '/a,nobody,1\n'.repeat(count));
     expect(problems).toHaveLength(Math.min(count, 101));
     expect((problems as string[]).at(-1)).toBe(last);
   });
 
   it('a file that is not there', async () => {
-    expect(await readMappingFile(join(directory, 'none.csv'), atOnce)).toEqual({
-      kind: 'problems',
+    expect(await readMappingFile(join(directory, 'none.csv'), atOnce, entityTypes)).toEqual({
       problems: [{ line: 1, column: 1, severity: 'error', text: 'there is no such file' }],
     });
   });
 });
 
-describe.each([
-  [
-    'a.csv',
-    ([url, id, store]: readonly string[]) => `${header.trimEnd()},store\n${url},merchants,${id},${store}\n`,
-  ],
-  [
-    'a.json',
-    ([url, entityId, store]: readonly string[]) =>
-      JSON.stringify([{ url, entityType: 'merchants', entityId, store }]),
-  ],
-  [
-    'a.yaml',
-    ([url, id, store]: readonly string[]) =>
-      `- url: ${JSON.stringify(url)}\n  entityType: merchants\n  entityId: ${JSON.stringify(id)}\n  store: ${JSON.stringify(store)}\n`,
-  ],
-])('what stands in a field, %s', (name, write) => {
+describe('what a field may contain', () => {
+  const write = ([url, id, store]: readonly string[]) =>
+    `${header.trimEnd()},store\n${url},merchants,${id},${store}\n`;
   const told = async (row: readonly string[]) => {
-    const problems = await read(name, write(row));
+    const problems = await read(write(row));
     return Array.isArray(problems) ? problems.map((problem) => problem.replace(/^\d+:\d+: /, '')) : [];
   };
 
@@ -282,7 +202,7 @@ describe.each([
   it('in bytes: 2048 of a URL, 255 of an id, 255 of a store', async () => {
     const ofBytes = (bytes: number) => (bytes % 2 === 0 ? '' : 'x') + 'ü'.repeat(Math.floor(bytes / 2));
     const row = [ofBytes(2048), ofBytes(255), ofBytes(255)] as const;
-    const table = await readTable(name, write(row));
+    const table = await readTable(write(row));
     expect(table.find(row[0], row[2])).toEqual({ entityType: 'merchants', entityId: row[1] });
     expect(await told([ofBytes(2049), row[1], row[2]])).toEqual(['url is longer than 2048 bytes']);
     expect(await told([row[0], ofBytes(256), row[2]])).toEqual(['entityId is longer than 255 bytes']);
@@ -290,28 +210,17 @@ describe.each([
   });
 });
 
-it.each([
-  ['url', 'x'.repeat(4096), 'url is longer than 2048 bytes'],
-  ['url', undefined, 'url is missing'],
-  ['entityId', 5, 'entityId must be a string: put it in quotes'],
-  ['entityId', '\ud800', 'entityId is not UTF-8'],
-  ['store', null, 'store must be a string: put it in quotes'],
-])('JSON: %s of %j: %s', async (key, value, problem) => {
-  const row = { url: '/a', entityType: 'merchants', entityId: 'M1', store: '', [key]: value };
-  expect(await read('a.json', JSON.stringify([row]))).toEqual([expect.stringContaining(`: ${problem}`)]);
-});
-
 it('three thousand rows: each is found, and a duplicate is told with the line of the first', async () => {
   const line = (i: number) => `/${'x'.repeat(i % 90)}${i},cms-pages,${i},${i % 3 === 0 ? 'DE' : ''}\n`;
   const text = `${header.trimEnd()},store\n${Array.from({ length: 3000 }, (_, i) => line(i)).join('')}`;
-  const table = await readTable('a.csv', text);
+  const table = await readTable(text);
   for (let i = 0; i < 3000; i += 1) {
     const url = `/${'x'.repeat(i % 90)}${i}`;
     expect(table.find(url, 'DE')?.entityId).toBe(String(i));
     expect(table.find(url, '')?.entityId).toBe(i % 3 === 0 ? undefined : String(i));
     expect(table.find(url, 'D'.repeat(256))?.entityId).toBe(i % 3 === 0 ? undefined : String(i));
   }
-  expect(await read('a.csv', text + line(2500))).toEqual(['3002:1: the same url and store as in line 2502']);
+  expect(await read(text + line(2500))).toEqual(['3002:1: the same url and store as in line 2502']);
 });
 
 describe('a file that is being written', () => {
@@ -321,11 +230,15 @@ describe('a file that is being written', () => {
     const path = join(directory, 'a.csv');
     writeFileSync(path, header + row(0));
     let writes = 0;
-    const reading = await readMappingFile(path, async () => {
-      writes += 1;
-      if (writes <= 3) writeFileSync(path, row(writes), { flag: 'a' });
-    });
-    expect(reading).toMatchObject({ kind: 'table', data: { rows: 4 } });
+    const reading = await readMappingFile(
+      path,
+      async () => {
+        writes += 1;
+        if (writes <= 3) writeFileSync(path, row(writes), { flag: 'a' });
+      },
+      entityTypes,
+    );
+    expect(reading).toMatchObject({ rows: 4 });
     expect(writes).toBe(4);
   });
 
@@ -333,10 +246,14 @@ describe('a file that is being written', () => {
     const path = join(directory, 'a.csv');
     writeFileSync(path, header + row(0));
     let writes = 0;
-    const reading = await readMappingFile(path, async () => {
-      writes += 1;
-      writeFileSync(path, row(writes), { flag: 'a' });
-    });
+    const reading = await readMappingFile(
+      path,
+      async () => {
+        writes += 1;
+        writeFileSync(path, row(writes), { flag: 'a' });
+      },
+      entityTypes,
+    );
     expect(reading).toMatchObject({ problems: [{ text: 'it keeps changing' }] });
     expect(writes).toBe(20);
   });

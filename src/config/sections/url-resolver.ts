@@ -4,13 +4,13 @@ import { distinct, duration, filePath, path, text } from '../values.ts';
 
 /** The sources of mappings; the file is asked first. */
 interface ResolverSource {
-  /** Mapping file (yaml, yml, json or csv). */
+  /** Mapping file (CSV). */
   readonly file?: string;
   readonly upstream: boolean;
 }
 
-const sourceText = 'must be upstream, a mapping file (.yaml, .yml, .json or .csv), or [file, upstream]';
-const mappingFile = filePath().regex(/\.(ya?ml|json|csv)$/i, { error: sourceText });
+const sourceText = 'must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV';
+const mappingFile = filePath().regex(/\.csv$/i, { error: sourceText });
 
 const source = z
   .union([z.literal('upstream'), mappingFile, z.tuple([mappingFile, z.literal('upstream')])], {
@@ -23,7 +23,7 @@ const source = z
   .prefault('upstream')
   .meta({
     description:
-      '`upstream`, a mapping file (`.yaml`, `.json`, `.csv`; [docs/mapping-file.md](mapping-file.md)), or `[file, upstream]`: the file first.',
+      '`upstream`, a mapping file in CSV ([docs/mapping-file.md](mapping-file.md)), or `[file, upstream]`: the file first.',
   });
 
 const locale = () =>

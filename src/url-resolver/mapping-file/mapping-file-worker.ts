@@ -9,5 +9,4 @@ const { path, settleMs, entityTypes } = workerData as {
   entityTypes: readonly string[];
 };
 const reading = await readMappingFile(path, () => sleep(settleMs), entityTypes);
-const buffers = reading.kind === 'table' ? [reading.data.records, reading.data.slots] : [];
-parentPort?.postMessage(reading, buffers);
+parentPort?.postMessage(reading, 'problems' in reading ? [] : [reading.records, reading.slots]);

@@ -8,7 +8,6 @@ import type { FileReading } from './read-mapping-file.ts';
 import { MappingTable } from './table.ts';
 
 interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'settleMs'> {
-  /** `*.csv`, `*.json`, `*.yaml` or `*.yml`. */
   readonly path: string;
   /** Types that a row may have. Default: those of the contract. */
   readonly entityTypes?: readonly string[];
@@ -87,26 +86,21 @@ export class MappingFile {
     const { path, onEvent } = this.#options;
     const startMs = performance.now();
     const loaded = await loadMappingFile(this.#options).catch((cause: unknown): LoadedFile => {
-      return {
-        kind: 'problems',
-        problems: [{ file: path, line: 1, column: 1, severity: 'error', text: String(cause) }],
-      };
+      return { problems: [{ file: path, line: 1, column: 1, severity: 'error', text: String(cause) }] };
     });
-    if (loaded.kind === 'problems') {
+    if ('problems' in loaded) {
       this.#problems = loaded.problems;
       onEvent({ kind: 'file-refused', problems: loaded.problems });
       return loaded.problems;
     }
-    this.#table = loaded.table;
+    this.#table = loaded;
     this.#problems = [];
-    onEvent({ kind: 'file-loaded', rows: loaded.table.rows, durationMs: performance.now() - startMs });
+    onEvent({ kind: 'file-loaded', rows: loaded.rows, durationMs: performance.now() - startMs });
     return [];
   }
 }
 
-type LoadedFile =
-  | { readonly kind: 'table'; readonly table: MappingTable }
-  | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
+type LoadedFile = MappingTable | { readonly problems: readonly Problem[] };
 
 // The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
 const workerFile = new URL(`./mapping-file-worker${extname(import.meta.url)}`, import.meta.url);
@@ -120,12 +114,9 @@ export function loadMappingFile({
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile, { workerData: { path, settleMs, entityTypes }, execArgv: [] });
     const read = isolated((reading: FileReading) => {
-      if (reading.kind === 'table') resolve({ kind: 'table', table: new MappingTable(reading.data) });
-      else
-        resolve({
-          kind: 'problems',
-          problems: reading.problems.map((problem) => ({ file: path, ...problem })),
-        });
+      if ('problems' in reading)
+        resolve({ problems: reading.problems.map((problem) => ({ file: path, ...problem })) });
+      else resolve(new MappingTable(reading));
     });
     worker.once('message', read);
     worker.once('error', reject);

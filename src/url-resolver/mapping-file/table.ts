@@ -1,6 +1,5 @@
 import type { Mapping } from '../envelope.ts';
 import { maxUrlBytes } from '../mapping.ts';
-import type { MappingRow } from './row-schema.ts';
 
 /**
  * A mapping file in memory: two buffers, built in a worker and handed over without a copy. A million rows are a few tens of
@@ -46,6 +45,12 @@ function findSlot(slots: Uint32Array, records: Buffer, key: Buffer, from: number
   }
 }
 
+/** A row of a mapping file; `store` is empty where the row is for every shop store. */
+interface MappingRow extends Mapping {
+  readonly url: string;
+  readonly store: string;
+}
+
 /** Builds a `TableData` from validated rows. */
 export class TableBuilder {
   readonly #entityTypes: readonly string[];
@@ -59,7 +64,6 @@ export class TableBuilder {
     this.#entityTypes = entityTypes;
   }
 
-  /** `line`: or another number by which a duplicate is reported. */
   add({ url, entityType, entityId, store }: MappingRow, line: number): void {
     if (this.#length + longestRecord > this.#records.length) {
       this.#records = Buffer.concat([this.#records, Buffer.alloc(this.#records.length)]);
