@@ -14,15 +14,7 @@ import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.t
 export interface AnswerOptions
   extends Pick<
     TokenVerifierOptions,
-    | 'name'
-    | 'audience'
-    | 'clockToleranceMs'
-    | 'maxTokenAgeMs'
-    | 'subject'
-    | 'scopes'
-    | 'clientId'
-    | 'tokenType'
-    | 'now'
+    'name' | 'audience' | 'clockToleranceMs' | 'maxTokenAgeMs' | 'subject' | 'scopes' | 'tokenType' | 'now'
   > {
   /** `iss` of an answer, if it has one; unset: not checked. */
   readonly issuer?: string | undefined;

@@ -63,8 +63,6 @@ export interface ClaimRules extends TimeRules {
   readonly refuseKind: KindCheck;
   readonly readSubject: SubjectReader;
   readonly readScopes: ScopesReader;
-  /** Unset: the application is not read. */
-  readonly readClientId?: SubjectReader | undefined;
 }
 
 /**
@@ -91,7 +89,8 @@ export function validateClaims(
   const claimedSubject = rules.readSubject(claims);
   if (claimedSubject === undefined) return 'subject';
   const issuer = isString(claims.iss) ? claims.iss : undefined;
-  const clientId = rules.readClientId?.(claims);
+  // RFC 9068, OpenID Connect, Okta.
+  const clientId = [claims.client_id, claims.azp, claims.cid].find(isString);
   const identity: TokenIdentity = Object.freeze({
     subject: subjectOfIssuer(rules.name, claimedSubject),
     claimedSubject,

@@ -22,8 +22,7 @@ import {
 } from './token-claims.ts';
 import { createKindCheck, type TokenType } from './token-kind.ts';
 
-export interface TokenVerifierOptions
-  extends Omit<ClaimRules, 'refuseKind' | 'readSubject' | 'readClientId' | 'readScopes'> {
+export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'readSubject' | 'readScopes'> {
   /** Accepted `alg` values; never `none`. */
   readonly algorithms: readonly string[];
   readonly keySource: KeySource;
@@ -33,8 +32,6 @@ export interface TokenVerifierOptions
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
-  /** The claim that names the application, read like a subject. A token without it is accepted, too. Unset: none. */
-  readonly clientId?: string | undefined;
   /** Default 10 000; 0 remembers nothing. */
   readonly maxRememberedTokens?: number;
   /**
@@ -150,7 +147,6 @@ export function compileClaimRules(
     refuseKind: createKindCheck(options.tokenType),
     readSubject: createSubjectReader(options.subject),
     readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
-    readClientId: options.clientId === undefined ? undefined : createSubjectReader(options.clientId),
   };
 }
 

@@ -27,7 +27,7 @@ export interface IssuerSecrets {
   readonly client: string | undefined;
 }
 
-type IssuersConfig = Pick<Config, 'auth' | 'limits'> & Partial<Pick<Config, 'rollout'>>;
+type IssuersConfig = Pick<Config, 'auth' | 'limits'>;
 
 interface CreatedIssuers {
   readonly issuers: TokenIssuers<ConfiguredIssuer>;
@@ -68,7 +68,7 @@ export function createIssuers(config: IssuersConfig, now: () => number, log: Com
 function createIssuer(
   config: IssuerConfig,
   count: number,
-  { limits, rollout }: IssuersConfig,
+  { limits }: IssuersConfig,
   now: () => number,
   log: ComponentLog,
 ): ConfiguredIssuer {
@@ -85,7 +85,6 @@ function createIssuer(
     maxRememberedTokens: Math.ceil(maxRemembered / count),
     // At most half of the requests in flight verify a new token, so that a flood of them leaves room for remembered ones.
     maxVerifying: Math.ceil(limits.inFlight / 2 / count),
-    clientId: rollout === false ? undefined : rollout?.clientId,
     now,
     onVerified: createSubjectWatch(config, log),
   };

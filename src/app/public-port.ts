@@ -23,7 +23,7 @@ import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
 import { largestBody } from './filter-definition.ts';
 import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
-import { type Forwarding, upstreamHostOf } from './upstream.ts';
+import { bodyBytesPerSecond, type Forwarding, upstreamHostOf } from './upstream.ts';
 
 interface PublicPortInput {
   readonly config: Config;
@@ -107,7 +107,7 @@ function createRequestHandler(
         {
           bodyLimitBytes: Math.min(own?.requestBodyBytes ?? limits.requestBody, limits.wholeBody),
           bodyTimeoutMs: limits.bodyTimeout,
-          bodyBytesPerSecond: limits.bodyRate,
+          bodyBytesPerSecond,
         },
         () => sendContinue(canonical, response),
       ),

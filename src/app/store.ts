@@ -73,11 +73,9 @@ export function createRollout(
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  const { clients, keep: keepMs } = config.rollout;
   return new Rollout({
     ...{
-      clients,
-      keepMs,
+      keepMs: config.rollout.keep,
       intervalMs: rolloutIntervalMs,
       isObserving: config.mode === 'observe',
       rules: decidingSettings(config),

@@ -24,6 +24,9 @@ export interface Forwarding {
 /** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
 export const questionConnections = 64;
 
+/** Bytes of a request body that give back one second of `limits.bodyTimeout`. */
+export const bodyBytesPerSecond = 500;
+
 /** Milliseconds for which a client may read nothing of what was written to it. */
 const writeStallTimeoutMs = 60_000;
 
@@ -62,7 +65,7 @@ export async function createForwarding(
     responseTimeoutMs: upstream.responseTimeout,
     bodyLimitBytes: limits.requestBody,
     bodyTimeoutMs: limits.bodyTimeout,
-    bodyBytesPerSecond: limits.bodyRate,
+    bodyBytesPerSecond,
     writeStallTimeoutMs,
     references,
   });

@@ -71,6 +71,19 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'is no longer a key: give each shop and stage a store.prefix of its own; leave the line out',
   ],
   ['errors.typeBase', 'is no longer a key: the type of a refusal is always a URN; leave the line out'],
+  [
+    'rollout.clients',
+    'is no longer a key: subjects and addresses are always kept as keyed digests; leave the line out',
+  ],
+  [
+    'rollout.clientId',
+    'is no longer a key: the application is the claim client_id, else azp or cid; leave the line out',
+  ],
+  [
+    'urlResolver.defaultLocale',
+    'is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
+  ],
+  ['limits.bodyRate', 'is no longer a key: it is 500 bytes a second; leave the line out'],
   ['rollout.interval', 'is no longer a key: counts are written every 5 s; leave the line out'],
 ]);
 

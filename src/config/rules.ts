@@ -188,9 +188,6 @@ function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourc
   const { urlResolver, protectedResourcesPath } = config;
   if (urlResolver === false) return [];
   const problems: SettingProblem[] = [];
-  if (!urlResolver.locales.includes(urlResolver.defaultLocale)) {
-    problems.push({ path: ['urlResolver', 'defaultLocale'], text: 'must be one of urlResolver.locales' });
-  }
   if (urlResolver.path.toLowerCase() === protectedResourcesPath.toLowerCase()) {
     problems.push({ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' });
   }

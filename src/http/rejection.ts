@@ -35,7 +35,7 @@ export interface Rejection {
 export interface Sender {
   /** The user, unique over all issuers. Any non-empty text: hash or encode it before it becomes part of a key. */
   readonly subject: string;
-  /** Value of the claim that `rollout.clientId` names: the application that the token was issued to. For counts only. */
+  /** The application that the token was issued to, if the token names one. For counts only. */
   readonly clientId?: string | undefined;
 }
 

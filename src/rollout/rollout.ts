@@ -14,8 +14,6 @@ import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './ob
 import { describeShared, type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
 
 interface RolloutOptions {
-  /** What is kept about clients: nothing, keyed digests that only distinguish them, or subjects and addresses. */
-  readonly clients: 'off' | 'digest' | 'named';
   /** Milliseconds for which a row and reason, or a client, is kept after it was last seen. */
   readonly keepMs: number;
   /** Milliseconds between two writes. */
@@ -60,7 +58,7 @@ const batchSize = 50;
 /** Rows with requests in one write, a field each. */
 const askedSize = 500;
 
-/** Prefix of names of applications. They name no person, and are shown with `clients: digest`, too. */
+/** Prefix of names of applications, which name no person. Subjects and addresses are kept as digests. */
 const applicationPrefix = 'client ';
 const longestName = 200;
 
@@ -183,15 +181,13 @@ export class Rollout implements Component {
     { clientAddress }: ExchangeRecord,
     request: CanonicalRequest | undefined,
     sender: Sender | undefined,
-  ): RolloutClient | undefined {
-    if (this.#options.clients === 'off') return undefined;
+  ): RolloutClient {
     const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
     const client = nameSender(sender) ?? clientAddress;
     return { client, userAgent: cutText(userAgent, bounds.userAgent) };
   }
 
   #entries(): RolloutEntry[] {
-    if (this.#options.clients === 'named') return this.#counts.entries();
     return this.#counts.entries((client) =>
       client.startsWith(applicationPrefix)
         ? client

@@ -107,8 +107,8 @@ export class UrlResolver {
     this.#tagOf = createMappingTag(publicUrl + (envelope === 'jsonapi' ? '' : JSON.stringify(envelope)));
     this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
     const lifetimes = this.#lifetimes;
-    const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
-    this.#findPartition = createPartitions({ locales, defaultLocale, stores, byHost: storeByHost });
+    const { locales = ['en', 'de'], stores = [], storeByHost = false } = options;
+    this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
     this.#clientOf = options.upstream?.clientOf ?? ((address) => address);
     this.#emit = options.onEvent ?? (() => {});
     this.#follower = new EpochFollower(options.shared?.epochs, () => this.#forget());

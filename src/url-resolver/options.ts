@@ -15,9 +15,8 @@ export interface UrlResolverOptions {
   readonly paths?: PathRules;
   /** `{base_url}` of `links.self`, without a slash at its end; left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
-  /** Default `['en', 'de']` and `en`. */
+  /** The first one is the default. Default `['en', 'de']`. */
   readonly locales?: readonly string[];
-  readonly defaultLocale?: string;
   /** Known values of `Store`, `_store` and, with `storeByHost`, of Host. Default none. */
   readonly stores?: readonly string[];
   /** The shop gets the client's Host (`upstream.forwardHost`) and chooses its store by it. Default false. */

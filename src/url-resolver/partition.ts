@@ -17,8 +17,8 @@ export interface Partition {
 }
 
 interface PartitionOptions {
+  /** At least one; the first one is the default. */
   readonly locales: readonly string[];
-  readonly defaultLocale: string;
   /** Known values of `Store`, `_store` and, with `byHost`, of Host. */
   readonly stores: readonly string[];
   /** The shop gets the client's Host and chooses its store by it. */
@@ -29,11 +29,11 @@ interface PartitionOptions {
 export function createPartitions(
   options: PartitionOptions,
 ): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
-  const negotiate = createLocaleNegotiation(options.locales, options.defaultLocale);
+  const negotiate = createLocaleNegotiation(options.locales);
   const stores = new Set(['', ...options.stores]);
   const hosts = new Set(options.byHost ? options.stores.map((store) => store.toLowerCase()) : ['']);
   const cacheable = new Map<string, Map<string, Map<string, Partition>>>();
-  for (const locale of new Set([...options.locales, options.defaultLocale])) {
+  for (const locale of options.locales) {
     const ofLocale = new Map<string, Map<string, Partition>>();
     for (const store of stores) {
       const made = [...hosts].map((host): [string, Partition] => {
@@ -62,13 +62,10 @@ const rememberedFields = 512;
  * Negotiates `Accept-Language` (RFC 9110 section 12.5.4): the result is always one of `locales`, and the default for unknown,
  * absent and overlong values. `de_DE` is read as `de-DE`. Exported for its tests.
  */
-export function createLocaleNegotiation(
-  locales: readonly string[],
-  defaultLocale: string,
-): (acceptLanguage: string) => string {
-  // The default comes first, since `*` chooses the first.
-  const ordered = [defaultLocale, ...locales.filter((locale) => locale !== defaultLocale)];
-  const tags = ordered.map((locale) => locale.replaceAll('_', '-'));
+export function createLocaleNegotiation(locales: readonly string[]): (acceptLanguage: string) => string {
+  const [defaultLocale = ''] = locales;
+  // `*` chooses the first.
+  const tags = locales.map((locale) => locale.replaceAll('_', '-'));
   const remembered = new Map<string, string>();
 
   return (acceptLanguage) => {
@@ -78,7 +75,7 @@ export function createLocaleNegotiation(
     const headers = { 'accept-language': acceptLanguage.replaceAll('_', '-') };
     const [preferred] = new Negotiator({ headers }).languages(tags);
     const locale =
-      preferred === undefined ? defaultLocale : (ordered[tags.indexOf(preferred)] ?? defaultLocale);
+      preferred === undefined ? defaultLocale : (locales[tags.indexOf(preferred)] ?? defaultLocale);
     if (remembered.size >= rememberedFields) remembered.clear();
     remembered.set(acceptLanguage, locale);
     return locale;

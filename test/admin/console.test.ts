@@ -31,7 +31,6 @@ describe.concurrent('the console', () => {
       ],
       config: {
         mode: 'observe',
-        rollout: { clientId: 'azp' },
         admin: { edit: true },
         auth: { keys: { files: ['public.pem'] } },
       },

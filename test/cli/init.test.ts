@@ -104,7 +104,7 @@ describe('init', () => {
       upstream: { url: known.upstream },
       auth: { keys: { files: ['public.pem'] }, subject: 'sub.customer_reference' },
     });
-    expect(config.urlResolver).toEqual({ locales: ['en', 'de'], defaultLocale: 'en' });
+    expect(config.urlResolver).toEqual({ locales: ['en', 'de'] });
     expect(config).not.toHaveProperty('entityTags');
     expect(read('protected-resources.yaml')).toContain('/booked-services');
     expect(await checkIn(cwd)).toEqual(noWord);

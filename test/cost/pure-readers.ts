@@ -69,8 +69,6 @@ const explainText = (text: string) => {
 const listRow: Frame = (text) => `groups:\n  A:\n    - GET ${text}\ncomplete: true\n`;
 const listValue: Frame = (text) =>
   `groups:\n  A:\n    - { match: ${JSON.stringify(`GET /${text}`)} }\ncomplete: true\n`;
-const _jsonUrl: Frame = (text) =>
-  JSON.stringify([{ url: `/${text}`, entityType: 'cms-pages', entityId: '1' }]);
 
 const harEntry: Frame = (text) =>
   JSON.stringify({

@@ -14,7 +14,7 @@ type Sender = Parameters<Rollout['note']>[2];
 function start(more: Partial<Options> = {}) {
   const state = { rows: [carts] as Options['rows'] extends () => infer Rows ? Rows : never, nowMs: 5_000 };
   const rollout = new Rollout({
-    ...{ clients: 'named', keepMs: 30 * dayMs, intervalMs: 3_600_000, isObserving: false, rules: 'rules' },
+    ...{ keepMs: 30 * dayMs, intervalMs: 3_600_000, isObserving: false, rules: 'rules' },
     ...{ rows: () => state.rows, store: undefined, now: () => state.nowMs },
     onFault: (fault) => {
       throw fault;
@@ -84,36 +84,26 @@ describe('what is counted', () => {
 });
 
 describe('clients', () => {
-  const clientsOf = async (clients: Options['clients']) => {
-    const { note, entries } = start({ clients });
+  const clientsOf = async () => {
+    const { note, entries } = start();
     note(missing);
     note(missing, { subject: 's'.repeat(300), clientId: undefined } as Sender);
     note(missing, { subject: 'DE--21', clientId: 'c'.repeat(300) } as Sender, 'x'.repeat(300));
     return (await entries())[0]?.clients ?? [];
   };
 
-  it('are named by application, else by subject, else by address; all in bounds', async () => {
-    expect((await clientsOf('named')).map(({ client, userAgent }) => [client, userAgent])).toEqual([
-      ['::1', 'app/1'],
-      [`subject ${'s'.repeat(200)}…`, 'app/1'],
-      [`client ${'c'.repeat(200)}…`, `${'x'.repeat(100)}…`],
-    ]);
-  });
-
-  it('are digests that tell them apart, but for applications', async () => {
-    const [address, subject, application] = await clientsOf('digest');
+  it('are the application, else a digest of subject or address; all in bounds', async () => {
+    const clients = await clientsOf();
+    const [address, subject, application] = clients;
+    expect(clients.map(({ userAgent }) => userAgent)).toEqual(['app/1', 'app/1', `${'x'.repeat(100)}…`]);
     expect([address?.client, subject?.client]).toEqual([
       expect.stringMatching(/^[0-9a-f]{12}$/),
       expect.stringMatching(/^[0-9a-f]{12}$/),
     ]);
     expect(address?.client).not.toBe(subject?.client);
     expect(application?.client).toBe(`client ${'c'.repeat(200)}…`);
-    const [other] = await clientsOf('digest');
+    const [other] = await clientsOf();
     expect(other?.client).not.toBe(address?.client);
-  });
-
-  it('are not kept at all where nobody wants them', async () => {
-    expect(await clientsOf('off')).toEqual([]);
   });
 });
 

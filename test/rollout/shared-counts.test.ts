@@ -44,7 +44,6 @@ interface Replica {
 function replica(more: Partial<ConstructorParameters<typeof Rollout>[0]> = {}): Replica {
   let newData: (why: string) => void = () => {};
   const rollout = new Rollout({
-    clients: 'digest',
     keepMs: 30 * dayMs,
     intervalMs: 3_600_000,
     isObserving: false,
@@ -473,19 +472,6 @@ describe('bounds', () => {
     }
     const why = String(await redis.command('HGET', meta(), 'why'));
     expect(why).toBe('there are more rows and reasons than are kept');
-  });
-
-  it('clients: off keeps nothing of them, named keeps who they are', async () => {
-    const [off, named] = [replica({ clients: 'off' }), replica({ clients: 'named' })];
-    note(off, { ...missing, userAgent: 'secret-app' });
-    await off.rollout.flush();
-    const entry = `${meta()}:entry:observed access-token-missing GET /carts/{id}`;
-    expect(JSON.stringify(await redis.command('HGETALL', entry))).not.toContain('secret-app');
-    note(named, { observed: 'if-match-missing', subject: 'DE--21' });
-    await named.rollout.flush();
-    const row = await rowOf('GET /carts/{id}', named);
-    const ofSubject = row?.reasons.find(({ reason }) => reason === 'if-match-missing');
-    expect(ofSubject?.clients.named[0]?.client).toBe('subject DE--21');
   });
 
   it('an application is named, with digests too, and takes the place of its users', async () => {

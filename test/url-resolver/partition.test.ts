@@ -17,13 +17,12 @@ it.each([
   ['\u00ff,,,;q=', 'en'],
   [`de${',xx'.repeat(400)}`, 'en'],
 ])('Accept-Language %j -> %s', (field, locale) => {
-  expect(createLocaleNegotiation(['de', 'en'], 'en')(field)).toBe(locale);
+  expect(createLocaleNegotiation(['en', 'de'])(field)).toBe(locale);
 });
 
 it('makes no more keys than the configuration has partitions', () => {
   const find = createPartitions({
     locales: ['en', 'de'],
-    defaultLocale: 'en',
     stores: ['DE', 'AT'],
     byHost: false,
   });
@@ -45,7 +44,6 @@ it.each([
 ])('by host %s, store %s: cacheable %s', (host, store, isCacheable) => {
   const find = createPartitions({
     locales: ['en'],
-    defaultLocale: 'en',
     stores: ['shop.de', 'shop.at'],
     byHost: true,
   });
@@ -54,7 +52,7 @@ it.each([
 
 it('two partitions that differ in locale, store or host have two prefixes', () => {
   const stores = ['shop.de', 'shop.at'];
-  const find = createPartitions({ locales: ['en', 'de'], defaultLocale: 'en', stores, byHost: true });
+  const find = createPartitions({ locales: ['en', 'de'], stores, byHost: true });
   const prefixes = ['en', 'de'].flatMap((locale) =>
     [undefined, ...stores].flatMap((store) => stores.map((host) => find(locale, store, host).prefix)),
   );

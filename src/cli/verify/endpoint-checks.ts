@@ -98,19 +98,22 @@ export async function checkResolver(verification: Verification, urls: readonly s
   const { client, config, rejections, id } = verification;
   // With another envelope the shop answers missing and unknown URLs itself.
   if (config.urlResolver === false || config.urlResolver.envelope !== 'jsonapi') return [];
-  const { path, defaultLocale } = config.urlResolver;
+  const {
+    path,
+    locales: [locale = ''],
+  } = config.urlResolver;
   const ask = (query: string, more: Record<string, string> = {}) =>
     client.ask({
       method: 'GET',
       path: `${path}${query}`,
-      fields: { 'Accept-Language': defaultLocale, ...more },
+      fields: { 'Accept-Language': locale, ...more },
     });
-  const unknown = `/${defaultLocale}/${id}`;
+  const unknown = `/${locale}/${id}`;
   const checks = [
     checkRefusal('resolver', `GET ${path}`, await ask(''), rejections['url-missing']),
     checkRefusal(
       'resolver',
-      `GET ${path}?url=/${defaultLocale}/ID`,
+      `GET ${path}?url=/${locale}/ID`,
       await ask(`?url=${encodeURIComponent(unknown)}`),
       rejections['url-not-found'],
     ),

@@ -174,11 +174,7 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body in all. Every `bodyRate` bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive.',
-    }),
-    bodyRate: size({ from: 1 }).prefault('500B').meta({
-      description:
-        'Bytes of a request body that give back one second of `bodyTimeout`; in the long run the lowest rate in bytes a second.',
+        'How long shopward waits for a request body in all. Every 500 bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')

@@ -9,7 +9,8 @@ interface ResolverSource {
   readonly upstream: boolean;
 }
 
-const sourceText = 'must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV';
+const sourceText =
+  'must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV';
 const mappingFile = filePath().regex(/\.csv$/i, { error: sourceText });
 
 const source = z
@@ -71,11 +72,9 @@ export const urlResolver = z
       path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
       source,
       locales: distinct(locale()).min(1).prefault(['en', 'de']).meta({
-        description: 'Locales of the shop; `Accept-Language` chooses one of them.',
+        description:
+          'Locales of the shop. `Accept-Language` chooses one of them, and the first one for any other language.',
       }),
-      defaultLocale: locale()
-        .default('en')
-        .meta({ description: 'Locale for any other language; one of `locales`.' }),
       entityTypes: distinct(entityType())
         .min(1)
         .max(255)
