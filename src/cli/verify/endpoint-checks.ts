@@ -98,22 +98,19 @@ export async function checkResolver(verification: Verification, urls: readonly s
   const { client, config, rejections, id } = verification;
   // With another envelope the shop answers missing and unknown URLs itself.
   if (config.urlResolver === false || config.urlResolver.envelope !== 'jsonapi') return [];
-  const {
-    path,
-    locales: [locale = ''],
-  } = config.urlResolver;
+  const { path, locales } = config.urlResolver;
   const ask = (query: string, more: Record<string, string> = {}) =>
     client.ask({
       method: 'GET',
       path: `${path}${query}`,
-      fields: { 'Accept-Language': locale, ...more },
+      fields: { 'Accept-Language': String(locales[0]), ...more },
     });
-  const unknown = `/${locale}/${id}`;
+  const unknown = `/${locales[0]}/${id}`;
   const checks = [
     checkRefusal('resolver', `GET ${path}`, await ask(''), rejections['url-missing']),
     checkRefusal(
       'resolver',
-      `GET ${path}?url=/${locale}/ID`,
+      `GET ${path}?url=/${locales[0]}/ID`,
       await ask(`?url=${encodeURIComponent(unknown)}`),
       rejections['url-not-found'],
     ),
