@@ -103,6 +103,15 @@ export const protectedListSchema = {
                   description: 'Log and count what this row would refuse, and forward all the same.',
                   type: 'boolean',
                 },
+                open: {
+                  description:
+                    'POST rows only, without other keys: POST needs no token here, though PATCH, PUT or DELETE does.',
+                  const: true,
+                },
+                credentials: {
+                  description: 'HTTP Basic and the cookies of auth.sessionCookies pass to the shop unjudged.',
+                  const: 'shop',
+                },
               },
               required: ['match'],
               additionalProperties: false,

@@ -5,7 +5,7 @@ import { createWithIdentity, type IdentityForwarding } from './identity-fields.t
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
-import { readPresentedToken } from './token-places.ts';
+import { findShopCredentials, readPresentedToken } from './token-places.ts';
 
 /** The parts of a request that a challenge depends on. */
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
@@ -18,15 +18,26 @@ interface AuthenticatorOptions {
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
   /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
   readonly cookieOrigins?: readonly string[];
+  /** Cookies that count as credentials where a row says `credentials: shop`. Default: none. */
+  readonly sessionCookies?: readonly string[];
   /** How the shop gets the identity. Default: only as the token. */
   readonly forwarding?: IdentityForwarding;
 }
 
-export interface Authenticated {
+interface Authenticated {
   readonly identity: TokenIdentity;
   /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
   readonly request: CanonicalRequest;
 }
+
+/** The row says `credentials: shop`, and the request has some: the shop checks them. */
+interface Unjudged {
+  readonly unjudged: true;
+}
+
+const unjudged: Unjudged = { unjudged: true };
+
+type Verdict = Authenticated | Unjudged | Rejection;
 
 /**
  * Checks the credentials, then the token, then the scopes (all are required), then the length of the fields of `auth.forward`.
@@ -36,11 +47,17 @@ export interface Authenticated {
  */
 export type Authenticate = (
   request: CanonicalRequest,
-  requirement: Pick<Requirement, 'scopes' | 'tokenIn'>,
-) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
+  requirement: Pick<Requirement, 'scopes' | 'tokenIn' | 'credentials'>,
+) => Verdict | Promise<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, resourceMetadataUrl, takesOpaque = false, cookieOrigins = [] } = options;
+  const {
+    verifier,
+    resourceMetadataUrl,
+    takesOpaque = false,
+    cookieOrigins = [],
+    sessionCookies = [],
+  } = options;
   const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
 
   function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
@@ -65,12 +82,15 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
       : { identity: verdict, request: named };
   }
 
-  return (sent, { scopes, tokenIn }) => {
+  return (sent, { scopes, tokenIn, credentials }) => {
     const presented: (BearerCredentials & { request?: CanonicalRequest }) | Rejection =
       tokenIn === undefined
         ? readBearerCredentials(sent.fields, takesOpaque)
         : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque);
-    if (isRejection(presented)) return challenge(presented, sent, scopes);
+    if (isRejection(presented)) {
+      const found = credentials === 'shop' ? findShopCredentials(sent, presented, sessionCookies) : presented;
+      return found === 'found' ? unjudged : challenge(found, sent, scopes);
+    }
     const { token, canonicalValue, request = sent } = presented;
     const verdict = verifier.verify(token, sent.clientAddress);
     return verdict instanceof Promise

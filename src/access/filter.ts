@@ -1,8 +1,8 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { Rejection, RejectionName } from '../http/rejection.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import { isRejection } from '../http/rejection.ts';
 import type { Filter, Matcher } from '../proxy/filter.ts';
-import type { Authenticate, Authenticated } from './authenticate.ts';
+import type { Authenticate } from './authenticate.ts';
 import type { ProtectedList, Requirement } from './protected-list.ts';
 import { headerAlone, withoutReferredToken } from './token-places.ts';
 
@@ -32,11 +32,12 @@ export function createAccessTokenMatcher(
       const { tokenParameters = [] } = list();
       return tokenParameters.length === 0 ? request : withoutReferredToken(request, tokenParameters);
     },
-    describe({ scopes, tokenIn = headerAlone }, _request, name) {
+    describe({ scopes, tokenIn = headerAlone, credentials }, _request, name) {
       const all = scopes.length > 0 ? ` with the scopes ${scopes.join(', ')}` : '';
       const refusals = `${name('access-token-missing')} without, ${name('access-token-invalid')} with a bad one`;
       const places = tokenIn === headerAlone ? '' : `, in one of ${tokenIn.join(', ')}`;
-      return { text: `needs a valid access token${all}${places}; ${refusals}` };
+      const orShop = credentials === 'shop' ? ', or credentials that the shop checks' : '';
+      return { text: `needs a valid access token${all}${places}${orShop}; ${refusals}` };
     },
   };
 }
@@ -46,7 +47,7 @@ export function createAccessTokenFilter(
   matcher: AccessTokenMatcher,
   authenticate: Authenticate,
 ): Filter<Requirement> & AccessTokenMatcher {
-  const soften = (verdict: Authenticated | Rejection) =>
+  const soften = (verdict: Awaited<ReturnType<Authenticate>>) =>
     isRejection(verdict) && softRejections.has(verdict.rejection) ? { observed: verdict } : verdict;
   return {
     ...matcher,

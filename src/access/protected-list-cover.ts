@@ -12,7 +12,7 @@ export interface RowCover {
   /** Whether every method of the route meets a row that refuses. */
   isCovered(route: Route): boolean;
   /** Whether every request of the row, were it gone, would be refused for as much: by a row that refuses, with all its scopes, and a token from no other place. */
-  asksAsMuch(row: Route & Pick<ProtectedResource, 'scopes' | 'tokenIn'>): boolean;
+  asksAsMuch(row: Route & Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credentials'>): boolean;
 }
 
 /** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
@@ -32,13 +32,14 @@ export function createRowCover(rows: readonly ProtectedResource[]): RowCover {
       methodsOf(method).every((one) =>
         match(one, sampleSegments(template)).some(({ data }) => !data.observe),
       ),
-    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone }) =>
+    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials }) =>
       methodsOf(method).every((one) =>
         samplesOf(template).every((segments) => {
           const met = match(one, segments).map(({ data }) => data);
           const asked = new Set(met.flatMap((row) => row.scopes));
           const refuses = met.some(({ observe }) => !observe);
           if (!refuses || !scopes.every((scope) => asked.has(scope))) return false;
+          if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
           const places = met.map((row) => row.tokenIn).reduce(commonPlaces) ?? headerAlone;
           return places.every((place) => tokenIn.includes(place));
         }),
@@ -50,7 +51,7 @@ function methodsOf(method: Route['method']): readonly Method[] {
   return method === 'ANY' ? methods.filter((one) => one !== 'OPTIONS' && one !== 'HEAD') : [method];
 }
 
-function sampleSegments(template: string): string[] {
+export function sampleSegments(template: string): string[] {
   return template
     .slice(1)
     .split('/')

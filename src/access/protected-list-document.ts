@@ -5,12 +5,14 @@ import { finish, type Steps } from '../lib/slices.ts';
 import { offsetOf } from '../lib/yaml-source.ts';
 import { type CutList, cutList, lastRow, type Piece, rowsOf } from './list-pieces.ts';
 import {
+  type OpenRow,
   type ProtectedResource,
   type ProtectedResources,
   parseResourceText,
   type ResourceText,
+  resourceId,
+  routeKey,
 } from './protected-list.ts';
-import { rowProblems } from './protected-list-overlaps.ts';
 import { type ListSource, maxListLength, parseListSource, textOf } from './protected-list-source.ts';
 import { isTokenPlace, type TokenPlace } from './token-places.ts';
 
@@ -27,8 +29,7 @@ const maxPieceLength = 100_000;
  * Parses the text of a protected list, and reports all problems at once with line and column. Pure; never throws.
  *
  * A list is `groups` (name -> rows) and, as its last key, `complete: true`: a half-written file is valid YAML with
- * fewer rows, and must not take effect. The same row twice is an error; the same route with other parameter names,
- * and rows that overlap, are warnings.
+ * fewer rows, and must not take effect.
  */
 export function parseProtectedList(text: string, file: string): ParsedProtectedList {
   return finish(parseInSteps(text, file, { withWarnings: true }));
@@ -44,16 +45,44 @@ export function* parseInSteps(
   if (text.length > maxListLength) reader.complain(1, 1, 'the list is longer than 10 MB');
   else yield* reader.read(cutList(text));
   for (const problem of yield* rowProblems(reader.rows, withWarnings)) reader.problems.push(problem);
-  const { rows, problems, faults } = reader;
+  for (const problem of yield* rowProblems(reader.open, false)) reader.problems.push(problem);
+  const { rows, open, problems, faults } = reader;
   // Where the YAML itself is broken, what the parser made of that line means nothing.
   const faulty = new Set(faults.map(({ line }) => line));
   const all = sortProblems([...faults, ...problems.filter(({ line }) => !faulty.has(line))]);
   if (hasErrors(all)) return { problems: all };
-  return { list: Object.freeze({ file, rows: Object.freeze(rows) }), problems: all };
+  const list = Object.freeze({ file, rows: Object.freeze(rows), open: Object.freeze(open) });
+  return { list, problems: all };
+}
+
+/** The same row twice is an error, the same route with other names a warning; the earlier row is named by its line. */
+function* rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Steps<Problem[]> {
+  const problems: Problem[] = [];
+  const byText = new Map<string, OpenRow>();
+  const byRoute = new Map<string, OpenRow>();
+  for (const row of rows) {
+    yield;
+    const id = resourceId(row);
+    const same = byText.get(id);
+    byText.set(id, row);
+    if (same !== undefined) {
+      const text = `the same row is in line ${same.source.line}`;
+      problems.push({ ...row.source, severity: 'error', text });
+    } else if (withWarnings) {
+      const key = routeKey(row);
+      const other = byRoute.get(key);
+      byRoute.set(key, other ?? row);
+      if (other === undefined) continue;
+      const text = `the same route as ${resourceId(other)} in line ${other.source.line}: a request matches both`;
+      problems.push({ ...row.source, severity: 'warning', text });
+    }
+  }
+  return problems;
 }
 
 class ListReader {
   readonly rows: ProtectedResource[] = [];
+  readonly open: OpenRow[] = [];
   readonly problems: Problem[] = [];
   /** What is wrong with the YAML itself. */
   readonly faults: Problem[] = [];
@@ -196,6 +225,16 @@ class ListReader {
   }
 
   #add({ method, path }: ResourceText, fields: LongForm, group: string, source: ProtectedResource['source']) {
+    if (fields.open === true) {
+      const isAlone = Object.keys(fields).length === 2;
+      if (method !== 'POST' || !isAlone)
+        this.complain(source.line, source.column, 'open: true is for a POST row, and stands there alone');
+      else
+        this.open.push(Object.freeze({ method, template: path.text, group, source: Object.freeze(source) }));
+      return;
+    }
+    if (fields.credentials === 'shop' && fields.scopes !== undefined)
+      this.complain(source.line, source.column, 'scopes cannot be checked where credentials: shop is set');
     this.rows.push(
       Object.freeze({
         method,
@@ -204,6 +243,7 @@ class ListReader {
         scopes: fields.scopes ?? noScopes,
         tokenIn: 'tokenIn' in fields ? fields.tokenIn : this.#tokenIn,
         observe: fields.observe ?? false,
+        credentials: fields.credentials,
         source: Object.freeze(source),
       }),
     );
@@ -263,7 +303,11 @@ interface LongForm {
   scopes?: readonly string[];
   tokenIn?: RowPlaces;
   observe?: boolean;
+  open?: boolean;
+  credentials?: 'shop' | undefined;
 }
+
+const rowKeys = ['match', 'scopes', 'tokenIn', 'observe', 'open', 'credentials'];
 
 function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain): LongForm {
   const fields: LongForm = {};
@@ -272,10 +316,11 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     if (name === 'match') fields.match = value;
     else if (name === 'scopes') fields.scopes = readScopes(value, offsetOf(key), complain);
     else if (name === 'tokenIn') fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
-    else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
+    else if (name === 'observe') fields.observe = readFlag('observe', value, offsetOf(key), complain);
+    else if (name === 'open') fields.open = readFlag('open', value, offsetOf(key), complain);
+    else if (name === 'credentials') fields.credentials = readCredentials(value, offsetOf(key), complain);
     else if (name === '<<') complain(offsetOf(key, offset), aliasProblem);
-    else
-      complain(offsetOf(key, offset), unknownKey(name, 'a row', ['match', 'scopes', 'tokenIn', 'observe']));
+    else complain(offsetOf(key, offset), unknownKey(name, 'a row', rowKeys));
   }
   if (fields.match === undefined) complain(offset, 'the key match is missing, such as match: "GET /carts"');
   return fields;
@@ -323,8 +368,14 @@ function kindOf(place: string): string {
   return place.split(':', 1)[0] ?? '';
 }
 
-function readObserve(value: unknown, offset: number, complain: Complain): boolean {
+function readFlag(name: string, value: unknown, offset: number, complain: Complain): boolean {
   if (isScalar(value) && typeof value.value === 'boolean') return value.value;
-  complain(offsetOf(value, offset), 'observe is true or false');
+  complain(offsetOf(value, offset), `${name} is true or false`);
   return false;
+}
+
+function readCredentials(value: unknown, offset: number, complain: Complain): 'shop' | undefined {
+  if (isScalar(value) && value.value === 'shop') return 'shop';
+  complain(offsetOf(value, offset), 'credentials is shop, or left out');
+  return undefined;
 }

@@ -1,14 +1,15 @@
-import { foldSegment, isVersionSegment } from '../http/path-folding.ts';
-import { isTemplateProblem, parsePathTemplate, templateShape } from '../http/path-template.ts';
 import type { Problem } from '../lib/problem.ts';
 import {
+  type OpenRow,
   type ProtectedList,
   type ProtectedResource,
   type ProtectedResources,
   type ResourceMethod,
   resourceId,
+  routeKey,
+  shapeOf,
 } from './protected-list.ts';
-import { createRowCover } from './protected-list-cover.ts';
+import { createRowCover, sampleSegments } from './protected-list-cover.ts';
 import { commonPlaces, headerAlone, type TokenPlace } from './token-places.ts';
 
 /** How the second of two lists differs from the first; each part in the order of its list. */
@@ -24,7 +25,7 @@ interface ListDifference {
 export interface RouteChange {
   readonly before: ProtectedResource;
   readonly after: ProtectedResource;
-  readonly what: readonly ('scopes' | 'tokenIn' | 'observe' | 'group' | 'template')[];
+  readonly what: readonly ('scopes' | 'tokenIn' | 'observe' | 'credentials' | 'group' | 'template')[];
   /** Whether the second list asks for less than the first. */
   readonly isLooser: boolean;
 }
@@ -38,21 +39,23 @@ export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources)
   const after = byRoute(b);
   const gone = [...before].filter(([route]) => !after.has(route)).map(([, row]) => row);
   const cover = gone.length === 0 ? undefined : createRowCover(b.rows);
+  const opened = openedOnly(b, a);
   return {
-    added: [...after].filter(([route]) => !before.has(route)).map(([, row]) => row),
-    removed: gone.map((row) => ({ row, isLooser: !row.observe && cover?.asksAsMuch(row) !== true })),
+    added: [...[...after].filter(([route]) => !before.has(route)).map(([, row]) => row), ...openedOnly(a, b)],
+    removed: [
+      ...gone.map((row) => ({ row, isLooser: !row.observe && cover?.asksAsMuch(row) !== true })),
+      ...opened.map((row) => ({ row, isLooser: true })),
+    ],
     changed: [...before].flatMap(([route, row]) => changeOf(row, after.get(route)) ?? []),
   };
 }
 
-/** Names a route: equal for rows that match the same requests. */
-export function routeKey({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
-  return `${method} ${shapeOf(template)}`;
-}
-
-function shapeOf(template: string): string {
-  const path = parsePathTemplate(template);
-  return isTemplateProblem(path) ? template : templateShape(path, foldSegment);
+/** The POSTs that the first list opens in words and the other one does not, as rows: to open one is to remove a row. */
+function openedOnly({ open = [] }: ProtectedResources, other: ProtectedResources): ProtectedResource[] {
+  const known = new Set(other.open?.map(routeKey));
+  return open
+    .filter((row) => !known.has(routeKey(row)))
+    .map((row) => ({ ...row, scopes: [], observe: false }));
 }
 
 function byRoute({ rows }: ProtectedResources): Map<string, ProtectedResource> {
@@ -68,7 +71,8 @@ function byRoute({ rows }: ProtectedResources): Map<string, ProtectedResource> {
 function union(one: ProtectedResource, other: ProtectedResource): ProtectedResource {
   const scopes = [...new Set([...one.scopes, ...other.scopes])];
   const tokenIn = commonPlaces(one.tokenIn, other.tokenIn);
-  return { ...one, scopes, tokenIn, observe: one.observe && other.observe };
+  const credentials = one.credentials && other.credentials;
+  return { ...one, scopes, tokenIn, credentials, observe: one.observe && other.observe };
 }
 
 function changeOf(before: ProtectedResource, after: ProtectedResource | undefined): RouteChange | undefined {
@@ -78,16 +82,20 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
     tokenIn: !hasSamePlaces(before, after),
     observe: before.observe !== after.observe,
+    credentials: before.credentials !== after.credentials,
     group: before.group !== after.group,
     template: before.template !== after.template,
   };
-  const what = (['scopes', 'tokenIn', 'observe', 'group', 'template'] as const).filter(
+  const what = (['scopes', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const).filter(
     (part) => differs[part],
   );
   if (what.length === 0) return undefined;
   const isTakenElsewhere = !placesOf(after).every((place) => placesOf(before).includes(place));
   const isLooser =
-    kept.length < before.scopes.length || isTakenElsewhere || (after.observe && !before.observe);
+    kept.length < before.scopes.length ||
+    isTakenElsewhere ||
+    (after.observe && !before.observe) ||
+    (after.credentials === 'shop' && before.credentials !== 'shop');
   return { before, after, what, isLooser };
 }
 
@@ -102,23 +110,21 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
 }
 
 /**
- * What a list leaves open beside what it protects: often an omission, at times on purpose, so a note. And where it asks
- * otherwise for what may be the same: a warning. Pure; in the order of the rows, each open route named once.
+ * What a list leaves open beside what it protects: often an omission, at times on purpose, so a note. Pure; in the order of
+ * the rows, each open route named once.
  *
  * - a protected GET of a collection whose members are open, and the other way round; of a collection below a member
  *   only when the list knows its members at all
  * - an open GET of a member that PATCH, PUT or DELETE protects
  * - one of PATCH and DELETE open where the other one is protected
- * - a row whose form (with an id after it, without its version, with a format suffix) has a row of its own that asks
- *   for something else: to a shop that reads paths so, both are one
- * - the first row with ANY, which OPTIONS passes
+ * - the first row with ANY, which OPTIONS passes, and the first with credentials: shop
+ * - what each open row opens; a warning if it opens nothing
  */
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
     list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
-  // Each path is taken apart once: its neighbours and forms are found by their shapes.
+  // Each path is taken apart once: its neighbours are found by their shapes.
   const shapes = list.rows.map(({ template }) => shapeOf(template));
-  const written = new Map(list.rows.map((row, i) => [`${row.method} ${shapes[i]}`, row]));
   const paths = new Set(shapes);
   const named = new Set<string>();
   const findOpen = (row: ProtectedResource, shape: string) =>
@@ -129,67 +135,43 @@ export function findSuspicious(list: ProtectedList): Problem[] {
       return `${resourceId(row)} is protected, ${resourceId(route)} is open`;
     });
   const firstAny = list.rows.find(({ method }) => method === 'ANY');
-  return list.rows.flatMap((row, i) => {
-    const shape = shapes[i] ?? '';
-    const remarks = [
-      ...findOpen(row, shape).map((text) => ({ severity: 'note' as const, text })),
-      ...formsOf(row, shape).flatMap((form) => {
-        const text = differenceOf(row, form, written.get(`${form.method} ${form.shape}`));
-        return text === undefined ? [] : { severity: 'warning' as const, text };
-      }),
-    ];
-    if (row === firstAny) {
-      const text = 'ANY means every method but OPTIONS, which never needs a token';
-      remarks.push({ severity: 'note', text });
-    }
-    return remarks.map((remark) => ({ ...row.source, ...remark }));
-  });
+  const firstShop = list.rows.find(({ credentials }) => credentials === 'shop');
+  const noteOn = ({ source }: OpenRow, text: string): Problem => ({ ...source, severity: 'note', text });
+  return [
+    ...list.rows.flatMap((row, i) => [
+      ...findOpen(row, shapes[i] ?? '').map((text) => noteOn(row, text)),
+      ...(row === firstAny ? [noteOn(row, anyText)] : []),
+      ...(row === firstShop ? [noteOn(row, shopText)] : []),
+    ]),
+    ...list.open.map((row) => remarkOnOpen(row, list)),
+  ];
+}
+
+const anyText = 'ANY means every method but OPTIONS, which never needs a token';
+const shopText =
+  'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unjudged: the shop must check them';
+
+/** What an open row opens: the rows of other methods that a POST of its path would meet without it. */
+function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
+  const segments = sampleSegments(row.template);
+  const rowsOf = (method: ResourceMethod) =>
+    list.matchRows({ method, segments, isFormPost: false }).map((met) => resourceId(met.row));
+  const id = `${resourceId(row)} with open: true`;
+  const own = rowsOf('POST');
+  if (own.length > 0)
+    return { ...row.source, severity: 'warning', text: `${id} has no effect: ${own[0]} matches, too` };
+  const opened = (['PATCH', 'PUT', 'DELETE', 'GET'] as const).flatMap(rowsOf);
+  if (opened.length === 0)
+    return { ...row.source, severity: 'warning', text: `${id} has no effect: no row protects its path` };
+  const text = `${id}: a POST that the shop takes for another method needs no token, though the list has ${opened.join(', ')}`;
+  return { ...row.source, severity: 'note', text };
 }
 
 /** A route beside a row, with the shape of its path. */
-interface Form extends Pick<ProtectedResource, 'method' | 'template'> {
-  readonly shape: string;
-}
-
-interface Neighbour extends Form {
+interface Neighbour {
   readonly method: ResourceMethod;
-}
-
-function differenceOf(
-  row: ProtectedResource,
-  form: Form,
-  other: ProtectedResource | undefined,
-): string | undefined {
-  if (other === undefined) return undefined;
-  const isSame =
-    row.observe === other.observe &&
-    hasSamePlaces(row, other) &&
-    row.scopes.length === other.scopes.length &&
-    row.scopes.every((scope) => other.scopes.includes(scope));
-  if (isSame) return undefined;
-  const place = `${resourceId(other)} in line ${other.source.line}`;
-  return `${place} asks for something else, and may be the same to the shop (as ${resourceId(form)})`;
-}
-
-/** What a shop may take for the row's path: an id after its name, no version in front, a format suffix. */
-function formsOf({ method, template }: ProtectedResource, shape: string): Form[] {
-  if (template.endsWith('**') || template === '/') return [];
-  const [first = '', ...rest] = shape.slice(1).split('/');
-  const forms: Form[] = [];
-  if (!template.endsWith('}')) {
-    forms.push({ method, template: memberOf(template), shape: `${shape}/{}` });
-    const last = template.slice(template.lastIndexOf('/') + 1);
-    const front = shape.slice(0, shape.lastIndexOf('/') + 1);
-    for (const suffix of ['.json', '.xml'])
-      forms.push({ method, template: template + suffix, shape: front + foldSegment(last + suffix) });
-  }
-  if (isVersionSegment(first) && rest.length > 0)
-    forms.push({
-      method,
-      template: template.slice(template.indexOf('/', 1)),
-      shape: `/${rest.join('/')}`,
-    });
-  return forms;
+  readonly template: string;
+  readonly shape: string;
 }
 
 /** The path of a member, with a name that no other of its parameters has. */

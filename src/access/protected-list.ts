@@ -7,7 +7,13 @@ import {
   type PathTable,
   type PathTableRequest,
 } from '../routes/path-table.ts';
-import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
+import { foldSegment } from '../http/path-folding.ts';
+import {
+  isTemplateProblem,
+  type PathTemplate,
+  parsePathTemplate,
+  templateShape,
+} from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';
 
@@ -26,8 +32,13 @@ export interface ProtectedResource {
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Refusals are logged and counted, and the request is forwarded all the same. */
   readonly observe: boolean;
+  /** `shop`: HTTP Basic and session cookies go to the shop unjudged. Undefined: only a token counts. */
+  readonly credentials?: 'shop' | undefined;
   readonly source: { readonly file: string; readonly line: number; readonly column: number };
 }
+
+/** A row with `open: true`: POST needs no token, though another method of its path does. */
+export type OpenRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'source'>;
 
 /** A row's own text, without what its long form adds. */
 export interface ResourceText {
@@ -44,6 +55,16 @@ interface ResourceTextProblem {
 /** The row as it is written in the list: `GET /carts/{cart_id}`; names it to clients and people. */
 export function resourceId({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
   return `${method} ${template}`;
+}
+
+/** Names a route: equal for rows that match the same requests. */
+export function routeKey({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
+  return `${method} ${shapeOf(template)}`;
+}
+
+export function shapeOf(template: string): string {
+  const path = parsePathTemplate(template);
+  return isTemplateProblem(path) ? template : templateShape(path, foldSegment);
 }
 
 /** Parses METHOD or ANY, one space, a path. */
@@ -76,6 +97,7 @@ export interface ProtectedResources {
   readonly file: string;
   /** In the order of the file. */
   readonly rows: readonly ProtectedResource[];
+  readonly open?: readonly OpenRow[];
 }
 
 /** What a request to a protected resource must have: a valid access token with every scope. */
@@ -90,6 +112,8 @@ export interface Requirement {
   readonly scopes: readonly string[];
   /** Places that all rows know; undefined: the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
+  /** Only when every row says so. */
+  readonly credentials?: 'shop' | undefined;
   /** Only when every row observes. */
   readonly observe: boolean;
 }
@@ -97,73 +121,117 @@ export interface Requirement {
 interface MatchedRow {
   readonly row: ProtectedResource;
   readonly exact: boolean;
-  /** The interpretation of the path that meets it; empty where it is exact. */
+  /** The interpretation of the request that meets it; empty where it is exact. */
   readonly interpretation: readonly InterpretationStep[];
 }
 
 /** The compiled protected list. Immutable, so that a request ends under the list with which it began. */
 export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
+  readonly open: readonly OpenRow[];
   /** Names of query parameters that some row takes a token from. */
   readonly tokenParameters: readonly string[];
   /** Undefined: no row is met by any interpretation of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
-  /** The same list, as templates are matched, in front of which no ignored prefix stands. It is not compiled again. */
-  withoutPrefixes(): ProtectedList;
+  /** The open row that a POST meets as its path is written. */
+  openedBy(request: PathTableRequest): OpenRow | undefined;
 }
 
+type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
+
 /** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
-export function compileProtectedList(
-  list: Pick<ProtectedResources, 'rows'>,
-  rules: PathRules,
-): ProtectedList {
+export function compileProtectedList(list: Rows, rules: PathRules): ProtectedList {
   return finish(compileInSteps(list, rules));
 }
 
 /** Compiles in small steps, so that requests are served meanwhile. */
-export function* compileInSteps(
-  { rows }: Pick<ProtectedResources, 'rows'>,
-  rules: PathRules,
-): Steps<ProtectedList> {
-  const tableRows = rows.map((row) => ({ method: row.method, template: row.template, data: row }));
-  const table = yield* buildPathTableInSteps(tableRows, rules);
-  return listOf(rows, parametersOf(rows), table);
+export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): Steps<ProtectedList> {
+  const table = yield* buildPathTableInSteps(rows.map(toTableRow), rules);
+  const openTable = yield* buildPathTableInSteps(open.map(toTableRow), { ignoredPrefixes: [] });
+  return listOf(rows, open, table, openTable);
+}
+
+function toTableRow<Row extends OpenRow>(row: Row) {
+  return { method: row.method, template: row.template, data: row };
 }
 
 /** As `compileProtectedList`, once the list is first asked for a match: for a process that serves no requests. */
-export function compileOnDemand({ rows }: Pick<ProtectedResources, 'rows'>, rules: PathRules): ProtectedList {
+export function compileOnDemand({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
   let compiled: ProtectedList | undefined;
   const compile = () => {
-    compiled ??= compileProtectedList({ rows }, rules);
+    compiled ??= compileProtectedList({ rows, open }, rules);
     return compiled;
   };
   return {
     rows,
+    open,
     tokenParameters: parametersOf(rows),
     match: (request) => compile().match(request),
     matchRows: (request) => compile().matchRows(request),
-    withoutPrefixes: () => compile().withoutPrefixes(),
+    openedBy: (request) => compile().openedBy(request),
   };
 }
+
+type Met = PathMatch<ProtectedResource>;
 
 function listOf(
   rows: readonly ProtectedResource[],
-  tokenParameters: readonly string[],
+  open: readonly OpenRow[],
   table: PathTable<ProtectedResource>,
+  openTable: PathTable<OpenRow>,
 ): ProtectedList {
+  const openedBy: ProtectedList['openedBy'] = (request) =>
+    openTable.match({ ...asForm(request), isFormPost: false }).find(({ exact }) => exact)?.data;
+  const meet = (request: PathTableRequest): readonly Met[] => {
+    if (request.method !== 'POST') return table.match(request);
+    const all = table.match(asForm(request));
+    return all.length === 0 ? all : metByPost(all, request, () => openedBy(request) !== undefined);
+  };
   return {
     rows,
-    tokenParameters,
-    match: (request) => strictest(table.match(request)),
+    open,
+    tokenParameters: parametersOf(rows),
+    openedBy,
+    match: (request) => strictest(meet(request)),
     matchRows: (request) =>
-      table.match(request).map(({ data, exact, interpretation }) => ({ row: data, exact, interpretation })),
-    withoutPrefixes: () => listOf(rows, tokenParameters, table.withoutPrefixes()),
+      meet(request).map(({ data: row, exact, interpretation }) =>
+        request.method !== 'POST' || isOfPost(row)
+          ? { row, exact, interpretation }
+          : { row, exact: false, interpretation: [...interpretation, 'method-override'] },
+      ),
   };
 }
 
-function strictest(met: readonly PathMatch<ProtectedResource>[]): Requirement | undefined {
+function asForm({ method, segments, alternativeSegments }: PathTableRequest): PathTableRequest {
+  return { method, segments, alternativeSegments, isFormPost: true };
+}
+
+function isOfPost({ method }: ProtectedResource): boolean {
+  return method === 'POST' || method === 'ANY';
+}
+
+/**
+ * The rows that count for a POST, of those for any method of its path. Many servers let a POST name another method, in ways that
+ * cannot all be known. So an open POST meets the rows of PATCH, PUT and DELETE, and a form meets all rows.
+ */
+function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpened: () => boolean) {
+  const own = all.filter(({ data }) => isOfPost(data));
+  if (own.length === all.length || isOpened()) return own;
+  if (isFormPost) return all;
+  if (own.some(namesThePath)) return own;
+  return all.filter(({ data }) => data.method !== 'GET');
+}
+
+/** Whether a row refuses, and was written for this path and not for a shorter one. */
+function namesThePath({ data, interpretation }: Met): boolean {
+  return !data.observe && !interpretation.some((step) => derived.has(step));
+}
+
+const derived: ReadonlySet<InterpretationStep> = new Set(['item-form', 'longer-path', 'last-pair']);
+
+function strictest(met: readonly Met[]): Requirement | undefined {
   const first = met[0]?.data;
   if (first === undefined) return undefined;
   // Nearly every request matches one row or none.
@@ -180,7 +248,8 @@ function requirementOf(
   scopes: readonly string[],
   tokenIn: Requirement['tokenIn'],
 ): Requirement {
-  return { row, route: row.template, rows, scopes, tokenIn, observe: row.observe };
+  const credentials = rows.every((one) => one.credentials === 'shop') ? 'shop' : undefined;
+  return { row, route: row.template, rows, scopes, tokenIn, credentials, observe: row.observe };
 }
 
 function parametersOf(rows: readonly ProtectedResource[]): readonly string[] {

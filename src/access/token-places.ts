@@ -1,8 +1,8 @@
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
-import { hexDigit } from '../http/form-encoding.ts';
+import { foldName, mayBeNamed } from '../http/parameter-names.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
+import { type BearerCredentials, maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 
 /**
  * Where a row of the protected list takes its token from, as the list writes it: `header` (the field `Authorization`),
@@ -36,7 +36,7 @@ export interface PresentedToken extends BearerCredentials {
 
 /**
  * Reads the token from its place, and removes it from the request. Every spelling of the place's name that some backend
- * folds into it counts as a token there, so that no shop finds another one. Pure.
+ * may fold into it counts as a token there (`mayBeNamed`), so that no shop finds another one. Pure.
  *
  * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (tokens in two places), and
  * `cross-site-request`: a change, or the handshake of a WebSocket, whose token a browser has sent by itself.
@@ -71,6 +71,38 @@ export function readPresentedToken(
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
 }
 
+/** Reasons of a refusal that say that no bearer token was sent. */
+const withoutBearer: ReadonlySet<string | undefined> = new Set(['missing', 'other-place', 'other-scheme']);
+
+/**
+ * Whether a request without a bearer token has credentials for the shop to check: HTTP Basic (RFC 7617), or, without an
+ * `Authorization` field, one of the cookies. Any other `Authorization` is refused, since the shop could believe it.
+ */
+export function findShopCredentials(
+  request: CanonicalRequest,
+  refusal: Rejection,
+  sessionCookies: readonly string[],
+): 'found' | Rejection {
+  if (!withoutBearer.has(refusal.reason)) return refusal;
+  const values = fieldValues(request.fields, 'authorization').map(trimOws);
+  const sent = values.filter((value) => value !== '');
+  if (sent.length > 0) return values.length === 1 && isBasic(sent[0] ?? '') ? 'found' : refusal;
+  const cookies = sessionCookies.flatMap((name) => findCookie(name, request) ?? []);
+  const odd = cookies.find(({ token }) => token === undefined);
+  if (odd !== undefined && odd.token === undefined)
+    return reject('access-token-invalid', { reason: odd.reason });
+  return cookies.some(({ token }) => token !== '' && token !== '""') ? 'found' : refusal;
+}
+
+const basic = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
+
+/** A user, a colon and a password, of which one may be empty: API keys are sent so. */
+function isBasic(value: string): boolean {
+  const [, encoded = ''] = basic.exec(value) ?? [];
+  const pair = Buffer.from(encoded, 'base64').toString('latin1');
+  return encoded.length <= maxTokenLength && pair.includes(':') && pair.length > 1;
+}
+
 /** A token, or a text that some backend would read as one: then the request is refused. */
 type Found =
   | { readonly token: string; readonly request: CanonicalRequest }
@@ -90,59 +122,20 @@ function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined
 }
 
 /**
- * The pairs of a text; those with the name `name` apart from the others. `also`: a further separator of some backends.
+ * The pairs of a text; those that some backend may read as `name` apart from the others. `also`: a further separator of
+ * some backends.
  */
 function splitPairs(text: string, separator: string, also: string, name: string) {
-  const folded = name.toLowerCase();
+  const folded = foldName(name);
   const rest: string[] = [];
   const meant: string[] = [];
-  for (const pair of text.split(separator)) (hasName(pair, also, folded) ? meant : rest).push(pair);
-  return { rest, meant };
-}
-
-function hasName(pair: string, also: string, folded: string): boolean {
-  if (pair.length < folded.length) return false;
-  return pair.includes(also) ? pair.split(also).some((part) => isNamed(part, folded)) : isNamed(pair, folded);
-}
-
-/**
- * Whether some backend folds the name of a pair into `folded`. PHP decodes escapes in names, drops spaces in front, ends a name at
- * `[` (but takes one that is never closed for `_`) and at a null, and reads spaces and dots as `_`; others do not tell case apart,
- * or drop spaces at the end. Up to the first character that differs, without a text of its own: there may be thousands of pairs.
- */
-function isNamed(pair: string, folded: string): boolean {
-  if (pair.length < folded.length) return false;
-  let known = 0;
-  let isOver = false;
-  for (let at = 0; at < pair.length; at += 1) {
-    let code = pair.charCodeAt(at);
-    if (code === 0x3d) break;
-    const octet = code === 0x25 ? escapedOctet(pair, at) : -1;
-    if (octet >= 0) {
-      code = octet;
-      at += 2;
-    } else if (code === 0x2b) code = 0x20;
-    const isBlank = code === 0x20 || (code >= 0x09 && code <= 0x0d) || code === 0xa0;
-    if (isBlank && known === 0) continue;
-    if (known < folded.length) {
-      if (foldedCode(code) !== folded.charCodeAt(known)) return false;
-      known += 1;
-    } else if (isBlank) isOver = true;
-    else return !isOver && (code === 0x5b || code === 0);
+  for (const pair of text.split(separator)) {
+    const isMeant = pair.includes(also)
+      ? pair.split(also).some((part) => mayBeNamed(part, folded))
+      : mayBeNamed(pair, folded);
+    (isMeant ? meant : rest).push(pair);
   }
-  return known === folded.length;
-}
-
-/** Lower case; `_` for a space, a dot and an open bracket. */
-function foldedCode(code: number): number {
-  if (code >= 0x41 && code <= 0x5a) return code + 0x20;
-  return code === 0x20 || code === 0x2e || code === 0x5b ? 0x5f : code;
-}
-
-/** The octet of `%XX`; -1 for any other text. */
-function escapedOctet(text: string, at: number): number {
-  const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  return { rest, meant };
 }
 
 /**
@@ -239,5 +232,5 @@ export function withoutReferredToken(request: CanonicalRequest, names: readonly 
 
 function mentions(referer: string, names: readonly string[]): boolean {
   const pairs = referer.slice(referer.search(/[?#]/) + 1).split(/[&;?#]/);
-  return names.some((name) => pairs.some((pair) => isNamed(pair, name.toLowerCase())));
+  return names.some((name) => pairs.some((pair) => mayBeNamed(pair, foldName(name))));
 }

@@ -1,5 +1,5 @@
 import type { ProtectedResource } from '../access/protected-list.ts';
-import { routeKey } from '../access/protected-list-review.ts';
+import { routeKey } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type ExchangeCount, sumCounts } from './exchange-count.ts';
 

@@ -37,6 +37,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
       resourceMetadataUrl: createMetadata(config, list).url,
       forwarding: config.auth,
       cookieOrigins: config.auth.cookieOrigins,
+      sessionCookies: config.auth.sessionCookies,
     }),
   );
   return {

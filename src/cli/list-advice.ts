@@ -25,8 +25,7 @@ export const adviceValidators: FileValidators = {
     const remark = remarkOnContractList(list);
     // Once, as requests are matched: with many rows this is the slowest step.
     const compiled = compileProtectedList(list, config.request ?? { ignoredPrefixes: [] });
-    const found =
-      remark === undefined ? [...problems, ...findSuspicious(compiled.withoutPrefixes())] : [remark];
+    const found = remark === undefined ? [...problems, ...findSuspicious(compiled)] : [remark];
     return [
       ...found,
       ...findLongerPaths(compiled, config),

@@ -1,7 +1,8 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
 import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
 import type { FieldList } from './field-list.ts';
-import { isFormPost, overridesMethod } from './form-encoding.ts';
+import { isFormPost } from './form-encoding.ts';
+import { mayHaveParameter } from './parameter-names.ts';
 import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
 import {
   compileTrust,
@@ -48,7 +49,7 @@ export function canonicaliseRequest(
 
   const target = canonicaliseTarget(head.url ?? '', sentHost, rules.encodedSlash);
   if (isRejection(target)) return target;
-  if (method === 'POST' && (facts.hasMethodOverride || overridesMethod(target.query))) {
+  if (method === 'POST' && (facts.hasMethodOverride || mayHaveParameter(target.query, '_method'))) {
     return reject('method-override');
   }
 

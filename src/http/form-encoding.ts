@@ -49,17 +49,3 @@ export function isFormPost(method: Method, contentType: string | undefined): boo
 }
 
 const formType = /^\s*(?:$|[;,]|application\/x-www-form-urlencoded|multipart\/)/i;
-
-/**
- * Whether a query has a name that PHP reads as `_method`, which overrides the method of a POST in Symfony. PHP decodes it,
- * drops leading spaces, cuts at NUL or `[`, and makes `_` of a dot, and of a `[` that is not closed: both readings of a
- * bracket count. So does `;` as a separator, since PHP's `arg_separator.input` may say so.
- */
-export function overridesMethod(query: string): boolean {
-  return methodParameter.test(query) || bracketedMethodParameter.test(query);
-}
-
-const methodParameter =
-  /(?:^\?|[&;])(?:[ +]|%20)*(?:[_.]|%5[fF]|%2[eE])(?:m|%6[dD])(?:e|%65)(?:t|%74)(?:h|%68)(?:o|%6[fF])(?:d|%64)(?:$|[=&;[]|%00|%5[bB])/;
-const bracketedMethodParameter =
-  /(?:^\?|[&;])(?:[ +]|%20)*(?:\[|%5[bB])(?:m|%6[dD])(?:e|%65)(?:t|%74)(?:h|%68)(?:o|%6[fF])(?:d|%64)(?:$|[=&;]|%00)/;

@@ -85,6 +85,8 @@ export type Continue =
       readonly responseFields?: FieldList;
       /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
+      /** The shop checks the credentials: the row says so. */
+      readonly unjudged?: true;
     }
   | undefined;
 

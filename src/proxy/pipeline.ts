@@ -142,6 +142,8 @@ export class Pipeline<Exchange extends PipelineExchange> {
       if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
       return this.#pass(exchange, planned, request, identity);
     }
+    if (verdict !== undefined && 'unjudged' in verdict)
+      return this.#pass(exchange, planned, planned.forward, undefined);
     if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
     exchange.observe(verdict.observed);
     return this.#pass(exchange, planned, planned.forward, undefined);

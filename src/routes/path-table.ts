@@ -1,7 +1,7 @@
 import { finish, type Steps } from '../lib/slices.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { createSegmentInterner, type SegmentInterner } from '../http/path-folding.ts';
-import type { Meet, PathIndex, Row, RowForm } from './path-index.ts';
+import { createSegmentInterner } from '../http/path-folding.ts';
+import type { Meet, Row, RowForm } from './path-index.ts';
 import {
   type PathInterpretation,
   PathInterpreter,
@@ -17,7 +17,14 @@ export type { PathTableRow } from './path-routes.ts';
  * What leads from the canonical path to a row, one part of an interpretation: steps that an upstream may take, forms of the row,
  * another spelling of a literal, an empty segment where an id belongs, the end of a longer path.
  */
-export type InterpretationStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
+export type InterpretationStep =
+  | PathStep
+  | RowForm
+  | 'spelling'
+  | 'empty-id'
+  | 'longer-path'
+  /** Of a list: a POST that the shop may take for the row's method. */
+  | 'method-override';
 
 /** A row that matches a request. */
 export interface PathMatch<T> {
@@ -43,8 +50,6 @@ export type PathTableRequest = Pick<
 export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first; the caller lets the strictest win. */
   match(request: PathTableRequest): readonly PathMatch<T>[];
-  /** The same rows, for paths in front of which no ignored prefix stands. It shares this table's index. */
-  withoutPrefixes(): PathTable<T>;
 }
 
 /**
@@ -79,10 +84,6 @@ export function* buildPathTableInSteps<T>(
 ): Steps<PathTable<T>> {
   const interner = createSegmentInterner();
   const index = yield* indexRows(rows, interner, rules);
-  return tableOf(index, interner, rules);
-}
-
-function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathRules): PathTable<T> {
   const interpreter = new PathInterpreter(rules, interner);
   const methods = [...index.methods];
   const asks = new Set(
@@ -104,7 +105,6 @@ function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathR
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
     },
-    withoutPrefixes: () => tableOf(index, interner, { ...rules, ignoredPrefixes: [] }),
   };
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Authenticated } from '../../src/access/authenticate.ts';
+import type { Authenticate } from '../../src/access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../../src/access/filter.ts';
 import type { ProtectedList, Requirement } from '../../src/access/protected-list.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { type Rejection, type RejectionName, reject, rejectionTable } from '../../src/http/rejection.ts';
+import { type RejectionName, reject, rejectionTable } from '../../src/http/rejection.ts';
 import type { FilterContext } from '../../src/proxy/filter.ts';
 
 const request = { path: '/carts' } as CanonicalRequest;
@@ -11,9 +11,9 @@ const row = { scopes: ['a', 'b'] } as unknown as Requirement;
 const somebody = {
   identity: { subject: 'DE--21', claimedSubject: 'DE--21', scopes: [], expiresAtMs: 1 },
   request,
-} satisfies Authenticated;
+};
 
-function run(verdict: Authenticated | Rejection | Promise<Authenticated | Rejection>, isObserved: boolean) {
+function run(verdict: ReturnType<Authenticate>, isObserved: boolean) {
   const asked: unknown[][] = [];
   const filter = createAccessTokenFilter(
     createAccessTokenMatcher(() => ({ match: () => row })),

@@ -10,7 +10,7 @@ import { basePathOf, basePathsOf, readOperations } from '../../src/cli/protected
 import { buildRequestRules } from '../../src/http/canonicalise-request.ts';
 import { isNoneMatchMet } from '../../src/http/entity-tag-list.ts';
 import { readNominations } from '../../src/http/field-list.ts';
-import { overridesMethod } from '../../src/http/form-encoding.ts';
+import { mayHaveParameter } from '../../src/http/parameter-names.ts';
 import { createPeer, readOrigin } from '../../src/http/peer.ts';
 import { canonicaliseHost } from '../../src/http/request-target.ts';
 import { readRegister } from '../../src/redis/members.ts';
@@ -241,7 +241,7 @@ const rows: readonly Row[] = [
     'a query that overrides the method',
     field,
     targetKinds,
-    (text) => [overridesMethod(`?${text}`), overridesMethod(`?_m${text}`)],
+    (text) => [mayHaveParameter(`?${text}`, '_method'), mayHaveParameter(`?_m${text}`, '_method')],
   ],
   ['an Accept-Language', field, lineKinds, (text) => [negotiate(text), negotiate(text.slice(0, 512))]],
   [

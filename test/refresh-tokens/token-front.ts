@@ -94,7 +94,7 @@ export async function startTokenFront(
     if (request.method === 'DELETE') {
       const verdict = await authenticate(request, { scopes: [] });
       if (isRejection(verdict)) return refuse(verdict);
-      identity = verdict.identity;
+      identity = 'unjudged' in verdict ? undefined : verdict.identity;
     }
     const body =
       wish === 'whole-body'

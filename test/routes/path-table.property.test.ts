@@ -153,22 +153,6 @@ describe('the table', () => {
     );
   });
 
-  it('without prefixes is the table that is compiled without them', () => {
-    let differed = 0;
-    fc.assert(
-      fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), rules, request, (rows, given, asked) => {
-        const numbered = rows.map((one, index) => ({ ...one, data: index }));
-        const table = buildPathTable(numbered, given);
-        const found = table.withoutPrefixes().match(asked);
-        expect(found).toEqual(buildPathTable(numbered, { ...given, ignoredPrefixes: [] }).match(asked));
-        if (found.length !== table.match(asked).length) differed += 1;
-      }),
-      { numRuns: 20_000 },
-    );
-    // 60 in a run: else the prefixes would make no difference to anything.
-    expect(differed).toBeGreaterThan(20);
-  });
-
   it('never throws, whatever the segments', () => {
     const anything = fc.oneof(
       anyText(),

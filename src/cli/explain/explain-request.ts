@@ -1,6 +1,11 @@
 import { identityFieldNames } from '../../access/identity-fields.ts';
 import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
-import { headerAlone, type PresentedToken, readPresentedToken } from '../../access/token-places.ts';
+import {
+  findShopCredentials,
+  headerAlone,
+  type PresentedToken,
+  readPresentedToken,
+} from '../../access/token-places.ts';
 import { compileRules, type FilterDefinition, largestBody } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
@@ -110,8 +115,8 @@ function foresee(
   body = '',
 ): Foreseen {
   const found = new Map<string, string>();
-  const credentials = planned.token === 'none' ? undefined : presentedBy(request, planned.token, config);
-  let refusal = isRejection(credentials) ? credentials : undefined;
+  const credentials = planned.token === 'none' ? 'found' : presentedBy(request, planned.token, config);
+  let refusal = credentials !== 'found' && isRejection(credentials) ? credentials : undefined;
   for (const { filter, match } of planned.filters) {
     const seen = filter.foresee?.(match, request, Buffer.from(body));
     if (typeof seen === 'string') found.set(filter.name, seen);
@@ -123,10 +128,13 @@ function foresee(
 /** Reads the token as the access-token filter does. */
 function presentedBy(
   request: CanonicalRequest,
-  { tokenIn = headerAlone }: Pick<Requirement, 'tokenIn'>,
+  { tokenIn = headerAlone, credentials }: Pick<Requirement, 'tokenIn' | 'credentials'>,
   { auth }: Config,
-): PresentedToken | Rejection {
-  return readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
+): PresentedToken | 'found' | Rejection {
+  const read = readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
+  return isRejection(read) && credentials === 'shop'
+    ? findShopCredentials(request, read, auth.sessionCookies)
+    : read;
 }
 
 /** The access token of a complete request, if one is needed. */
@@ -138,7 +146,7 @@ export function tokenToInspect(
   if (!asked.isWhole || !token.needed || verdict !== 'protected') return undefined;
   const request = canonicaliseAsked(asked, config);
   const presented = isRejection(request) ? request : presentedBy(request, { tokenIn: token.in }, config);
-  return isRejection(presented) ? undefined : presented.token;
+  return presented === 'found' || isRejection(presented) ? undefined : presented.token;
 }
 
 function explainFilters(
@@ -175,7 +183,7 @@ function explainForward(
 function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): CanonicalRequest {
   if (token === 'none') return forward;
   const presented = presentedBy(forward, token, config);
-  return isRejection(presented) ? forward : presented.request;
+  return presented === 'found' || isRejection(presented) ? forward : presented.request;
 }
 
 type RequestSettings = Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>;
@@ -236,6 +244,7 @@ function explainToken(
       needed: true,
       scopes: token.scopes,
       in: token.tokenIn ?? headerAlone,
+      credentials: token.credentials ?? null,
       observed: isObserved,
       missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
       invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),

@@ -78,8 +78,9 @@ function verdictText({ token }: Explanation): string {
   const { missing, invalid } = token;
   const places = token.in.every((place) => place === 'header') ? '' : `, in one of ${token.in.join(', ')}`;
   const refusals = `${missing.status} code ${missing.code} without, ${invalid.status} code ${invalid.code} with a bad one`;
+  const orShop = token.credentials === 'shop' ? ', or credentials that the shop checks' : '';
   const observed = token.observed ? '; observe mode: refusals are only logged and counted' : '';
-  return `needs a valid access token${scopes}${places}; ${refusals}${observed}`;
+  return `needs a valid access token${scopes}${places}${orShop}; ${refusals}${observed}`;
 }
 
 function rowText({ row, group, file, line, scopes, observe, exact, reading }: ExplainedRow): string {
@@ -89,7 +90,7 @@ function rowText({ row, group, file, line, scopes, observe, exact, reading }: Ex
     ...(observe ? ['observe'] : []),
     ...(exact
       ? []
-      : [`by a lenient interpretation of the path: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
+      : [`by a lenient interpretation of the request: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
   ];
   return `${row} (${file}:${line}), ${more.join(', ')}`;
 }
@@ -106,6 +107,7 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   spelling: 'in another spelling',
   'empty-id': 'with an empty id',
   'longer-path': 'as the end of a longer path',
+  'method-override': 'a POST that the shop may take for this method',
 };
 
 /** The failed check of a token, in the words of `shopward token`. */

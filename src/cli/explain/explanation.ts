@@ -42,6 +42,8 @@ export interface Explanation {
     readonly scopes: readonly string[];
     /** Where the request may have it. */
     readonly in: readonly TokenPlace[];
+    /** `shop`: HTTP Basic and session cookies will do, which the shop checks. */
+    readonly credentials: 'shop' | null;
     /** Refusals are only logged and counted: the proxy, or every matching row, is in observe mode. */
     readonly observed: boolean;
     readonly missing: Refusal | null;
@@ -108,7 +110,7 @@ export function emptyExplanation({ method, target, host }: Explanation['request'
 }
 
 export const noToken = {
-  ...{ needed: false, scopes: [], in: [], observed: false },
+  ...{ needed: false, scopes: [], in: [], credentials: null, observed: false },
   ...{ missing: null, invalid: null, inspection: null },
 } as const;
 

@@ -9,6 +9,8 @@ const mostRows = 3;
 /** Why no row matches, for people: another method, or the nearest rows and the first segment that differs. */
 export function explainMiss(request: CanonicalRequest, list: ProtectedList): string[] {
   if (request.method === 'OPTIONS') return ['OPTIONS is never authenticated'];
+  const open = request.method === 'POST' ? list.openedBy(request) : undefined;
+  if (open !== undefined) return [`${resourceId(open)} (${placeOf(open)}) is open: true`];
   const others = otherMethods(request, list);
   if (others.length > 0) return [`the method differs: the list has ${andList(others)} for this path`];
   const near = list.rows
@@ -26,8 +28,9 @@ function andList(items: readonly string[]): string {
 function otherMethods(request: CanonicalRequest, list: ProtectedList): string[] {
   const found = new Map<string, string>();
   for (const method of methods) {
-    for (const { row } of list.matchRows({ ...request, method, isFormPost: false })) {
-      if (!found.has(row.method)) found.set(row.method, `${row.method} (${placeOf(row)})`);
+    for (const { row, interpretation } of list.matchRows({ ...request, method, isFormPost: false })) {
+      if (!interpretation.includes('method-override') && !found.has(row.method))
+        found.set(row.method, `${row.method} (${placeOf(row)})`);
     }
   }
   return [...found.values()];

@@ -50,6 +50,7 @@ export function jsonRow({
   scopes,
   tokenIn,
   observe,
+  credentials,
   source,
 }: ProtectedResource): object {
   return {
@@ -59,14 +60,24 @@ export function jsonRow({
     group,
     scopes,
     ...(tokenIn && { tokenIn }),
+    ...(credentials && { credentials }),
     observe,
     file: source.file,
     line: source.line,
   };
 }
 
-function textRow({ method, template, group, scopes, observe, source }: ProtectedResource): string[] {
-  const needs = scopes.length === 0 ? 'token' : `token with ${scopes.join(' ')}`;
+function textRow({
+  method,
+  template,
+  group,
+  scopes,
+  observe,
+  credentials,
+  source,
+}: ProtectedResource): string[] {
+  const usual = credentials === 'shop' ? 'token, or what the shop checks' : 'token';
+  const needs = scopes.length === 0 ? usual : `token with ${scopes.join(' ')}`;
   return [group, method, template, observe ? `${needs}, observed` : needs, String(source.line)];
 }
 

@@ -211,6 +211,14 @@ export const auth = z
       description:
         "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME` in the list), besides pages of the request's own host. Needed if shopward does not know the public scheme or host.",
     }),
+    sessionCookies: distinct(
+      z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be a name of letters, digits, _ . and -' }),
+    )
+      .prefault([])
+      .meta({
+        description:
+          'Cookies of sessions that the shop checks itself, such as `connect.sid`. On rows with `credentials: shop` a request with one of them, or with HTTP Basic, passes unjudged; without any it gets 401. A bearer token is checked as everywhere.',
+      }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({
       description:
