@@ -13,7 +13,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   access: 4809,
   admin: 2803,
   app: 2462,
-  cli: 6280,
+  cli: 5501,
   cluster: 1038,
   config: 2812,
   'entity-tags': 2861,

@@ -27,8 +27,6 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/membership.ts: args': ofCaller,
   'src/cli/verify/tag-checks.ts: await checkMember(verification, token, resource, path)':
     'the checks of one path',
-  'src/cli/verify/tag-checks.ts: await checkPreconditions(verification, token, resource)':
-    'the checks of one resource',
   "src/config/issuers.ts: urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked')":
     ofWarnings,
   "src/config/issuers.ts: urlWarnings(issuer ?? '', [...path, 'issuer'], 'asked for its keys')": ofWarnings,

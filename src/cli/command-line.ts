@@ -60,6 +60,10 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
       '--token <file>',
       'sample access token (-: standard input) whose issuer and audience are required',
     )
+    .option(
+      '--errors <format>',
+      'how it writes errors: jsonapi, problem, json or negotiate (default: found at the shop)',
+    )
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');
   verb('check', 'validate every file and print all problems', async (options) =>

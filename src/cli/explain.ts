@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { quote } from 'shell-quote';
 import { compileProtectedList } from '../access/protected-list.ts';
 import type { Config } from '../config/schema.ts';
 import { findDecision } from './admin-verbs.ts';
@@ -19,23 +19,19 @@ import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedToken, tokenHint } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
-import { readLines } from './log-lines.ts';
 import { inspectionText, withTokenInspector } from './token.ts';
 
 interface ExplainChoice extends CommonChoice {
   /** Further fields of the request, each `Name: value`. */
   readonly header?: readonly string[];
-  /** Log files of shopward, in which a request id is looked up. */
-  readonly log?: readonly string[];
 }
 
 /** Octets of the largest HAR file or pasted text; browsers write files of some ten megabytes. */
 const maxInput = 64 * 1024 * 1024;
 
 /**
- * Prints what would happen to a request. `words` are a method and a URL, or whatever was pasted: a line or a record of a
- * log, a curl command, a call of fetch, a HAR entry, the name of a HAR file, a request id, an access token; `-` reads
- * standard input. Exit code 0, whatever would happen; 1 for an unknown request id, 2 for a text that is not a request, 78
+ * Prints what would happen to a request. `words` are a method and a URL, or what was pasted: a line or a record of a log, a
+ * curl command, a HAR entry, the name of a HAR file, a request id, an access token; `-` reads standard input. Exit code 0, whatever would happen; 1 for an unknown request id, 2 for a text that is not a request, 78
  * for a configuration with problems. Exported for its tests.
  */
 export async function runExplain(
@@ -43,7 +39,10 @@ export async function runExplain(
   options: ExplainChoice,
   io: CommandIo = processIo,
 ): Promise<number> {
-  const given = words.length === 1 && words[0] === '-' ? await readInput(io, maxInput) : words.join(' ');
+  const isPiped = words.length === 1 && words[0] === '-';
+  // The shell has taken the quotes of a command that was given in several words.
+  const asText = words.length > 1 && words[0] === 'curl' ? quote(words) : words.join(' ');
+  const given = isPiped ? await readInput(io, maxInput) : asText;
   const header = (options.header ?? []).map((line) => readFieldLine(line));
   if (!/\s/.test(given.trim()) && /^[A-Z]*$/.test(given.trim())) {
     io.err('give a request, such as: shopward explain GET /carts/1');
@@ -56,7 +55,7 @@ export async function runExplain(
   const loaded = await loadConfiguration(options.config, io);
   if (loaded === undefined) return badConfiguration;
   const { config } = loaded;
-  const found = await readNamed(given, options.log ?? [], config, io);
+  const found = await readNamed(given, config, io);
   if ('fault' in found) {
     io.err(found.fault);
     return 1;
@@ -103,25 +102,18 @@ function readRequestId(text: string): string | undefined {
 /** The text to explain: the log record if `given` is a request id, the content of a HAR file, else `given` itself. */
 async function readNamed(
   given: string,
-  logs: readonly string[],
   config: Config,
   io: CommandIo,
 ): Promise<{ readonly text: string } | { readonly fault: string }> {
-  const text = given.trim();
-  const id = readRequestId(text);
-  const name = id ?? text;
-  if (id !== undefined || (logs.length > 0 && !/[\s/]/.test(name))) {
-    for (const log of logs) {
-      const line = await findRecord(resolve(io.cwd, log), name);
-      if (line !== undefined) return { text: line };
-    }
-    const line = config.admin === false ? undefined : await findDecision(config.admin, name);
+  const name = given.trim();
+  const id = readRequestId(name);
+  if (id !== undefined) {
+    const line = config.admin === false ? undefined : await findDecision(config.admin, id);
     if (line !== undefined) return { text: line };
-    const places =
-      logs.length > 0
-        ? `no record of this request is in ${logs.join(', ')}, nor among the last decisions of the admin port`
-        : 'this request is not among the last decisions of the admin port, or that cannot be asked; --log FILE looks for it in a log';
-    return { fault: `${places}; ${tokenHint}` };
+    const cure = `look into the log: grep ${id} FILE | shopward explain -`;
+    return {
+      fault: `this request is not among the last decisions of the admin port, or it cannot be asked; ${cure}; ${tokenHint}`,
+    };
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };
   const file = resolve(io.cwd, name);
@@ -133,20 +125,6 @@ async function readNamed(
   return size === -1 ? { text: given } : { text: await readFile(file, 'utf8') };
 }
 
-/** The last line of a log with this request id, of what of the log can be read; undefined: there is none. */
-async function findRecord(file: string, id: string): Promise<string | undefined> {
-  const wanted = `"requestId":"${id}"`;
-  let found: string | undefined;
-  try {
-    for await (const lines of readLines(createReadStream(file))) {
-      found = lines.findLast((line) => line.includes(wanted)) ?? found;
-    }
-  } catch {
-    // A compressed log that is still written to has no end: what was read before counts.
-  }
-  return found;
-}
-
 export function declareExplain(program: Command): void {
   declareVerb(
     program,
@@ -156,14 +134,9 @@ export function declareExplain(program: Command): void {
   )
     .argument(
       '<request...>',
-      'METHOD and URL, or whatever was pasted; a request id, a HAR file, or - for standard input',
+      'METHOD and URL, a curl command, a HAR file, a log line, a request id, an access token, or - for standard input',
     )
     .option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', collect)
-    .option(
-      '--log <file>',
-      'a log of shopward, also compressed, in which a request id is looked up; may be repeated',
-      collect,
-    )
     .addOption(configFile)
     .addOption(json);
 }

@@ -3,6 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Claims } from '../access/claim-paths.ts';
+import { errorFormats } from '../http/rejection.ts';
 import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
 import { isThere, readBounded, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
@@ -22,6 +23,8 @@ export interface InitOptions {
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
+  /** Format of the shop's errors. Left out: looked for at the shop. */
+  readonly errors?: string;
   /** File with a sample access token, `-` for standard input: its `iss` and `aud` become required. */
   readonly token?: string;
   /** Folder that the files are written into. Default `config`. */
@@ -41,6 +44,8 @@ interface Shop extends InitOptions {
   readonly issuer: string | undefined;
   /** Of the sample token. */
   readonly audience: readonly string[];
+  /** As the option, else as the shop writes them, else as each client asks for them. */
+  readonly errors: string;
 }
 
 /** Bytes of the longest sample: a token of 16 KiB, and text around it. */
@@ -102,6 +107,8 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   return 0;
 }
 
+const errorChoices: readonly string[] = [...errorFormats, 'negotiate'];
+
 function findUsageProblem({
   spryker,
   openapi,
@@ -109,6 +116,7 @@ function findUsageProblem({
   upstream,
   keys,
   secret,
+  errors,
 }: InitOptions): string | undefined {
   if ([spryker, openapi, blank].filter(Boolean).length !== 1) {
     return 'one of --spryker, --openapi <file> and --blank says what kind of shop it is';
@@ -117,6 +125,8 @@ function findUsageProblem({
     return '--upstream is the address of the shop, such as http://127.0.0.1:9000 or http://127.0.0.1:9000/api/v2';
   }
   if (keys !== undefined && secret !== undefined) return '--keys and --secret: tokens are signed in one way';
+  if (errors !== undefined && !errorChoices.includes(errors))
+    return `--errors is one of ${errorChoices.join(', ')}: the format in which the shop writes its errors`;
   if (secret !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(secret)) {
     return '--secret names an environment variable, such as JWT_SECRET; the secret itself is not written into files';
   }
@@ -154,6 +164,7 @@ async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
     prefix: address?.pathname.replace(/\/$/, '') ?? '',
     keys: isGiven ? options.keys : facts?.jwks,
     facts: isGiven && facts ? { ...facts, jwks: undefined } : facts,
+    errors: options.errors ?? facts?.errors ?? 'negotiate',
     issuer: typeof sample.iss === 'string' ? sample.iss : facts?.issuer,
     audience: [sample.aud].flat().filter((name) => typeof name === 'string'),
     algorithms: options.secret === undefined ? asked : ['HS256'],
@@ -189,7 +200,9 @@ groups:
 complete: true
 `;
 
-const otherShop = (prefix: string) => `
+const otherShop = (prefix: string, errors: string) => `
+errors: { format: ${errors} } # of refusals: jsonapi, problem (RFC 9457), json, or negotiate (by Accept)
+
 # Off until you say what your shop has; docs/configuration.md describes each. \`false\` takes the place of the rest.
 # entityTags:                          # no update of these is lost: a change must name the state that it changes
 #   resources:
@@ -204,7 +217,7 @@ refreshTokens: false
 
 /** The shipped configuration, which its comments explain, with what is known filled in. */
 function configText(
-  { spryker, address, keys, secret, issuer, audience, algorithms, prefix }: Shop,
+  { spryker, address, keys, secret, issuer, audience, algorithms, prefix, errors }: Shop,
   shippedText: string,
 ): string {
   // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
@@ -231,7 +244,7 @@ function configText(
   if (audience.length > 0) fill(/^ {2}# audience: .*$/m, `  audience: [${audience.map(quoted).join(', ')}]`);
   return spryker
     ? `${text}  subject: sub.customer_reference # who the user is\n${resolver}`
-    : text + otherShop(prefix);
+    : text + otherShop(prefix, errors);
 }
 
 /** What the shop's answers say, in words. */
@@ -247,7 +260,13 @@ function findings(shop: Shop): string[] {
       `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
     ];
   }
-  const found = [`found: the shop answers at ${address.origin} (${facts.status})`];
+  const found = [
+    `found: the shop answers at ${address.origin}${facts.status === undefined ? '' : ` (${facts.status})`}`,
+  ];
+  for (const text of facts.refused)
+    found.push(
+      `warning: ${text}. Mend the shop, or put a server in front of it that writes its answers anew`,
+    );
   if (prefix !== '')
     found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
   if (facts.isEndless)
@@ -262,6 +281,11 @@ function findings(shop: Shop): string[] {
       'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
     );
   }
+  if (facts.errors !== undefined) found.push(`found: the format of its errors, ${facts.errors}`);
+  else if (!shop.spryker && facts.status !== undefined)
+    found.push(
+      'not found: the format of its errors. --errors names it; else refusals are written as Accept asks',
+    );
   if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
   if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
   return [...found, ...missing];

@@ -1,12 +1,6 @@
 import type { Command } from 'commander';
 import { toText } from '../rollout/counting.ts';
-import {
-  type ReasonReport,
-  type RolloutReport,
-  type RowReport,
-  reportRollout,
-  type Verdict,
-} from '../rollout/report.ts';
+import type { ReasonReport, RolloutReport, RowReport, Verdict } from '../rollout/report.ts';
 import { askAdmin } from './admin-verbs.ts';
 import {
   badConfiguration,
@@ -18,19 +12,14 @@ import {
 } from './command-io.ts';
 import { configFile, declareVerb, json } from './declare-verb.ts';
 import { loadConfiguration } from './load-configuration.ts';
-import { LogCounts, readLogFiles } from './rollout-log.ts';
 
 export function declareRollout(program: Command): void {
   declareVerb(
     program,
     'rollout',
     'is it safe to enforce? who would be refused, and what to do',
-    async (files, options) => runRollout(files, options),
+    async (options) => runRollout(options),
   )
-    .argument(
-      '[log...]',
-      'files of its log, also compressed; - is standard input; left out: the running proxy is asked',
-    )
     .addOption(configFile)
     .addOption(json);
 }
@@ -46,18 +35,12 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
 };
 
 /**
- * Is it safe to enforce? Asks the running proxy, or reads its log where files are given. Exit code 0: every observed row
- * may be enforced; 1: one of them would refuse somebody; 3: none would so far, but that is not known for seven days, or
- * nobody asked for a row in them;
- * 2 on bad usage, or where there is nobody to ask or nothing to read; 78 for a configuration with problems.
- * Exported for its tests.
+ * Is it safe to enforce? Asks the running proxy. Exit code 0: every observed row may be enforced; 1: one of them would refuse
+ * somebody; 3: none would so far, but that is not known for seven days, or no request has met a row in them; 2 on bad usage or
+ * where no proxy answers; 78 for a configuration with problems. Exported for its tests.
  */
-export async function runRollout(
-  files: readonly string[],
-  options: CommonChoice,
-  io: CommandIo = processIo,
-): Promise<number> {
-  const report = await (files.length === 0 ? askProxy(options, io) : readLogs(files, options, io));
+export async function runRollout(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
+  const report = await askProxy(options, io);
   if (typeof report === 'number') return report;
   if (options.json) io.out(JSON.stringify(report));
   else for (const line of describeReport(report)) io.out(escapeToLine(line));
@@ -69,7 +52,9 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
   if (loaded === undefined) return badConfiguration;
   const { admin } = loaded.config;
   if (admin === false) {
-    io.err('the configuration has no admin port (admin: false): give the files of the log');
+    io.err(
+      'admin is false in this configuration: the report comes from the admin port; set admin.port and restart',
+    );
     return badUsage;
   }
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
@@ -104,26 +89,6 @@ async function askPages(
     offset = page.next ?? null;
   }
   return first && { ...first, rows };
-}
-
-/** Reports on log files, counted as the proxy counts. Without `--config` the rows are those in the lines. */
-async function readLogs(
-  files: readonly string[],
-  options: CommonChoice,
-  io: CommandIo,
-): Promise<RolloutReport | number> {
-  const loaded = options.config === undefined ? undefined : await loadConfiguration(options.config, io);
-  if (options.config !== undefined && loaded === undefined) return badConfiguration;
-  const counted = new LogCounts();
-  const fault = await readLogFiles(files, counted, io);
-  if (fault !== undefined) {
-    io.err(fault);
-    return badUsage;
-  }
-  const rows = loaded?.list.rows ?? counted.rows();
-  // Without a configuration every row may be observed.
-  const isObserving = loaded === undefined || loaded.config.mode === 'observe';
-  return reportRollout(counted.counting(), rows, isObserving, counted.lastMs);
 }
 
 const marks: Readonly<Record<Verdict, string>> = {

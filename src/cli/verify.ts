@@ -16,16 +16,15 @@ import {
 import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
 import { loadConfiguration, readList } from './load-configuration.ts';
 import {
-  checkOpenRoutes,
   checkReach,
   checkRows,
   checkSpellings,
   checkTokens,
   checkUnsafeRows,
 } from './verify/access-checks.ts';
-import { checkPublishedList, checkResolver, checkTls } from './verify/endpoint-checks.ts';
+import { checkClock, checkPublishedList, checkShop } from './verify/endpoint-checks.ts';
 import { createProbeClient, type Deployment } from './verify/probe-client.ts';
-import { checkTags, checkWrites } from './verify/tag-checks.ts';
+import { checkTags } from './verify/tag-checks.ts';
 import type { Check, Verification } from './verify/verification.ts';
 
 /** Exported for its tests. */
@@ -35,22 +34,16 @@ export interface VerifyChoice extends CommonChoice {
   readonly token?: string;
   /** Whether rows of unsafe methods are tried too. */
   readonly unsafeMethods?: boolean;
-  /** Open routes. */
-  readonly open?: readonly string[];
-  /** URLs that the resolver must know. */
-  readonly url?: readonly string[];
   /** Members of tracked resources. */
   readonly resource?: readonly string[];
-  /** JSON of a change that those members take, several times over. */
-  readonly write?: string;
+  /** Whether this machine may reach the shop. */
+  readonly inside?: boolean;
   /** File with a certificate authority. */
   readonly ca?: string;
   /** Seconds for one request. Default 10. */
   readonly timeout?: string;
   /** Seconds for everything. Default 120. */
   readonly deadline?: string;
-  /** Requests at once. Default 4. */
-  readonly concurrency?: string;
 }
 
 /**
@@ -65,10 +58,10 @@ export async function runVerify(
   const deployment = parseDeployment(url);
   const timeoutMs = milliseconds(options.timeout ?? '10');
   const deadlineMs = milliseconds(options.deadline ?? '120');
-  const concurrency = Number(options.concurrency ?? 4);
-  const isUsable = timeoutMs > 0 && deadlineMs > 0 && Number.isInteger(concurrency) && concurrency > 0;
-  if (deployment === undefined || !isUsable || concurrency > 64) {
-    io.err('an http:// or https:// URL is needed, numbers of seconds, and a concurrency of 1 to 64');
+  if (deployment === undefined || !(timeoutMs > 0 && deadlineMs > 0)) {
+    io.err(
+      'give an http:// or https:// URL without user and query; --timeout and --deadline are seconds, such as 10',
+    );
     return badUsage;
   }
   const ca = options.ca === undefined ? undefined : await readCa(resolve(io.cwd, options.ca));
@@ -81,15 +74,9 @@ export async function runVerify(
   const list = options.list === undefined ? loaded.list : await readList(options.list, io);
   if (list === undefined) return badConfiguration;
 
-  const tls = await checkTls(deployment, ca, timeoutMs, Date.now());
-  const isTrusted = tls?.isTrusted ?? true;
   const client = createProbeClient({
-    deployment,
-    timeoutMs,
-    concurrency,
+    ...{ deployment, timeoutMs, ca },
     deadline: AbortSignal.timeout(deadlineMs),
-    ca,
-    isTrusted,
     userAgent: `shopward-verify/${version}`,
   });
   const verification: Verification = {
@@ -98,11 +85,14 @@ export async function runVerify(
     list,
     rejections: buildRejections(loaded.config.rejections),
     id: `shopward-verify-${randomBytes(6).toString('hex')}`,
-    token: isTrusted ? (options.token ?? io.env.SHOPWARD_TOKEN) : undefined,
-    concurrency,
+    token: options.token ?? io.env.SHOPWARD_TOKEN,
   };
   try {
-    const checks = [...(tls ? [tls.check] : []), ...(await checkAll(verification, options))];
+    const shop = { isInside: options.inside === true, timeoutMs };
+    const checks = [
+      ...(await checkAll(verification, options)),
+      ...(await checkShop(verification, deployment, shop)),
+    ];
     if (options.json) io.out(JSON.stringify(reportJson(url, checks), null, 2));
     else io.out(reportText(url, checks).join('\n'));
     return countOutcomes(checks).failed === 0 ? 0 : 1;
@@ -118,20 +108,14 @@ async function checkAll(verification: Verification, options: VerifyChoice): Prom
   const rows = await checkRows(verification);
   const areReadsRefused =
     rows.some(({ outcome }) => outcome === 'ok') && rows.every(({ outcome }) => outcome !== 'failed');
-  const isUnsafeWanted = options.unsafeMethods === true;
   return [
+    ...(await checkClock(verification)),
     ...rows,
     ...(await checkSpellings(verification, { areReadsRefused })),
     ...(await checkTokens(verification)),
-    ...(await checkOpenRoutes(verification, options.open ?? [])),
     ...(await checkPublishedList(verification)),
-    ...(await checkResolver(verification, options.url ?? [])),
-    ...(await checkTags(verification, {
-      members: options.resource ?? [],
-      isUnsafeWanted: isUnsafeWanted && areReadsRefused,
-    })),
-    ...(await checkWrites(verification, { members: options.resource ?? [], change: options.write })),
-    ...(await checkUnsafeRows(verification, { isWanted: isUnsafeWanted, areReadsRefused })),
+    ...(await checkTags(verification, { members: options.resource ?? [] })),
+    ...(await checkUnsafeRows(verification, { isWanted: options.unsafeMethods === true, areReadsRefused })),
   ];
 }
 
@@ -169,14 +153,14 @@ export function declareVerify(program: Command): void {
     .addOption(listFile)
     .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
     .option('--unsafe-methods', 'also try the rows of POST, PATCH, PUT and DELETE, see below')
-    .option('--open <path>', 'a route that needs no token; may be repeated', collect)
-    .option('--url <url>', 'a URL that the resolver knows; may be repeated', collect)
     .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
-    .option('--write <json>', 'PATCH each --resource with it five times: how long a lease it needs')
+    .option(
+      '--inside',
+      'this machine may reach the shop: look at its answers, not at whether its port is closed',
+    )
     .option('--ca <file>', 'certificate authority to trust besides the usual ones')
     .option('--timeout <seconds>', 'of one request', '10')
     .option('--deadline <seconds>', 'of everything', '120')
-    .option('--concurrency <number>', 'requests at once', '4')
     .addOption(json);
 }
 

@@ -30,7 +30,7 @@ export interface EntityTagTimes {
 }
 
 /** How far the store's clock and this process's clock may drift apart during one lease. */
-export const marginMs = 500;
+const marginMs = 500;
 const hourMs = 3600 * 1000;
 const dayMs = 24 * hourMs;
 

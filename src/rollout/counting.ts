@@ -3,10 +3,10 @@ import { combineEntries, type RolloutEntry } from './counts.ts';
 import { type AskedRows, combineAsked } from './observed-rows.ts';
 import type { RolloutState } from './rollout.ts';
 
-/** What a report is made from: the counts of processes and store, or of log files. */
+/** What a report is made from: the counts of the processes and of the store. */
 export interface Counting {
   readonly entries: readonly RolloutEntry[];
-  /** Undefined: requests of rows are not counted, as in log files. */
+  /** Undefined: they are not known, since the store cannot be read. */
   readonly asked: AskedRows | undefined;
   /** Since when the counts have no gap, milliseconds since the epoch; null: not known. */
   readonly wholeSinceMs: number | null;

@@ -1,15 +1,11 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { type ExplainedPaste, explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
-import { readFetch, readHar } from '../../src/cli/explain/pasted-code.ts';
-import { readCurl, readMessage } from '../../src/cli/explain/pasted-command.ts';
+import { readHar } from '../../src/cli/explain/har.ts';
+import { readCurl } from '../../src/cli/explain/pasted-command.ts';
 import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-request.ts';
-import { splitCmd, splitShell } from '../../src/cli/explain/shell-words.ts';
 import { runExplain } from '../../src/cli/explain.ts';
 import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../harness/any-text.ts';
@@ -28,37 +24,10 @@ function folderWith(files: Record<string, string> = {}, more = '') {
   });
 }
 
-async function explain(text: string, { log = [] as string[], cwd = folderWith() } = {}) {
-  const { code, out, err } = await runCommand((io) => runExplain([text], { log, json: true }, io), { cwd });
+async function explain(text: string, { cwd = folderWith() } = {}) {
+  const { code, out, err } = await runCommand((io) => runExplain([text], { json: true }, io), { cwd });
   return { code, err, explained: JSON.parse(out.join('\n') || '{}') as ExplainedPaste };
 }
-
-describe('words of a command', () => {
-  it.each([
-    [`a 'b c' "d \\"e" f\\ g`, ['a', 'b c', 'd "e', 'f g']],
-    [`a $'b\\'c\\n\\x41\\u00e9' ''`, ['a', "b'c\nA\u00e9", '']],
-    [`a \\\n  b \\\r\n c`, ['a', 'b', 'c']],
-    [`a b | jq . ; rm x`, ['a', 'b']],
-    [`a https://x/y?a=1&b=2 > out`, ['a', 'https://x/y?a=1&b=2']],
-    [`a 'open`, ['a', 'open']],
-  ])('of a shell: %j', (text, words) => expect(splitShell(text)).toEqual(words));
-
-  it.each([
-    ['a ^"b c^" ^\r\n  -d ^"^{^\\^"x^\\^":1^}^"', ['a', 'b c', '-d', '{"x":1}']],
-    ['a "b ^ c" d', ['a', 'b ^ c', 'd']],
-    ['a ^"50^%^" "\\\\server\\"', ['a', '50%', '\\\\server"']],
-  ])('of cmd: %j', (text, words) => expect(splitCmd(text)).toEqual(words));
-
-  it('are those that were quoted, whatever they hold', () => {
-    const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-    const word = anyText();
-    fc.assert(
-      fc.property(fc.array(word), (words) => {
-        expect(splitShell(words.map(quote).join(' '))).toEqual(words);
-      }),
-    );
-  });
-});
 
 describe('a curl command', () => {
   const of = (text: string) => readCurl(`curl ${text}`);
@@ -96,6 +65,9 @@ describe('a curl command', () => {
     ['--request-target /raw https://s/a', { target: '/raw' }],
     ['-0 https://s/a', { version: '1.0' }],
     ['--url https://s/a -o /dev/null', { url: 'https://s/a' }],
+    ["https://s/a \\\n  -X PATCH \\\r\n -H 'A: b'", { method: 'PATCH', fields: ['A', 'b'] }],
+    [`https://s/a -d $'it\\'s \\u0021'`, { body: "it's !" }],
+    ['https://s/a?b | jq . > out', { url: 'https://s/a?b', notes: ['read from a curl command'] }],
   ])('%s', (text, expected) => expect(of(text)).toMatchObject(expected));
 
   it.each(['sudo', 'time', 'TOKEN=abc LANG=C', '$'])('is one after %s, too', (before) =>
@@ -140,44 +112,6 @@ describe('a curl command', () => {
       expect(of(`${option} https://s/a`)?.notes.join()).toContain(`${option}: `);
     },
   );
-});
-
-describe('a call of fetch', () => {
-  it.each([
-    [
-      `fetch("https://s/a?x=1", {\n  "headers": {\n    "content-type": "application/json",\n  },\n  "referrer": "https://p/",\n  "body": "{\\"a\\":\\"\\u00e9\\"}",\n  "method": "PATCH",\n  "mode": "cors",\n  "credentials": "include"\n});`,
-      {
-        method: 'PATCH',
-        url: 'https://s/a?x=1',
-        fields: ['content-type', 'application/json', 'Referer', 'https://p/'],
-        body: '{"a":"\u00e9"}',
-      },
-    ],
-    [
-      `await fetch('https://s/a', { method: 'post', headers: new Headers({ A: 'b' }), body: JSON.stringify({ a: [1, true, null] }) })`,
-      {
-        method: 'POST',
-        body: '{"a":[1,true,null]}',
-        fields: ['A', 'b', 'Content-Type', 'text/plain;charset=UTF-8'],
-      },
-    ],
-    [`fetch("https://s/a", { method: 'patch' })`, { method: 'patch' }],
-    [`const a = await window.fetch("https://s/a")`, { url: 'https://s/a' }],
-    [`fetch("https://s/a/%2e%2e/b\\\\c")`, { url: 'https://s/b/c' }],
-    [`fetch(\`https://s/a\`, { headers: [["A", "b"]] })`, { url: 'https://s/a', fields: ['A', 'b'] }],
-  ])('%s', (text, expected) => expect(readFetch(text)).toMatchObject(expected));
-
-  it('names what is no literal, and keeps what was read before it', () => {
-    const text = 'fetch("https://s/a", { method: "PUT", headers: { A: `x${token}` }, body })';
-    expect(readFetch(text)).toMatchObject({ method: 'PUT', url: 'https://s/a' });
-    expect(readFetch(text)?.notes).toContainEqual(expect.stringMatching(/^from "\$\{token\}` \}, body/));
-  });
-
-  it('runs nothing, and ends whatever is nested', () => {
-    for (const sign of ['[', '{a:', 'JSON.stringify(', '"\\', '`${', '//', '\\u{']) {
-      expect(readFetch(`fetch(${sign.repeat(16_000)}`)?.url).toBe('/');
-    }
-  });
 });
 
 describe('a HAR file', () => {
@@ -243,7 +177,7 @@ describe('fields and body are decided on', () => {
       'token-request-type',
       'content-type',
     ],
-    [`fetch("https://s/x", { method: 'patch' })`, 'method-not-allowed', undefined],
+    [`curl https://s/x -X patch`, 'method-not-allowed', undefined],
   ])('%s', async (text, rejection, reason) => {
     const { explained } = await explain(text);
     expect(explained.refusal).toMatchObject({
@@ -344,79 +278,12 @@ describe('a record of our log', () => {
     expect(explained.notes[0]).toContain('"cut" stands for');
   });
 
-  it('is found by its id in a log, and said not to be there otherwise', async () => {
-    const cwd = folderWith({}, 'admin: false\n');
-    const line = record({ method: 'GET', path: '/carts/9', status: 401, rejection: 'access-token-missing' });
-    writeFileSync(path.join(cwd, 'shopward.log'), `${'x'.repeat(200_000)}\n{"requestId":"other"}\n${line}\n`);
-    expect((await explain(id, { cwd, log: ['shopward.log'] })).explained.request.target).toBe('/carts/9');
-    writeFileSync(path.join(cwd, 'old.log'), gzipSync(`${line}\n`));
-    expect((await explain(id, { cwd, log: ['old.log'] })).explained.request.target).toBe('/carts/9');
-    // Still written to, or cut: it has no end.
-    const many = Array.from({ length: 4000 }, (_, i) => `{"n":"${i ** 7}"}`).join('\n');
-    writeFileSync(path.join(cwd, 'cut.log'), gzipSync(`${line}\n${many}`).subarray(0, -2000));
-    expect((await explain(id, { cwd, log: ['cut.log'] })).explained.request.target).toBe('/carts/9');
-    for (const text of [
-      `"${id}"`,
-      `X-Request-Id: ${id}`,
-      `HTTP/1.1 401 Unauthorized\r\nX-Request-Id: ${id}\r\n`,
-    ])
-      expect((await explain(text, { cwd, log: ['shopward.log'] })).explained.request.target).toBe('/carts/9');
-    const unknown = await explain(id.replace('1', '2'), { cwd, log: ['shopward.log'] });
-    expect([unknown.code, unknown.err[0]]).toEqual([1, expect.stringContaining('no record of this request')]);
-  });
-});
-
-describe('a whole request', () => {
-  const fields = ['If-Match: "a"', 'Authorization: Bearer x.y.z', 'Content-Type: application/json'];
-  const message = ['PATCH /carts/17?a=1 HTTP/1.1', 'Host: shop.example', ...fields];
-  const expected = {
-    method: 'PATCH',
-    url: '/carts/17?a=1',
-    fields: ['Host', 'shop.example', ...fields.flatMap((line) => line.split(': '))],
-  };
-
-  it.each([
-    ['as developer tools copy it', message.join('\r\n'), undefined],
-    ['with its body', [...message, 'Content-Length: 99', '', '{"a":', '1}'].join('\n'), '{"a":\n1}'],
-    [
-      'of curl -v, with the answer',
-      `*   Trying 127.0.0.1:80\n${message.map((line) => `> ${line}`).join('\n')}\n> \n< HTTP/1.1 412 Precondition Failed\n< A: b`,
-      undefined,
-    ],
-  ])('is read: %s', (_, text, body) => {
-    expect(readMessage(text)).toMatchObject(expected);
-    expect(readMessage(text)?.body).toBe(body);
-    const { isWhole, target } = readPastedRequest(text);
-    expect([isWhole, target]).toEqual([true, '/carts/17?a=1']);
-  });
-
-  it('of a URL, in a file of requests', () => {
-    expect(readPastedRequest('GET https://s/carts/1\nAccept: */*\n')).toMatchObject({
-      host: 's',
-      target: '/carts/1',
-    });
-  });
-
-  it('has a body whose lines may begin as those of curl -v', () => {
-    expect(readMessage('POST /x HTTP/1.1\nHost: s\n\n<p\n> a')?.body).toBe('<p\n> a');
-  });
-
-  it.each([
-    'GET /reports HTTP/1.1\nAuthorization: Bearer x.y.z\nContent-Length: 9',
-    '> GET /reports HTTP/1.1\n> Authorization: Bearer x.y.z\n> Transfer-Encoding: chunked\n> ',
-  ])('without the body that it names says that, and foresees nothing: %j', async (text) => {
-    const { explained } = await explain(text);
-    expect(explained.notes.join()).toContain('whose body is not in the text');
-    expect(readPastedRequest(text).isWhole).toBe(false);
-  });
-
-  it('two framings stay two', async () => {
-    const text = 'POST /carts/1 HTTP/1.1\nHost: s\nContent-Length: 3\nTransfer-Encoding: chunked\n\nabc';
-    expect((await explain(text)).explained.refusal).toMatchObject({ reason: 'two-framings' });
-  });
-
-  it.each(['GET /carts/1', 'GET /a\nGET /b', 'GET /a b\nA: b', '> x'])('%j is none', (text) =>
-    expect(readMessage(text)).toBeUndefined(),
+  it.each([`"${id}"`, `X-Request-Id: ${id}`, `HTTP/1.1 401 Unauthorized\r\nX-Request-Id: ${id}\r\n`])(
+    'by its id, without an admin port: the answer says where to look: %j',
+    async (text) => {
+      const { code, err } = await explain(text, { cwd: folderWith({}, 'admin: false\n') });
+      expect([code, err[0]]).toEqual([1, expect.stringContaining(`grep ${id} FILE | shopward explain -`)]);
+    },
   );
 });
 
@@ -435,9 +302,10 @@ describe('what is no request', () => {
     ['{"log":{"entries":[{"request":', 'JSON'],
     ['GET /a\nGET /b', 'several lines'],
     ['curl -sS', 'has no URL'],
-    ['fetch(url, { method: "PATCH" })', 'no literal'],
-    ['const a = await fetch(`https://s/${id}`)', 'no literal'],
-    ['fetch(new Request("https://s/a"))', 'no literal'],
+    ['fetch("https://s/a", { method: "PATCH" })', 'copy it as cURL'],
+    ['curl ^"https://s/a^" ^\r\n -X ^"PATCH^"', 'copy it as cURL (bash)'],
+    ['curl "https://s/${"', 'put the value there'],
+    ['PATCH /a HTTP/1.1\nHost: s', 'several lines'],
   ])('is said to be none, with what could be read: %s', async (text, why) => {
     const { code, err, explained } = await explain(text);
     expect([code, explained]).toEqual([2, {}]);
@@ -501,23 +369,7 @@ describe('whatever is pasted', () => {
   it('is read without a throw', () => {
     const part = fc.oneof(
       fc.constantFrom(
-        ...[
-          'curl ',
-          'fetch(',
-          '"',
-          "'",
-          '`',
-          '\\',
-          '^"',
-          '{"',
-          '}',
-          '[',
-          '-H ',
-          '-d ',
-          '-X',
-          '--json ',
-          "$'",
-        ],
+        ...['curl ', '"', "'", '`', '\\', '^"', '{"', '}', '[', '-H ', '-d ', '-X', '--json ', "$'"],
         ...[
           'https://s/',
           '{"request":{"url":"/","headers":[',
@@ -531,7 +383,7 @@ describe('whatever is pasted', () => {
       ),
       anyText(),
     );
-    const start = fc.constantFrom('', 'curl ', 'fetch(', '{"request":');
+    const start = fc.constantFrom('', 'curl ', '{"request":');
     fc.assert(
       fc.property(start, fc.array(part), (first, parts) => {
         const { target, host } = readPastedRequest(first + parts.join(''));

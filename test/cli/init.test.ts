@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { runCheck } from '../../src/cli/check.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
@@ -11,7 +11,9 @@ import { probeShop } from '../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../src/cli/init.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { runCommand } from './command-run.ts';
+import { oddAnswers } from './odd-answers.ts';
 import { document, secured } from './openapi-sample.ts';
 
 const publicKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
@@ -129,6 +131,37 @@ describe('init', () => {
     expect(await checkIn(cwd)).toEqual(noWord);
   });
 
+  it.each([
+    ['application/vnd.api+json', 'jsonapi'],
+    ['application/problem+json; charset=utf-8', 'problem'],
+    ['application/json', 'json'],
+    ['text/html', 'negotiate'],
+  ])('writes refusals as the shop writes its errors: %s', async (type, format) => {
+    const answer: RequestListener = (_, response) =>
+      void response.writeHead(404, { 'Content-Type': type }).end('{}');
+    const done = await withShop(answer, (upstream) => initIn({ blank: true, upstream, keys: 'public.pem' }));
+    expect(parse(done.read('shopward.yaml')).errors).toEqual({ format });
+    expect(await checkIn(done.cwd)).toEqual(noWord);
+    const given = await initIn({ blank: true, ...known, errors: 'problem' });
+    expect(parse(given.read('shopward.yaml')).errors).toEqual({ format: 'problem' });
+  });
+
+  it.each(oddAnswers)('warns of answers that the proxy refuses: %s', async (cause, octets) => {
+    const shop = await startRecordingUpstream(() => octets);
+    onTestFinished(() => shop.close());
+    const { out } = await initIn({
+      blank: true,
+      upstream: `http://127.0.0.1:${shop.port}`,
+      keys: 'public.pem',
+    });
+    const warnings = out
+      .join('\n')
+      .split('\n')
+      .filter((line) => line.startsWith('warning: '));
+    expect(warnings).toHaveLength(cause === 'none' ? 0 : 2);
+    if (cause !== 'none') expect(warnings[0]).toContain(cause);
+  });
+
   it('protects everything until rows are written', async () => {
     const { cwd, out, read } = await initIn({ blank: true, keys: 'https://shop.example/jwks.json' });
     expect(parse(read('protected-resources.yaml')).groups).toEqual({ Everything: ['ANY /**'] });
@@ -218,7 +251,7 @@ describe('init', () => {
         expect(await checkIn(cwd)).toEqual(noWord);
       },
     );
-    expect(asked.length).toBeLessThanOrEqual(8);
+    expect(asked.length).toBeLessThanOrEqual(10);
     expect(asked.every((line) => line.startsWith('GET '))).toBe(true);
   });
 
@@ -372,5 +405,7 @@ it('a shop that answers with anything but keys tells that it is there, and nothi
     isEndless: false,
     algorithms: [],
     issuer: undefined,
+    errors: undefined,
+    refused: [],
   });
 });

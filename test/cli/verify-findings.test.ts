@@ -1,8 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { freePort } from '../harness/free-port.ts';
+import { startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
-import { failures, find, openVerifyStage, startFront } from './verify-stage.ts';
+import { runCommand } from './command-run.ts';
+import { oddAnswers } from './odd-answers.ts';
+import { listOf } from './openapi-sample.ts';
+import { failures, find, openVerifyStage, type Report, startFront } from './verify-stage.ts';
 
 const stage = openVerifyStage();
 
@@ -116,36 +123,70 @@ describe('verify finds what is wrong', () => {
     expect(JSON.stringify(check)).not.toContain(token.slice(0, 20));
   });
 
-  it('a shop that is away', async () => {
-    const lonely = await startShopwardHere({ upstream: 'http://127.0.0.1:9' });
-    try {
-      const report = await stage.verify(lonely.url, { config: lonely.configFile });
-      expect(failures(report)).toEqual([
-        'open: GET /ID: 502 upstream-unreachable',
-        'resolver: GET /url-resolver?url=/en/ID: 502 upstream-unreachable',
-      ]);
-    } finally {
-      await lonely.stop();
-    }
-  });
-
-  it('an open route that needs a token there, and one that the list protects', async () => {
-    const report = await stage.verify(stage.shopward.url, { open: ['/stores', '/carts'] });
-    expect(find(report, 'GET /stores')).toMatchObject({ area: 'open', outcome: 'ok', got: '200' });
-    expect(report.checks.find(({ area, name }) => area === 'open' && name === 'GET /carts')?.outcome).toBe(
-      'skipped',
-    );
+  it.each([3_600_000, -3_600_000])('a clock that is %i ms off', async (ms) => {
     const front = await startFront({
       to: stage.shopward.url,
-      handle(request, response, relay) {
-        if (request.url !== '/stores') return relay();
-        response.writeHead(401, { 'WWW-Authenticate': 'Bearer' });
-        response.end('{"errors":[{"status":401,"code":"002"}]}');
-      },
+      alter: (fields) => Object.assign(fields, { date: new Date(Date.now() + ms).toUTCString() }),
     });
-    expect(failures(await stage.verify(front, { open: ['/stores'] }))).toEqual([
-      'open: GET /stores: 401 002',
-    ]);
+    const check = find(await stage.verify(front), 'Date');
+    expect(check).toMatchObject({ outcome: 'failed', advice: expect.stringContaining('NTP') });
+    expect(check?.got).toMatch(ms > 0 ? /^359\d s ahead of/ : /^(?:359\d|360[01]) s behind/);
+  });
+
+  describe("the shop's port", () => {
+    /** The checks of the shop; `upstream` is where the local configuration says that it is. */
+    async function checkedShop(upstream: string, more: VerifyChoice = {}) {
+      const cwd = makeFolder({
+        'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nupstream: { url: "${upstream}" }\n`,
+        'config/protected-resources.yaml': listOf('GET /carts'),
+      });
+      const { out } = await runCommand(
+        (io) => runVerify(stage.shopward.url, { json: true, timeout: '2', ...more }, io),
+        { cwd },
+      );
+      const { checks } = JSON.parse(out.join('\n')) as Report;
+      return checks.filter(({ area }) => area === 'shop');
+    }
+    // As an address of another machine would be: it is not written as a loopback address.
+    const notLoopback = (port: number | string) => `http://0.0.0.0:${port}`;
+
+    it('fails where it is open to this machine, and passes where it is closed', async () => {
+      const { port } = new URL(stage.shop.url);
+      expect(await checkedShop(notLoopback(port))).toMatchObject([
+        { outcome: 'failed', got: 'open', advice: expect.stringContaining('--inside') },
+      ]);
+      expect(await checkedShop(notLoopback(await freePort()))).toMatchObject([
+        { outcome: 'ok', got: 'closed' },
+      ]);
+      expect(await checkedShop(notLoopback(port), { inside: true })).toMatchObject([
+        { outcome: 'ok', got: 'taken' },
+      ]);
+    });
+
+    it.each(oddAnswers)('answers behind it that the proxy refuses are named: %s', async (cause, octets) => {
+      const shop = await startRecordingUpstream(() => octets);
+      const proxy = await startShopwardHere({
+        upstream: `http://127.0.0.1:${shop.port}`,
+        rows: ['GET /mine'],
+      });
+      onTestFinished(async () => {
+        await proxy.stop();
+        await shop.close();
+      });
+      // The proxy is the judge of what is refused.
+      expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
+      const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
+      expect(check?.outcome).toBe(cause === 'none' ? 'ok' : 'failed');
+      if (cause !== 'none') expect(check?.got).toContain(cause);
+    });
+  });
+
+  it('nothing wrong in refusals of another format', async () => {
+    for (const format of ['json', 'problem']) {
+      const other = await startShopwardHere({ upstream: stage.shop.url, config: { errors: { format } } });
+      onTestFinished(() => other.stop());
+      expect(failures(await stage.verify(other.url, { config: other.configFile }))).toEqual([]);
+    }
   });
 
   it('a refusal without a challenge', async () => {

@@ -3,7 +3,6 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { processIo } from '../../src/cli/command-io.ts';
 import { runRollout } from '../../src/cli/rollout.ts';
 import type { Counting } from '../../src/rollout/counting.ts';
 import { dayMs } from '../../src/rollout/counts.ts';
@@ -72,7 +71,7 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
     config,
     `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: { port: ${other.adminPort} }\nprotectedResources: ${other.listFile}\n`,
   );
-  const { code, out } = await runCommand((io) => runRollout([], { config }, io));
+  const { code, out } = await runCommand((io) => runRollout({ config }, io));
   expect(code).toBe(1);
   expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
   expect(out.join('\n')).toContain('next: These clients send no token.');
@@ -127,7 +126,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
     config,
     `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: { port: ${port} }\nprotectedResources: list.yaml\n`,
   );
-  const { out, err } = await runCommand((io) => runRollout([], { config }, io));
+  const { out, err } = await runCommand((io) => runRollout({ config }, io));
   expect(err).toEqual([]);
   admin.close();
   const page = readFileSync(path.join(import.meta.dirname, '../../docs/rollout.md'), 'utf8');
@@ -135,43 +134,11 @@ it('docs/rollout.md shows what the verb prints', async () => {
   expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));
 });
 
-const line = (more: object) =>
-  JSON.stringify({
-    ...{
-      level: 'info',
-      time: '2026-03-01T10:00:00.000Z',
-      event: 'request',
-      method: 'GET',
-      route: '/carts/{id}',
-    },
-    ...more,
+it('asks for an admin port where there is none', async () => {
+  const cwd = makeFolder({
+    'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: false\n`,
+    'config/protected-resources.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n',
   });
-
-it('a log of 200,000 lines with broken ones is read in bounds; nothing in it commands the terminal', async () => {
-  const folder = makeFolder({});
-  const lines = Array.from({ length: 200_000 }, (_, i) => {
-    if (i % 1000 === 0) return '{"broken';
-    if (i % 7 === 0) return line({ status: 200 });
-    return line({ observed: 'access-token-missing', clientAddress: `\u001b[2J192.0.2.${i}` });
-  });
-  lines.push('x'.repeat(3_000_000));
-  writeFileSync(path.join(folder, 'shopward.log'), lines.join('\n'));
-  const printed: string[] = [];
-  const io = { ...processIo, cwd: folder, out: (text: string) => printed.push(text), err: () => {} };
-  expect(await runRollout(['shopward.log'], { json: true }, io)).toBe(1);
-  const report = JSON.parse(printed[0] ?? '') as RolloutReport;
-  expect(report.rows[0]).toMatchObject({ row: 'GET /carts/{id}', wouldBeRefused: 171_257 });
-  expect(report.rows[0]?.reasons[0]?.clients).toMatchObject({ count: 100, areMore: true });
-  expect(report.problems[0]).toContain('201 lines cannot be read');
-  printed.length = 0;
-  await runRollout(['shopward.log'], {}, io);
-  expect(printed.join('\n')).not.toContain('\u001b');
-});
-
-it('a log without would-be refusals is not known to be safe, and a file without lines is bad usage', async () => {
-  const folder = makeFolder({ 'good.log': `${line({ status: 200 })}\n`, 'empty.log': '' });
-  expect((await runCommand((io) => runRollout(['empty.log'], {}, io), { cwd: folder })).code).toBe(2);
-  expect((await runCommand((io) => runRollout(['none.log'], {}, io), { cwd: folder })).code).toBe(2);
-  const { code } = await runCommand((io) => runRollout(['good.log'], {}, io), { cwd: folder });
-  expect(code).toBe(3);
+  const { code, err } = await runCommand((io) => runRollout({}, io), { cwd });
+  expect([code, err[0]]).toEqual([2, expect.stringMatching(/^admin is false .* set admin.port/)]);
 });

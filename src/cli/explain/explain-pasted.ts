@@ -91,7 +91,7 @@ export function explainPasted(
 
 /** For people: what explain can read. */
 const readable =
-  "a method and a URL, a request with its fields, a line of an access log, a record of shopward's log, a curl command, a call of fetch, a HAR entry, an access token";
+  "a method and a URL, a curl command, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token";
 
 /** The lines for people. */
 export function unreadableText(why: string): string[] {

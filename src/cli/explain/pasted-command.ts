@@ -1,8 +1,7 @@
-import { trimOws } from '../../http/field-list.ts';
+import { parse } from 'shell-quote';
 import { type CurlRequest, curlOptions, longOf, otherWithValue, removed } from './curl-options.ts';
-import { splitCmd, splitShell } from './shell-words.ts';
 
-/** A request, as a command or code has it. */
+/** A request, as a curl command or a HAR entry has it. */
 export interface PastedParts {
   /** In its exact case. Undefined: none is given. */
   readonly method: string | undefined;
@@ -14,8 +13,6 @@ export interface PastedParts {
   readonly fields: readonly string[];
   /** Undefined: there is none, or it is not known. */
   readonly body?: string | undefined;
-  /** The request has a body, and the text does not show it. */
-  readonly lacksBody?: boolean;
   readonly version?: '1.0' | '1.1' | undefined;
   /** Why this is not a request: the text does not say what it asks for. */
   readonly unreadable?: string | undefined;
@@ -24,8 +21,8 @@ export interface PastedParts {
 }
 
 /**
- * Reads a curl command as curl does: the words of a POSIX shell or of cmd, then its options. Notes name options that have no
- * effect on the request, or an unknown one. Undefined: the text is not a curl command. Linear in its length.
+ * Reads a curl command as curl does: the words of a POSIX shell, then its options. Notes name options that have no effect on
+ * the request, or an unknown one. Undefined: the text is not a curl command. Linear in its length.
  */
 export function readCurl(text: string): PastedParts | undefined {
   const start = /^\s*(?:[$>#%]\s+)?(?:(?:sudo|time|env|[A-Z_]+=\S{0,8192})\s+){0,9}(?=curl(?:\.exe)?\s)/.exec(
@@ -33,20 +30,45 @@ export function readCurl(text: string): PastedParts | undefined {
   );
   if (start === null) return undefined;
   const command = text.slice(start[0].length);
-  const isCmd = /\^["\r\n]/.test(command);
-  const words = isCmd ? splitCmd(command) : splitShell(command);
   const request: CurlRequest = {
     ...{ method: undefined, urls: [], fields: [], data: undefined, parts: [], type: undefined },
     ...{ query: undefined, isQuery: false, isHead: false, isUpload: false, keepsPath: false, version: '1.1' },
     ...{ target: undefined, notes: ['read from a curl command'] },
   };
+  if (/\^["\r\n]/.test(command)) return unreadable('it is a command for cmd: copy it as cURL (bash)');
+  const words = splitWords(command, request.notes);
+  if (words === undefined) return unreadable('the shell cannot expand "${" in it: put the value there');
   // Most in single quotes is no variable. It is not repeated: what looks like one may be part of a password.
-  const hasVariable = !isCmd && /\$\{?[A-Z_]/.test(command.replace(/'[^']*'/g, ''));
-  if (hasVariable)
+  if (/\$\{?[A-Z_]/.test(command.replace(/'[^']*'/g, '')))
     request.notes.push('variables are taken as they stand: what the shell would put there is not known');
   const unused = applyOptions(words.slice(1), request);
   if (unused.length > 0) request.notes.push(`of curl's options these play no part: ${unused.join(' ')}`);
   return toParts(request);
+}
+
+function unreadable(why: string): PastedParts {
+  return { method: undefined, url: '/', fields: [], notes: [], unreadable: why };
+}
+
+/** The words of the first command. Variables stay as they are. Undefined: an expansion is malformed. */
+function splitWords(command: string, notes: string[]): string[] | undefined {
+  // A backslash at the end of a line continues the command, except in single quotes.
+  const line = command.replace(/'[^']*'|\\\r?\n/g, (part) => (part.startsWith("'") ? part : ' '));
+  const words: string[] = [];
+  try {
+    for (const word of parse(line, (name) => `$${name}`)) {
+      if (typeof word === 'string') words.push(word);
+      else if ('pattern' in word) words.push(word.pattern);
+      else if ('op' in word) {
+        if (word.op === '&')
+          notes.push('the command ends at "&": put quotes around the URL if it goes on there');
+        return words;
+      }
+    }
+  } catch {
+    return undefined;
+  }
+  return words;
 }
 
 /** Applies the options, and returns the words that have no effect. */
@@ -160,45 +182,4 @@ function withoutDotSegments(url: string, notes: string[]): string {
   }
   notes.push('curl takes "." and ".." out of the path itself; with --path-as-is it does not');
   return `${address.slice(0, start)}/${kept.join('/')}${end === -1 ? '' : url.slice(end)}`;
-}
-
-const requestLine = /^([A-Za-z]+)[ \t]+(\S+)(?:[ \t]+HTTP\/(\d(?:\.\d)?))?$/;
-const fieldLine = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/;
-
-function saysBody([name = '', value = '']: readonly string[]): boolean {
-  return /^transfer-encoding$/i.test(name) || (/^content-length$/i.test(name) && Number(value) > 0);
-}
-
-/**
- * Reads a whole request, as developer tools, `.http` files and `curl -v` (its lines with `> `) have it: the request line, the
- * fields, an empty line, the body. Undefined: the text is not one, or only a request line. Linear in its length.
- */
-export function readMessage(text: string): PastedParts | undefined {
-  const all = text.trim().split(/\r?\n/);
-  const isBare = requestLine.test(all[0]?.trim() ?? '');
-  const sent = isBare ? [] : all.filter((line) => line.startsWith('>'));
-  const lines = sent.length === 0 ? all : sent.map((line) => line.replace(/^> ?/, ''));
-  const [, method, url, version] = requestLine.exec(lines[0]?.trim() ?? '') ?? [];
-  if (method === undefined || url === undefined || lines.length < 2) return undefined;
-  const end = lines.findIndex((line, at) => at > 0 && line.trim() === '');
-  const head = lines.slice(1, end === -1 ? undefined : end).map((line) => fieldLine.exec(line));
-  const pairs = head.flatMap((line) => (line === null ? [] : [[line[1] ?? '', trimOws(line[2] ?? '')]]));
-  if (pairs.length < head.length) return undefined;
-  const body = end === -1 || sent.length > 0 ? '' : lines.slice(end + 1).join('\n');
-  // Content-Length is computed again where there is a body; a message with two framings keeps both.
-  const isFramed = pairs.some(([name = '']) => /^transfer-encoding$/i.test(name));
-  const kept =
-    body === '' || isFramed ? pairs : pairs.filter(([name = '']) => !/^content-length$/i.test(name));
-  const lacksBody = body === '' && pairs.some(saysBody);
-  return {
-    ...{ method, url, lacksBody },
-    fields: kept.flat(),
-    body: body === '' ? undefined : body,
-    version: version === '1.0' ? '1.0' : '1.1',
-    notes: [
-      lacksBody
-        ? 'read from a request whose body is not in the text: what fields and body decide is not explained'
-        : 'read from a whole request',
-    ],
-  };
 }

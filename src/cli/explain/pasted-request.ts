@@ -1,7 +1,7 @@
 import { isCompactToken } from '../../access/bearer-credentials.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
-import { readFetch, readHar } from './pasted-code.ts';
-import { type PastedParts, readCurl, readMessage } from './pasted-command.ts';
+import { readHar } from './har.ts';
+import { type PastedParts, readCurl } from './pasted-command.ts';
 
 /** The request in a pasted text. */
 interface PastedRequest {
@@ -66,13 +66,12 @@ const maybeToken = /^(?=.*\d)[\w.~+-]{20,}=*$/;
 export const tokenHint = 'if this is an access token: shopward token';
 
 /**
- * Reads a request as people copy it: `GET /x`, a request line alone or with fields and body, a line of an access log or of curl's
- * output, a record of a JSON log, a curl command, a call of fetch, a HAR file or one entry of it, a URL; also in quotes, or with
- * the escapes of JSON, HTML or a log. Only what cannot be part of a request is changed, with a note: a path with `..` or a
+ * Reads a request as people copy it: `GET /x`, a URL, a line of an access log, a record of shopward's log, a curl command, a HAR
+ * file or one entry of it; also in quotes. Only what cannot be part of a request is changed, with a note: a path with `..` or a
  * backslash stays as it is. Linear in the length of the text; nothing of it is run.
  */
 export function readPastedRequest(pasted: string): PastedRequest {
-  const parts = readCurl(pasted) ?? readFetch(pasted) ?? readMessage(pasted);
+  const parts = readCurl(pasted);
   if (parts !== undefined) return ofParts(parts);
   const document = recordIn(pasted);
   const har = document && readHar(document);
@@ -87,15 +86,15 @@ export function readPastedRequest(pasted: string): PastedRequest {
 }
 
 function ofParts(all: PastedParts): PastedRequest {
-  const { url, target, version = '1.1', lacksBody = false, notes, ...parts } = all;
+  const { url, target, version = '1.1', notes, ...parts } = all;
   const more = [...notes];
   const read = readTarget(url, more);
-  return { ...parts, version, ...read, ...(target && { target }), isWhole: !lacksBody, notes: more };
+  return { ...parts, version, ...read, ...(target && { target }), isWhole: true, notes: more };
 }
 
 function readLine(text: string, notes: string[]): PastedRequest {
   const methods: string[] = [];
-  let rest = withoutQuotes(text.trim().replace(/^> /, ''));
+  let rest = withoutQuotes(text.trim());
   const line = logLine.exec(text);
   for (let inner = leadingMethod(rest); inner !== undefined; inner = leadingMethod(rest)) {
     // A line of a log may begin with any word.
@@ -122,12 +121,14 @@ const guessed = 'a "/" was put in front';
 /** Why a text is not a request. A line with a path always is one, since a refusal for its spelling can be explained. */
 function whyUnreadable(text: string, { method, target, notes }: PastedRequest): string | undefined {
   if (/^(?:\$session\b|invoke-(?:webrequest|restmethod)\b|iwr\s|irm\s)/i.test(text))
-    return 'it is PowerShell: copy it as cURL or as fetch';
+    return 'it is PowerShell: copy it as cURL';
+  if (/^(?:await\s+)?fetch\s*\(/.test(text)) return 'it is a call of fetch: copy it as cURL';
   if (logLine.test(text)) return undefined;
   // An address of IPv6 begins with a bracket, too.
   if (/^(?:\{|\[(?![0-9a-f:.]+\]))/i.test(text))
     return 'it is JSON, or the start of it, without a request in it';
-  if (text.includes('\n')) return 'it has several lines, and is no whole request';
+  if (text.includes('\n'))
+    return 'it has several lines: paste the request line alone, with -H for a field, or a curl command';
   const isOdd = method !== undefined && !knownMethods.test(method);
   const hasGuess = notes.includes(guessed);
   const [path = ''] = target.split('?', 1);
@@ -171,21 +172,11 @@ function leadingMethod(text: string): { method: string; rest: string } | undefin
   return { method: method.toUpperCase(), rest: text.slice(start.length) };
 }
 
-/** Decodes escapes of the place that the text was copied from, which no client sends. */
+/** Decodes the octets that nginx escapes in its log, which no client sends that way. */
 function readEscapes(text: string, notes: string[]): string {
-  let plain = text;
-  const replace = (pattern: RegExp, by: (match: string, group: string) => string, what: string) => {
-    const next = plain.replace(pattern, by);
-    if (next !== plain) notes.push(what);
-    plain = next;
-  };
-  if (!/(?<!\\)\//.test(plain.replace(/^https?:\\?\/\\?\//i, ''))) {
-    replace(/\\\//g, () => '/', String.raw`"\/" was read as "/", an escape of JSON`);
-  }
   const octet = (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
-  replace(/\\u00([0-9a-f]{2})/gi, octet, String.raw`"\u00.." was read as an escape of JSON`);
-  replace(/\\x([0-9a-f]{2})/gi, octet, String.raw`"\x.." was read as an escape of the log`);
-  replace(/&amp;/g, () => '&', '"&amp;" was read as "&", an escape of HTML');
+  const plain = text.replace(/\\x([0-9a-f]{2})/gi, octet);
+  if (plain !== text) notes.push(String.raw`"\x.." was read as an escape of the log`);
   return plain;
 }
 

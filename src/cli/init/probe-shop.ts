@@ -1,5 +1,7 @@
 import { readJwks } from '../../access/key-document.ts';
+import { type ErrorFormat, errorFormats, errorMediaTypes } from '../../http/rejection.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
+import { addressOf, findRefusedAnswers } from '../shop-answer.ts';
 
 /** What the shop's public answers tell. */
 export interface ShopFacts {
@@ -16,13 +18,19 @@ export interface ShopFacts {
   readonly algorithms: readonly string[];
   /** By the discovery document. */
   readonly issuer: string | undefined;
+  /** The format of its errors; undefined: its 404 is written in another way. */
+  readonly errors: ErrorFormat | undefined;
+  /** Why the proxy would refuse answers of the shop. */
+  readonly refused: readonly string[];
 }
 
-/** Time and size of each of at most seven requests, so that a shop that hangs does not take long. */
+/** Time and size of each of at most ten requests, so that a shop that hangs does not take long. */
 const timeoutMs = 2000;
 const maxBytes = 256 * 1024;
 
 const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+/** Nothing is there: errors are often written by another part of a shop. */
+const missingPath = '/shopward-init';
 const jwksPath = '/.well-known/jwks.json';
 
 /**
@@ -32,10 +40,15 @@ const jwksPath = '/.well-known/jwks.json';
 export async function probeShop(address: URL): Promise<ShopFacts> {
   const base = address.href.replace(/\/$/, '');
   const found = await get(base);
-  if ('fault' in found) {
-    return { ...nothing, fault: found.fault };
-  }
-  const facts: ShopFacts = { ...nothing, status: found.status, isEndless: found.isEndless };
+  const refused = await findRefusedAnswers(
+    addressOf(address),
+    ['', missingPath].map((path) => new URL(base + path).pathname),
+    timeoutMs,
+  );
+  // What is refused here, a client may not read either.
+  if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
+  const errors = await errorsOf(base + missingPath);
+  const facts: ShopFacts = { ...nothing, status: found.status, isEndless: found.isEndless, errors, refused };
   let foreignJwks: string | undefined;
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
@@ -65,7 +78,17 @@ const nothing: ShopFacts = {
   isEndless: false,
   algorithms: [],
   issuer: undefined,
+  errors: undefined,
+  refused: [],
 };
+
+/** The format of the answer to a path that does not exist, by its media type. */
+async function errorsOf(url: string): Promise<ErrorFormat | undefined> {
+  const reply = await get(url);
+  if ('fault' in reply || reply.status < 400) return undefined;
+  const type = reply.type.split(';', 1)[0]?.trim().toLowerCase();
+  return errorFormats.find((format) => errorMediaTypes[format] === type);
+}
 
 /** Whether a key set is at another host, or by http where the shop has https: then others could control it. */
 function isForeign(jwks: unknown, address: URL): jwks is string {
@@ -100,26 +123,28 @@ async function getJson(url: string): Promise<JsonObject | undefined> {
 interface Reply {
   readonly status: number;
   readonly body: Buffer;
+  /** `Content-Type`, or nothing. */
+  readonly type: string;
   /** Its end did not come in time. */
   readonly isEndless: boolean;
 }
 
 async function get(url: string): Promise<Reply | { readonly fault: string }> {
-  let status: number | undefined;
+  let head: { readonly status: number; readonly type: string } | undefined;
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, { redirect: 'manual', signal });
-    status = response.status;
+    head = { status: response.status, type: response.headers.get('content-type') ?? '' };
     const chunks: Uint8Array[] = [];
     let length = 0;
     for await (const chunk of response.body ?? []) {
       length += chunk.length;
-      if (length > maxBytes) return { status, body: Buffer.alloc(0), isEndless: false };
+      if (length > maxBytes) return { ...head, body: Buffer.alloc(0), isEndless: false };
       chunks.push(chunk);
     }
-    return { status, body: Buffer.concat(chunks), isEndless: false };
+    return { ...head, body: Buffer.concat(chunks), isEndless: false };
   } catch (cause) {
-    if (status !== undefined) return { status, body: Buffer.alloc(0), isEndless: true };
+    if (head !== undefined) return { ...head, body: Buffer.alloc(0), isEndless: true };
     const { name, cause: reason } = cause as Error & { readonly cause?: { readonly code?: string } };
     return { fault: name === 'TimeoutError' ? 'no answer in 2 s' : (reason?.code ?? 'no HTTP') };
   }

@@ -1,17 +1,7 @@
-import { connect } from 'node:tls';
 import { resourceId } from '../../access/protected-list.ts';
-import { metadataPath } from '../../access/published-documents.ts';
-import { isObject } from '../../lib/json.ts';
-import { caOf, type Deployment, type Reply } from './probe-client.ts';
-import {
-  type Check,
-  checkRefusal,
-  createCheck,
-  documentOf,
-  firstOf,
-  replyText,
-  type Verification,
-} from './verification.ts';
+import { addressOf, findRefusedAnswers, isReachable } from '../shop-answer.ts';
+import type { Deployment, Reply } from './probe-client.ts';
+import { type Check, createCheck, documentOf, replyText, skip, type Verification } from './verification.ts';
 
 /** Checks that the list which the deployment publishes is the local one. */
 export async function checkPublishedList(verification: Verification): Promise<Check[]> {
@@ -22,10 +12,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
   const published = readRows(reply);
   if (published === undefined) {
     const advice = 'the proxy has not answered this: does the request reach it?';
-    return [
-      createCheck('list', name, false, '200 with the list', replyText(reply), advice),
-      await checkMetadata(verification),
-    ];
+    return [createCheck('list', name, false, '200 with the list', replyText(reply), advice)];
   }
   const own = new Map(list.rows.map((row) => [resourceId(row), row.scopes.toSorted().join(' ')]));
   const missing = [...own.keys()].filter((id) => !published.has(id));
@@ -46,32 +33,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
       counts,
       shorten(differences),
     ),
-    await checkListTag(verification, reply),
-    await checkMetadata(verification),
   ];
-}
-
-async function checkListTag({ client, config }: Verification, { fields }: Reply): Promise<Check> {
-  const path = config.protectedResourcesPath;
-  const tag = fields.etag;
-  const name = `GET ${path} with If-None-Match`;
-  if (tag === undefined) return createCheck('list', name, false, '304', 'no ETag');
-  const reply = await client.ask({ method: 'GET', path, fields: { 'If-None-Match': tag } });
-  return createCheck('list', name, reply.status === 304, '304', replyText(reply));
-}
-
-/** Checks the resource metadata (RFC 9728 section 3.2). */
-async function checkMetadata({ client }: Verification): Promise<Check> {
-  const reply = await client.ask({ method: 'GET', path: metadataPath });
-  const resource = documentOf(reply)?.resource;
-  const isOk = typeof resource === 'string';
-  return createCheck(
-    'list',
-    `GET ${metadataPath}`,
-    isOk,
-    '200 with resource',
-    isOk ? resource : replyText(reply),
-  );
 }
 
 /** Row -> its scopes, sorted. */
@@ -93,101 +55,64 @@ function shorten(differences: readonly string[]): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** Checks the resolver's answers to no URL, to an unknown one, and to those of `--url`. */
-export async function checkResolver(verification: Verification, urls: readonly string[]): Promise<Check[]> {
-  const { client, config, rejections, id } = verification;
-  // With another envelope the shop answers missing and unknown URLs itself.
-  if (config.urlResolver === false || config.urlResolver.envelope !== 'jsonapi') return [];
-  const { path, locales } = config.urlResolver;
-  const ask = (query: string, more: Record<string, string> = {}) =>
-    client.ask({
-      method: 'GET',
-      path: `${path}${query}`,
-      fields: { 'Accept-Language': String(locales[0]), ...more },
-    });
-  const unknown = `/${locales[0]}/${id}`;
-  const checks = [
-    checkRefusal('resolver', `GET ${path}`, await ask(''), rejections['url-missing']),
-    checkRefusal(
-      'resolver',
-      `GET ${path}?url=/${locales[0]}/ID`,
-      await ask(`?url=${encodeURIComponent(unknown)}`),
-      rejections['url-not-found'],
-    ),
-  ];
-  for (const url of urls) {
-    const query = `?url=${encodeURIComponent(url)}`;
-    const name = `GET ${path}?url=${url}`;
-    const reply = await ask(query);
-    const entity = entityOf(reply);
-    checks.push(
-      createCheck(
-        'resolver',
-        name,
-        entity !== undefined,
-        '200 with entityType and entityId',
-        entity ?? replyText(reply),
-      ),
-    );
-    const tag = reply.fields.etag;
-    if (entity === undefined || tag === undefined) continue;
-    const again = await ask(query, { 'If-None-Match': tag });
-    const conditional = `${name} with If-None-Match`;
-    checks.push(createCheck('resolver', conditional, again.status === 304, '304', replyText(again)));
+/** A clock that differs by more refuses good tokens, or takes expired ones. */
+const leastSkewMs = 30_000;
+
+/** Checks the clock of the proxy by the `Date` of an answer of its own. */
+export async function checkClock({ client, config }: Verification): Promise<Check[]> {
+  const sentMs = Date.now();
+  const { fields } = await client.ask({ method: 'GET', path: config.protectedResourcesPath });
+  const there = Date.parse(fields.date ?? '');
+  if (Number.isNaN(there)) return [skip('clock', 'Date', 'the answer has no Date')];
+  const ms = there < sentMs ? there - sentMs : Math.max(0, there - Date.now());
+  const allowed = Math.max(leastSkewMs, config.auth.clockTolerance);
+  // `Date` counts whole seconds.
+  const off = Math.max(0, Math.round(Math.abs(ms) / 1000) - 1);
+  const got = off === 0 ? 'as here' : `${off} s ${ms < 0 ? 'behind' : 'ahead of'} this machine`;
+  const advice =
+    'one of the two clocks is wrong, and tokens are checked by the one there: synchronise it (NTP)';
+  const expected = `at most ${allowed / 1000} s off`;
+  return [createCheck('clock', 'Date', Math.abs(ms) <= allowed, expected, got, advice)];
+}
+
+/**
+ * Checks that the shop cannot be reached from here around the proxy. Where it may be (`--inside`, or an address of this
+ * machine), checks that its answers are written as the proxy takes them.
+ */
+export async function checkShop(
+  { config }: Verification,
+  { host }: Pick<Deployment, 'host'>,
+  { isInside, timeoutMs }: { readonly isInside: boolean; readonly timeoutMs: number },
+): Promise<Check[]> {
+  const url = new URL(config.upstream.url);
+  const shop = addressOf(url);
+  const checks: Check[] = [];
+  if (isLoopback(shop.host) && !isLoopback(host)) {
+    // The shop of the proxy's machine, which may also listen on its other addresses.
+    checks.push(await checkClosed({ ...shop, host }, timeoutMs));
+    if (!isInside) return checks;
   }
-  return checks;
+  if (!isInside && !isLoopback(shop.host)) return [await checkClosed(shop, timeoutMs)];
+  const name = `answers of ${url.origin}`;
+  if (!(await isReachable(shop, timeoutMs)))
+    return [...checks, skip('shop', name, 'the shop cannot be reached from here')];
+  const refused = await findRefusedAnswers(shop, [url.pathname, '/shopward-verify'], timeoutMs);
+  const advice = 'mend the shop, or put a server in front of it that writes its answers anew';
+  const got = refused[0] ?? 'taken';
+  return [
+    ...checks,
+    createCheck('shop', name, refused.length === 0, 'answers that shopward takes', got, advice),
+  ];
 }
 
-function entityOf(reply: Reply): string | undefined {
-  const attributes = firstOf(reply)?.attributes;
-  const { entityType, entityId } = isObject(attributes) ? attributes : {};
-  return typeof entityType === 'string' && typeof entityId === 'string'
-    ? `${entityType} ${entityId}`
-    : undefined;
+async function checkClosed(shop: ReturnType<typeof addressOf>, timeoutMs: number): Promise<Check> {
+  const isOpen = await isReachable(shop, timeoutMs);
+  const advice =
+    'whoever is where this machine is goes around the proxy: close the port to all but the proxy, or run verify with --inside from a machine that may reach it';
+  const got = isOpen ? 'open' : 'closed';
+  return createCheck('shop', `port ${shop.host}:${shop.port} of the shop`, !isOpen, 'closed', got, advice);
 }
 
-interface TlsFinding {
-  readonly check: Check;
-  /** Whether the connection is safe for a token. */
-  readonly isTrusted: boolean;
-}
-
-const soonMs = 14 * 86_400_000;
-
-/** Checks certificate and protocol version of the deployment; undefined over plain HTTP. */
-export async function checkTls(
-  { scheme, host, port }: Deployment,
-  ca: string | undefined,
-  timeoutMs: number,
-  now: number,
-): Promise<TlsFinding | undefined> {
-  if (scheme !== 'https') return undefined;
-  const name = `${host}:${port}`;
-  const expected = 'a certificate that is trusted, for this host, for two weeks more';
-  return new Promise((resolve) => {
-    const isName = !/^[\d.]+$|:/.test(host);
-    const trusted = caOf(ca);
-    const socket = connect({
-      host,
-      port,
-      ...(isName && { servername: host }),
-      ...(trusted && { ca: trusted }),
-      rejectUnauthorized: false,
-      timeout: timeoutMs,
-    });
-    const end = (isTrusted: boolean, isOk: boolean, got: string, advice?: string) => {
-      socket.destroy();
-      resolve({ isTrusted, check: createCheck('tls', name, isOk, expected, got, advice) });
-    };
-    socket.once('secureConnect', () => {
-      const until = Date.parse(socket.getPeerCertificate().valid_to);
-      const got = `${socket.getProtocol()}, valid until ${new Date(until).toISOString().slice(0, 10)}`;
-      if (!socket.authorized) {
-        const advice = 'clients refuse it; a token is not sent. --ca FILE names an authority of your own';
-        end(false, false, `${got}, ${socket.authorizationError}`, advice);
-      } else end(true, until - now > soonMs, got, 'renew the certificate');
-    });
-    socket.once('timeout', () => end(false, false, 'no answer in time'));
-    socket.once('error', (fault: NodeJS.ErrnoException) => end(false, false, fault.code ?? fault.message));
-  });
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -41,26 +41,23 @@ interface ProbeClientOptions {
   readonly deployment: Deployment;
   /** Milliseconds of one request, to the end of its response. */
   readonly timeoutMs: number;
-  /** Connections at once. */
-  readonly concurrency: number;
   /** Aborts every request when the time of the whole run is over. */
   readonly deadline: AbortSignal;
   /** PEM of further authorities. */
   readonly ca?: string | undefined;
-  /** False: the certificate is not valid, which is reported already; no token may be sent. */
-  readonly isTrusted: boolean;
   readonly userAgent: string;
 }
 
 const maxBodyBytes = 4 * 1024 * 1024;
 
 export function createProbeClient(options: ProbeClientOptions): ProbeClient {
-  const { deployment, timeoutMs, concurrency, deadline } = options;
+  const { deployment, timeoutMs, deadline, ca } = options;
   const isTls = deployment.scheme === 'https';
-  const agentOptions = { keepAlive: true, maxSockets: concurrency };
+  // Node's option `ca` replaces its own authorities, so these are listed as well.
+  const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
   const agent = isTls
-    ? new https.Agent({ ...agentOptions, ca: caOf(options.ca), rejectUnauthorized: options.isTrusted })
-    : new http.Agent(agentOptions);
+    ? new https.Agent({ keepAlive: true, ca: trusted })
+    : new http.Agent({ keepAlive: true });
   return {
     ask({ method, path, fields = {}, body }) {
       if (deadline.aborted) return Promise.resolve(noReply('no time left'));
@@ -75,16 +72,7 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
             method,
             path: deployment.prefix + path,
             signal,
-            headers: {
-              Accept: 'application/vnd.api+json, application/json;q=0.9',
-              'Accept-Encoding': 'identity',
-              'User-Agent': options.userAgent,
-              ...(body !== undefined && {
-                'Content-Type': 'application/vnd.api+json',
-                'Content-Length': String(Buffer.byteLength(body)),
-              }),
-              ...fields,
-            },
+            headers: { ...headersOf(body), 'User-Agent': options.userAgent, ...fields },
           },
           (response) => {
             const chunks: Buffer[] = [];
@@ -115,13 +103,19 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   };
 }
 
-function noReply(fault: string): Reply {
-  return { status: 0, fields: {}, body: '', fault };
+function headersOf(body: string | undefined) {
+  return {
+    Accept: 'application/vnd.api+json, application/json;q=0.9',
+    'Accept-Encoding': 'identity',
+    ...(body !== undefined && {
+      'Content-Type': 'application/vnd.api+json',
+      'Content-Length': String(Buffer.byteLength(body)),
+    }),
+  };
 }
 
-/** Node's option `ca` replaces its own authorities, so these are listed as well. */
-export function caOf(ca: string | undefined): string[] | undefined {
-  return ca === undefined ? undefined : [...rootCertificates, ca];
+function noReply(fault: string): Reply {
+  return { status: 0, fields: {}, body: '', fault };
 }
 
 function faultText(fault: NodeJS.ErrnoException, deadline: AbortSignal): string {

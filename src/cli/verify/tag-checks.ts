@@ -1,23 +1,16 @@
-import { marginMs } from '../../entity-tags/times.ts';
-import { checkTag, checkTwice, type TrackedResource } from './tag-comparison.ts';
-import {
-  type Check,
-  checkRefusal,
-  createCheck,
-  firstOf,
-  replyText,
-  samplePath,
-  skip,
-  type Verification,
-} from './verification.ts';
+import type { Config } from '../../config/schema.ts';
+import { isContainer, parseJson } from '../../lib/json.ts';
+import { escapeUnit } from '../../lib/text.ts';
+import type { Reply } from './probe-client.ts';
+import { type Check, createCheck, firstOf, replyText, skip, type Verification } from './verification.ts';
 
 /**
  * Checks that members of tracked resources have strong tags, which arrive unchanged and give 304. `members`: their paths, instead
- * of the first one of each collection; `isUnsafeWanted`: also tries PATCH and DELETE of an id that does not exist.
+ * of the first one of each collection.
  */
 export async function checkTags(
   verification: Verification,
-  options: { readonly members: readonly string[]; readonly isUnsafeWanted: boolean },
+  options: { readonly members: readonly string[] },
 ): Promise<Check[]> {
   const { config, token } = verification;
   if (config.entityTags === false) return [];
@@ -31,7 +24,6 @@ export async function checkTags(
     const found = named.length > 0 ? named : await findMember(verification, token, resource);
     if (typeof found === 'string') checks.push(skip('tags', resource.member, found));
     else for (const path of found) checks.push(...(await checkMember(verification, token, resource, path)));
-    if (options.isUnsafeWanted) checks.push(...(await checkPreconditions(verification, token, resource)));
   }
   return checks;
 }
@@ -85,95 +77,116 @@ async function checkMember(
   ];
 }
 
-/** Checks that writes are refused before the shop is asked. The id does not exist, in case nothing refuses them. */
-async function checkPreconditions(
-  { client, rejections, id }: Verification,
-  token: string,
-  { member, methods }: TrackedResource,
-): Promise<Check[]> {
-  const path = samplePath(member, id);
-  const checks: Check[] = [];
-  for (const method of methods) {
-    const ask = (more: Record<string, string> = {}) =>
-      client.ask({ method, path, body: '{}', fields: { ...credentials(token), ...more } });
-    const without = checkRefusal(
-      'unsafe',
-      `${method} ${member} without If-Match`,
-      await ask(),
-      rejections['if-match-missing'],
-    );
-    checks.push(without);
-    if (without.outcome === 'failed') continue;
-    const other = await ask({ 'If-Match': '"shopward-verify"' });
-    const name = `${method} ${member} with another If-Match`;
-    checks.push(checkRefusal('unsafe', name, other, rejections['if-match-invalid']));
-  }
-  return checks;
-}
-
 function credentials(token: string): Record<string, string> {
   return { Authorization: `Bearer ${token}` };
 }
 
-/** Enough writes to see a slow one, and few enough for a live shop. */
-const writes = 5;
+type TrackedResource = Exclude<Config['entityTags'], false>['resources'][number];
 
 /**
- * Measures how long the shop takes for a change of each member, and checks that `entityTags.lease` suffices for the slowest: if
- * the shop acts on a write after its lease has ended, an update can be lost. `change` is JSON text that each of `members` can
- * be PATCHed with several times.
+ * Checks that two reads have the same tag. Exported for its tests. Unless somebody changed the resource in between, what differs changes by itself, and
+ * makes every writer's tag stale.
  */
-export async function checkWrites(
-  verification: Verification,
-  options: { readonly members: readonly string[]; readonly change: string | undefined },
-): Promise<Check[]> {
-  const { config, token } = verification;
-  const { change, members } = options;
-  if (change === undefined || config.entityTags === false) return [];
-  if (token === undefined || members.length === 0) {
-    return [skip('tags', 'time of a write', '--write needs --resource PATH and a token')];
-  }
-  const checks: Check[] = [];
-  for (const path of members)
-    checks.push(await timeWrites(verification, token, path, change, config.entityTags));
-  return checks;
-}
-
-async function timeWrites(
-  { client }: Verification,
-  token: string,
-  path: string,
-  body: string,
-  { lease, sendBy }: { readonly lease: number; readonly sendBy: number },
-): Promise<Check> {
-  const name = `PATCH ${path}, ${writes} times`;
-  let slowestMs = 0;
-  for (let i = 0; i < writes; i++) {
-    const read = await client.ask({ method: 'GET', path, fields: credentials(token) });
-    const tag = read.fields.etag;
-    if (tag === undefined) return createCheck('tags', name, false, '200 with an ETag', replyText(read));
-    const startedMs = performance.now();
-    const reply = await client.ask({
-      method: 'PATCH',
-      path,
-      body,
-      fields: { ...credentials(token), 'If-Match': tag },
-    });
-    slowestMs = Math.max(slowestMs, performance.now() - startedMs);
-    const isDone = reply.status >= 200 && reply.status < 300;
-    if (!isDone) return createCheck('tags', name, false, 'a change that the shop accepts', replyText(reply));
-  }
-  const neededMs = slowestMs + sendBy + marginMs;
+export function checkTwice(name: string, first: Reply, second: Reply, { member }: TrackedResource): Check {
+  const tag = second.fields.etag;
+  const isSame = tag !== undefined && tag === first.fields.etag;
+  const pointers =
+    isSame || first.status === 0 || second.status === 0
+      ? []
+      : differingPointers(parseJson(first.body), parseJson(second.body)).filter((one) => one !== '');
+  const line = `ignore: [${pointers.map(quote).join(', ')}]`;
   return createCheck(
     'tags',
-    name,
-    neededMs <= lease,
-    `entityTags.lease of ${seconds(neededMs)} at least`,
-    `the slowest took ${seconds(slowestMs)}: a lease of ${seconds(neededMs)} at least, ${seconds(lease)} is set`,
-    `set entityTags.lease to the shop's longest write, and ${seconds(sendBy + marginMs)} more`,
+    `${name}, twice`,
+    isSame,
+    'the same ETag',
+    pointers.length === 0
+      ? (tag ?? replyText(second))
+      : `another ETag; ${pointers.map(quote).join(', ')} differ`,
+    pointers.length === 0
+      ? 'the resource changed in between (try again), or two replicas do not share a store'
+      : `if the resource did not change, in the entry of ${member}: ${line}`,
   );
 }
 
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`;
+/** Quotes a pointer for YAML and the terminal, since its names come from the shop. */
+function quote(pointer: string): string {
+  const text = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer;
+  return JSON.stringify(text).replace(/[^\x20-\x7e]/g, escapeUnit);
+}
+
+const strong = /^"[^"]*"$/;
+
+/** Checks a tag as it arrived: strong, and equal to `sent` where that is known. Exported for its tests. */
+export function checkTag(
+  name: string,
+  reply: Reply,
+  { member, ifMatch }: TrackedResource,
+  sent: string | undefined,
+): Check {
+  const expected = sent === undefined ? '200 with a strong ETag' : 'the same ETag';
+  if (reply.status !== 200) return createCheck('tags', name, false, expected, replyText(reply));
+  const tag = reply.fields.etag;
+  if (tag === undefined) {
+    const advice =
+      'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
+    return createCheck('tags', name, false, expected, 'no ETag', advice);
+  }
+  if (strong.test(tag) && (sent === undefined || bare(tag) === bare(sent)) && !isMarked(tag)) {
+    const isOk = sent === undefined || tag === sent;
+    return createCheck('tags', name, isOk, expected, tag, 'the resource changed in between: try again');
+  }
+  const isTaken = ifMatch === 'lenient' && (sent === undefined || bare(tag) === bare(sent));
+  const got = `${tag}${reply.fields['content-encoding'] ? `, ${reply.fields['content-encoding']}` : ''}`;
+  const advice =
+    `the tag is altered on the way (compression in front does that), and clients that send it back get 412: ` +
+    `set ifMatch: lenient for ${member}`;
+  return createCheck(
+    'tags',
+    name,
+    isTaken,
+    isTaken ? `${expected}, or altered (ifMatch: lenient)` : expected,
+    got,
+    advice,
+  );
+}
+
+function isMarked(tag: string): boolean {
+  return /-{1,2}(?:gzip|br|deflate|zstd)"$/.test(tag);
+}
+
+function bare(tag: string): string {
+  return tag
+    .replace(/^W\//, '')
+    .replace(/^"|"$/g, '')
+    .replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
+}
+
+/** So many are enough to see what it is. */
+const maxPointers = 10;
+
+/**
+ * JSON pointers (RFC 6901) of the values in which two documents differ, the first ten; none where they are equal. A
+ * member that only one of them has counts as one difference, whatever is below it. Exported for its tests.
+ */
+export function differingPointers(one: unknown, other: unknown): string[] {
+  const found: string[] = [];
+  // Iterative, since a document may be nested deeply.
+  const open: Array<readonly [pointer: string, one: unknown, other: unknown]> = [['', one, other]];
+  for (let next = open.pop(); next !== undefined && found.length < maxPointers; next = open.pop()) {
+    const [pointer, left, right] = next;
+    if (!isContainer(left) || !isContainer(right) || Array.isArray(left) !== Array.isArray(right)) {
+      if (left !== right) found.push(pointer);
+      continue;
+    }
+    const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+    for (const name of [...names].reverse()) {
+      open.push([`${pointer}/${escapeName(name)}`, left[name], right[name]]);
+    }
+  }
+  return found;
+}
+
+function escapeName(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

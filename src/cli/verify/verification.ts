@@ -19,8 +19,6 @@ export interface Verification {
   readonly id: string;
   /** Undefined: none was given, or it must not be sent. */
   readonly token: string | undefined;
-  /** Requests at once. */
-  readonly concurrency: number;
 }
 
 /** A request that a row of the list must refuse without a token. */
@@ -32,7 +30,7 @@ export interface RowProbe {
 }
 
 /** The path of a template with `id` in place of every parameter and of the rest. */
-export function samplePath(template: string, id: string): string {
+function samplePath(template: string, id: string): string {
   return template.replace(/\{[^{}]*\}|\*\*$/g, id);
 }
 
@@ -56,17 +54,7 @@ export function createRefusalTest({ config, list }: Pick<Verification, 'config' 
   };
 }
 
-type Area =
-  | 'tls'
-  | 'reach'
-  | 'rows'
-  | 'spelling'
-  | 'token'
-  | 'open'
-  | 'list'
-  | 'resolver'
-  | 'tags'
-  | 'unsafe';
+type Area = 'reach' | 'clock' | 'rows' | 'spelling' | 'token' | 'list' | 'tags' | 'unsafe' | 'shop';
 
 /** One check and its outcome. */
 export interface Check {
@@ -139,10 +127,11 @@ export function checkRefusal(
 /** Characters of a server's code that are shown; shopward's own are shorter. */
 const maxCodeLength = 64;
 
-/** Code of the first error of the body; undefined where there is none. */
+/** Code of the error in the body, in each of the formats of `errors.format`; undefined where there is none. */
 function errorCodeOf({ body }: Reply): string | undefined {
-  const errors = parseJsonObject(body)?.errors;
-  const code: unknown = Array.isArray(errors) ? errors[0]?.code : undefined;
+  const document = parseJsonObject(body);
+  const errors = document?.errors;
+  const code: unknown = Array.isArray(errors) ? errors[0]?.code : document?.code;
   return typeof code === 'string' ? code.slice(0, maxCodeLength) : undefined;
 }
 
@@ -157,20 +146,19 @@ export function firstOf(reply: Reply): JsonObject | undefined {
   return Array.isArray(data) && isObject(data[0]) ? data[0] : undefined;
 }
 
+/** Requests at once. */
+const concurrency = 4;
+
 /**
- * Runs `ask` for every item, at most `limit` at once; results in the order of the items. A
- * request's time runs from when it is asked, so what waits must not have been asked yet.
+ * Runs `ask` for every item, a few at once; results in the order of the items. A request's time runs from when it is asked, so
+ * what waits must not have been asked yet.
  */
-export async function eachAtOnce<T, R>(
-  items: readonly T[],
-  limit: number,
-  ask: (item: T) => Promise<R>,
-): Promise<R[]> {
+export async function eachAtOnce<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const entries = items.entries();
   const work = async () => {
     for (const [i, item] of entries) results[i] = await ask(item);
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
   return results;
 }

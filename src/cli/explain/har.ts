@@ -1,0 +1,45 @@
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import type { PastedParts } from './pasted-command.ts';
+
+/** Reads a HAR file, one entry of it, or the request of one (HAR 1.2): the first one that was refused, else the first. */
+export function readHar(document: JsonObject): PastedParts | undefined {
+  const { log } = document;
+  const entries =
+    isObject(log) && Array.isArray(log.entries)
+      ? log.entries.filter(isObject)
+      : [Array.isArray(document.headers) ? { request: document } : document];
+  const isRefused = ({ response }: JsonObject) =>
+    isObject(response) && typeof response.status === 'number' && response.status >= 400;
+  const place = Math.max(0, entries.findIndex(isRefused));
+  const { request } = entries[place] ?? {};
+  if (!isObject(request) || typeof request.url !== 'string' || !Array.isArray(request.headers))
+    return undefined;
+  const pairs = request.headers
+    .filter(isObject)
+    .map(({ name, value }) => [String(name), String(value)] as const);
+  const { postData } = request;
+  const which = isRefused(entries[place] ?? {}) ? 'the first one that was refused' : 'the first one';
+  return {
+    method: typeof request.method === 'string' ? request.method : 'GET',
+    url: request.url,
+    // In HTTP/2 names with a colon are the request line. Content-Length is computed again.
+    fields: pairs.flatMap(([name, value]) =>
+      name.startsWith(':') || /^(?:host|content-length|connection)$/i.test(name) ? [] : [name, value],
+    ),
+    body: isObject(postData) ? postedText(postData) : undefined,
+    notes: [
+      entries.length > 1
+        ? `entry ${place + 1} of ${entries.length} of a HAR file: ${which}`
+        : 'read from a HAR entry',
+    ],
+  };
+}
+
+/** The text of `postData`, or the form that its `params` are. */
+function postedText({ text, params, mimeType }: JsonObject): string | undefined {
+  if (typeof text === 'string' && text !== '') return text;
+  const isForm = typeof mimeType === 'string' && /^application\/x-www-form-urlencoded\b/i.test(mimeType);
+  if (!isForm || !Array.isArray(params)) return typeof text === 'string' ? text : undefined;
+  const pairs = params.filter(isObject).map(({ name, value = '' }) => [String(name), String(value)]);
+  return String(new URLSearchParams(pairs));
+}
