@@ -108,7 +108,7 @@ export async function checkShop(
 async function checkClosed(shop: ReturnType<typeof addressOf>, timeoutMs: number): Promise<Check> {
   const isOpen = await isReachable(shop, timeoutMs);
   const advice =
-    'whoever is where this machine is goes around the proxy: close the port to all but the proxy, or run verify with --inside from a machine that may reach it';
+    'every client in the place of this machine goes around the proxy: close the port to all but the proxy, or run verify with --inside from a machine that may reach it';
   const got = isOpen ? 'open' : 'closed';
   return createCheck('shop', `port ${shop.host}:${shop.port} of the shop`, !isOpen, 'closed', got, advice);
 }
