@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
-import { type Identity, isAnonymous, subjectOf } from './keys.ts';
+import { entityTagOf, type Identity, isAnonymous, subjectOf, type Vary } from './keys.ts';
 import { collectionKeyOf, type TrackedRequest } from './resources.ts';
-import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
+import type { ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 /** What happened to a tracked request; stable words for metrics and the console. */
@@ -83,24 +83,30 @@ export function answerOctets(
 }
 
 /**
- * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one; null: the response gets no
- * tag.
+ * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one. The tag of what was read; null: the
+ * response gets none.
  */
 export function recordRead(
-  { store, onEvent }: EntityTagContext,
+  { context: { store, onEvent }, request }: Pick<TrackedExchange, 'context' | 'request'>,
   key: ResourceKey,
   earlier: ReadStamp | null,
   startedAt: number,
   read: Omit<ReadEnd, 'stamp'>,
-): Eventually<ReadTag | null> {
+  vary?: Vary,
+): Eventually<string | null> {
   const known = store.readStampAt(key, startedAt, earlier);
-  const endWith = (stamp: ReadStamp | null) =>
-    stamp === null ? null : store.endRead(key, { ...read, stamp });
+  const endWith = (stamp: ReadStamp | null) => {
+    if (stamp === null) return null;
+    const { epoch } = stamp;
+    const tagged = ({ tag, fingerprint }: { tag: string; fingerprint: string | null }) =>
+      entityTagOf(tag, { epoch, variant: read.variant, fingerprint: fingerprint ?? '' }, request, vary);
+    return andThen(store.endRead(key, { ...read, stamp }), (given) => given && tagged(given));
+  };
   const withoutStore = () => {
     onEvent('store-unavailable');
     return null;
   };
-  const note = (tag: ReadTag | null) => {
+  const note = (tag: string | null) => {
     if (tag === null) onEvent('untagged');
     return tag;
   };

@@ -63,10 +63,8 @@ const negotiatedFields = ['accept', 'accept-language', 'content-type', 'store', 
 const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorization', 'host']);
 /** Fields that name the sender if there is no verified token. */
 const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'cookie'];
-/** Names of one `Vary` that a variant includes; if a shop sends more, the first ones count. */
+/** Names of one `Vary` that the variant of a record includes; the rest is in the tag alone. */
 const maxVaryNames = 16;
-/** Fields that differ in each request: with them each request would be its own variant. */
-const notFollowed = new Set(['*', 'cookie', '']);
 const codings = ['gzip', 'br', 'zstd', 'deflate'];
 
 /**
@@ -91,36 +89,71 @@ function anonymousParts(request: Pick<CanonicalRequest, 'fields'>): string[] {
 
 /**
  * The name under which a fingerprint is kept: equal requests of one subject have equal ones. A digest, so that neither
- * a token nor an id reaches a key. `kind` keeps answers to different methods apart, `alsoBy` are the names of `varyNames`.
+ * a token nor an id reaches a key. `kind` keeps answers to different methods apart, `vary` is the answer's.
  */
 export function variantOf(
   request: Pick<CanonicalRequest, 'fields' | 'host' | 'path' | 'query'>,
   subject: string,
   kind: 'read' | 'created',
-  alsoBy: readonly string[] = [],
+  vary: Vary = noVary,
 ): string {
   const parts = [kind, request.path, request.query, subject, request.host, acceptedCodings(request)];
   for (const name of negotiatedFields) parts.push(lengthPrefixed(fieldValues(request.fields, name)));
-  for (const name of alsoBy) parts.push(name, lengthPrefixed(fieldValues(request.fields, name)));
+  for (const name of vary.followed) parts.push(name, lengthPrefixed(fieldValues(request.fields, name)));
   return shortHash(parts);
 }
 
-/** Further fields on which the response depends (RFC 9110 section 12.5.5), as the shop says; usually none. */
-export function varyNames(lines: readonly string[]): readonly string[] {
-  if (lines.length === 0) return [];
-  const names = new Set(namesIn(lines).filter((name) => !toldApart.has(name) && !notFollowed.has(name)));
-  return [...names].sort().slice(0, maxVaryNames);
+/** What a `Vary` names besides what every variant includes (RFC 9110 section 12.5.5); usually nothing. */
+export interface Vary {
+  /** `*`: the answer depends on more than the request. */
+  readonly isAny: boolean;
+  /** Fields by which records tell variants apart. */
+  readonly followed: readonly string[];
+  /** Fields that the tag alone tells apart: `Cookie`, with which each request would be a variant, and all beyond 16. */
+  readonly others: readonly string[];
 }
 
-/** Whether the variant of a verified subject includes everything on which, by `Vary`, the response depends. */
-export function coversVary(lines: readonly string[]): boolean {
-  return namesIn(lines).every((name) => name === '' || toldApart.has(name));
+const noVary: Vary = { isAny: false, followed: [], others: [] };
+
+export function readVary(lines: readonly string[]): Vary {
+  if (lines.length === 0) return noVary;
+  const named = lines.join(',').toLowerCase().split(',');
+  const names = new Set(
+    named.map((name) => name.trim()).filter((name) => name !== '' && !toldApart.has(name)),
+  );
+  const isAny = names.delete('*');
+  const hasCookie = names.delete('cookie');
+  const sorted = [...names].sort();
+  const others = sorted.splice(maxVaryNames);
+  return { isAny, followed: sorted, others: hasCookie ? [...others, 'cookie'] : others };
 }
 
-function namesIn(lines: readonly string[]): string[] {
-  const names = lines.join(',').toLowerCase().split(',');
-  return names.map((name) => name.trim());
+/** Whether every variant includes all that the answer depends on. */
+export function coversVary({ isAny, followed, others }: Vary): boolean {
+  return !isAny && followed.length === 0 && others.length === 0;
 }
+
+/**
+ * The tag of a representation: its state, and a digest of all that tells it from other representations of that state. The digest
+ * begins with the epoch of the store, which no client knows: it tells nothing of a user, a token or a body.
+ */
+export function entityTagOf(
+  state: string,
+  {
+    epoch,
+    variant,
+    fingerprint,
+  }: { readonly epoch: string; readonly variant: string; readonly fingerprint: string },
+  request: Pick<CanonicalRequest, 'fields'>,
+  { others }: Vary = noVary,
+): string {
+  const parts = [epoch, variant, fingerprint];
+  for (const name of others) parts.push(name, lengthPrefixed(fieldValues(request.fields, name)));
+  return `${state}.${hash('sha256', lengthPrefixed(parts), 'hex').slice(0, variantDigits)}`;
+}
+
+/** 96 bits. */
+const variantDigits = 24;
 
 /** Fingerprints are of decoded octets, so only the set of accepted codings counts, not their spelling. */
 function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
@@ -135,7 +168,7 @@ function shortHash(parts: readonly string[]): string {
   return hash('sha256', lengthPrefixed(parts), 'base64url').slice(0, 22);
 }
 
-/** A new opaque tag: 32 hexadecimal digits of which 122 bits are random; no character that anyone rewrites. */
+/** A new state: 32 hexadecimal digits of which 122 bits are random; no character that anyone rewrites. */
 export function randomTag(): string {
   const id = randomUUID();
   return id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24);

@@ -164,8 +164,8 @@ if not unchanged() then
 end
 local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
 local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|'
-local same = known and not differs and '1' or '0'
-if fingerprint == '' or leased then return answer(record and record.tag or '', same) end
+if fingerprint == '' then return answer(record and record.tag or '', known and string.match(known, '^[^|]*') or '') end
+if leased then return answer(record and record.tag or '') end
 
 local entry = fingerprint .. '|' .. int(stamp_started) .. '|' .. fields
 local r = record or create()
@@ -174,7 +174,7 @@ if r.tag == '' or differs then
   r.tag, r.shop, r.variants_gone = new_tag, shop, true
   save(r)
   redis.call('HSET', RECORD, variant, entry)
-  return answer(new_tag, '0')
+  return answer(new_tag)
 end
 if of_collection and r.shop ~= '' then shop = r.shop end
 local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
@@ -185,7 +185,7 @@ if not known or fields ~= '' or shop ~= r.shop then
 elseif redis.call('PTTL', RECORD) < EXPIRY / 2 then
   redis.call('PEXPIRE', RECORD, EXPIRY)
 end
-return answer(r.tag, same)
+return answer(r.tag)
 `;
 
 /** `tagged` = '1': one of the tags has to be current; 'o': an anonymous write without one. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as steps from './protocol.ts';
 import type { TagRecord } from './tag-record.ts';
@@ -12,8 +13,6 @@ interface MemoryTagStoreOptions {
   readonly now?: () => number;
 }
 
-/** The identity of the data: it lives as long as the process. */
-const epoch = 'memory';
 /** Number of busy records above which those are looked for whose leases ran out unnoticed. */
 const sweptFrom = 1_000;
 
@@ -23,6 +22,8 @@ const sweptFrom = 1_000;
  */
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';
+  /** The identity of the data: it lives as long as the process. Random, since it keeps variants secret. */
+  readonly epoch = randomUUID();
   readonly #times: steps.ProtocolTimes;
   readonly #expiries: Pick<EntityTagTimes, 'recordExpiryMs' | 'anonymousExpiryMs'>;
   readonly #now: () => number;
@@ -59,7 +60,7 @@ export class MemoryTagStore implements TagStore {
   }
 
   readStampAt(_: ResourceKey, startedAt: number, earlier: ReadStamp | null = null) {
-    return earlier ?? { epoch, startedAt: Math.round(startedAt * 1000) };
+    return earlier ?? { epoch: this.epoch, startedAt: Math.round(startedAt * 1000) };
   }
 
   hasHeard() {
@@ -94,7 +95,12 @@ export class MemoryTagStore implements TagStore {
 
   #open(key: ResourceKey): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    const moment = { now: this.#micros(), epoch, since: 0, evictedChangeAt: this.#evictedChangeAt };
+    const moment = {
+      now: this.#micros(),
+      epoch: this.epoch,
+      since: 0,
+      evictedChangeAt: this.#evictedChangeAt,
+    };
     return steps.open(stored, moment, this.#times);
   }
 

@@ -88,7 +88,7 @@ export function lookUp(opened: Opened, variant: string | null): LookUp {
   const recorded =
     known === undefined || unsettled !== null
       ? null
-      : { ageMs: (now - known.at) / 1000, fields: known.fields };
+      : { fingerprint: known.value, ageMs: (now - known.at) / 1000, fields: known.fields };
   return { stamp, tag: record?.tag ?? null, unsettled, recorded };
 }
 
@@ -100,17 +100,17 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   }
   const known = record?.fingerprints[read.variant];
   if (read.fingerprint === null || isLeased(record)) {
-    const isUnchanged = known !== undefined && (read.fingerprint ?? known.value) === known.value;
+    const tag = record?.tag ?? null;
     return {
       record,
-      answer: record === null || record.tag === null ? null : { tag: record.tag, isUnchanged },
+      answer: tag === null ? null : { tag, fingerprint: read.fingerprint ?? known?.value ?? null },
     };
   }
   const fingerprint = { value: read.fingerprint, at: read.stamp.startedAt, fields: read.fields ?? '' };
   const before = record ?? createRecord(epoch, evictedChangeAt);
   const only = { [read.variant]: fingerprint };
   const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
-  const answer = { tag: read.newTag, isUnchanged: false };
+  const answer = { tag: read.newTag, fingerprint: read.fingerprint };
   if (before.tag === null) return { record: first, answer };
   if (known !== undefined && known.value !== read.fingerprint) {
     return { record: { ...first, changedAt: now }, answer };
@@ -120,7 +120,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
   return {
     record: { ...before, shopTag, fingerprints },
-    answer: { tag: before.tag, isUnchanged: known !== undefined },
+    answer: { tag: before.tag, fingerprint: read.fingerprint },
   };
 }
 

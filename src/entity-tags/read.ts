@@ -1,12 +1,12 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
+import { namesTag, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
-import { coversVary, randomTag, variantOf, varyNames } from './keys.ts';
+import { coversVary, entityTagOf, randomTag, readVary, type Vary, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
 import type { LookUp, ReadStamp } from './tag-store.ts';
@@ -72,9 +72,11 @@ function heedStore(
   const { ifMatch, freshForMs } = tracked.resource;
   // Below 0: the store's clock was set back.
   const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
-  if (tag !== null && isFresh && recorded.fields !== '') {
-    if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
-      const fields = [...parseRecordedFields(recorded.fields), 'ETag', `"${tag}"`];
+  if (tag !== null && stamp !== null && isFresh && recorded.fields !== '') {
+    const { epoch } = stamp;
+    const whole = entityTagOf(tag, { epoch, variant, fingerprint: recorded.fingerprint }, request);
+    if (namesTag(fieldValues(request.fields, 'if-none-match'), whole, ifMatch)) {
+      const fields = [...parseRecordedFields(recorded.fields), 'ETag', `"${whole}"`];
       context.onEvent('fresh-not-modified');
       return { status: 304, fields, body: null };
     }
@@ -125,8 +127,7 @@ function editsFor({ context, request, tracked }: Read, tag: GivenTag | undefined
   const fields = { etag: null, ETag: `"${tag.value}"` };
   const lines = fieldValues(request.fields, 'if-none-match');
   const { ifMatch } = tracked.resource;
-  const mayBe304 = tag.isValidator || (request.method !== 'HEAD' && parseEntityTags(lines, ifMatch) === '*');
-  if (mayBe304 && namesTag(lines, tag.value, ifMatch)) {
+  if (tag.isValidator && namesTag(lines, tag.value, ifMatch)) {
     context.onEvent('not-modified');
     return { fields, notModified: true };
   }
@@ -137,8 +138,7 @@ function editsFor({ context, request, tracked }: Read, tag: GivenTag | undefined
 interface GivenTag {
   readonly value: string;
   /**
-   * Good for If-None-Match as well as for If-Match: not where a collection's answer carries the tag of its one member,
-   * nor where the client may know the tag from another representation. Nor for a HEAD: without the body nobody knows
+   * Good for If-None-Match as well as for If-Match. Not where the shop says `Vary: *`. Nor for a HEAD: only the body shows
    * whether the state is still the one of the tag.
    */
   readonly isValidator: boolean;
@@ -183,23 +183,21 @@ function record(
   fingerprint: string | null,
   memberId: string | undefined,
 ): Eventually<GivenTag | undefined> {
-  const { context, request, tracked, subject, stamp, startedAt, isAnonymous } = read;
+  const { request, tracked, subject, stamp, startedAt, isAnonymous } = read;
   const key = memberId === undefined ? read.key : memberKeyOf(tracked, memberId);
-  const alsoBy = varyNames(fieldValues(fields, 'vary'));
-  const given = recordRead(context, key, stamp, startedAt, {
-    variant: alsoBy.length === 0 ? read.variant : variantOf(request, subject, 'read', alsoBy),
+  const vary = readVary(fieldValues(fields, 'vary'));
+  const ended = {
+    variant: vary.followed.length === 0 ? read.variant : variantOf(request, subject, 'read', vary),
     fingerprint,
     newTag: randomTag(),
     shopTag: parseStrongTag(fieldValue(fields, 'etag')),
     isOfCollection: memberId !== undefined,
-    fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
+    fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields, vary) : null,
     isAnonymous,
-  });
-  return andThen(given, (tag) => {
-    if (tag === null) return undefined;
-    const isValidator = tag.isUnchanged && memberId === undefined && request.method !== 'HEAD';
-    return { value: tag.tag, isValidator };
-  });
+  };
+  return andThen(recordRead(read, key, stamp, startedAt, ended, vary), (value) =>
+    value === null ? undefined : { value, isValidator: request.method !== 'HEAD' && !vary.isAny },
+  );
 }
 
 /**
@@ -214,8 +212,8 @@ function isFromCache(fields: readonly string[]): boolean {
  * Null: nothing may stand for this answer, since it depends on more than the variant tells apart, or a 304 could not
  * carry what it has to (cross-origin fields are the shop's own; what it says to one origin is not for another).
  */
-function writeFields(fields: readonly string[]): string | null {
-  if (!coversVary(fieldValues(fields, 'vary'))) return null;
+function writeFields(fields: readonly string[], vary: Vary): string | null {
+  if (!coversVary(vary)) return null;
   if (fieldValue(fields, 'access-control-allow-origin') !== undefined) return null;
   const kept = fieldsOf304.flatMap((name) =>
     fieldValues(fields, name.toLowerCase()).map((value) => [name, value] as const),

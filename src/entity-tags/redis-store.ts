@@ -98,7 +98,7 @@ export class RedisTagStore implements TagStore {
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
     const { stamp, isAnonymous = false } = read;
-    const [tag = '', unchanged] = await this.#ask(key, [
+    const [tag = '', recorded = ''] = await this.#ask(key, [
       'endRead',
       this.#expiryMs(isAnonymous),
       stamp.epoch,
@@ -111,7 +111,7 @@ export class RedisTagStore implements TagStore {
       read.fields ?? '',
       !isAnonymous,
     ]);
-    return tag === '' ? null : { tag, isUnchanged: unchanged === '1' };
+    return tag === '' ? null : { tag, fingerprint: read.fingerprint ?? (recorded || null) };
   }
 
   async claim(key: ResourceKey, { token, tags, isAnonymous, isOpen }: Claim): Promise<ClaimAnswer> {
@@ -302,5 +302,6 @@ function readClaim([kind, micros, shopTag = '']: Answer): ClaimAnswer {
 function readEntry(entry: string, now: number): LookUp['recorded'] {
   const first = entry.indexOf('|');
   const second = entry.indexOf('|', first + 1);
-  return { ageMs: (now - Number(entry.slice(first + 1, second))) / 1000, fields: entry.slice(second + 1) };
+  const ageMs = (now - Number(entry.slice(first + 1, second))) / 1000;
+  return { fingerprint: entry.slice(0, first), ageMs, fields: entry.slice(second + 1) };
 }

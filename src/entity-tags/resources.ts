@@ -1,5 +1,10 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import { decodeSegment, foldSuffixes, withoutFormatSuffix } from '../http/path-folding.ts';
+import {
+  decodeSegment,
+  type FormatSuffixes,
+  foldSuffixes,
+  withoutFormatSuffix,
+} from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate, writtenShape } from '../http/path-template.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { collectionKey, memberKey } from './keys.ts';
@@ -70,19 +75,31 @@ export function compileTrackedResources(
   const templates = resources.map(toTemplate);
   return (request) => {
     const { method } = request;
-    if (method === 'GET' || method === 'HEAD') return matchToTheLetter(templates, request);
+    const segments = withoutSuffix(request.segments, suffixes);
+    if (method === 'GET' || method === 'HEAD') return matchToTheLetter(templates, segments);
     // The answer to another safe method is no representation of the member.
     if (isSafe(method)) return undefined;
     const matches = table.match(request);
     if (matches.length === 0) return undefined;
-    const exact = matches.find((match) => isExact(match, request));
+    // A format suffix names a representation, not another resource.
+    const exact =
+      matches.find((match) => isExact(match, request)) ??
+      matches.find(({ interpretation: [step, ...more] }) => step === 'format-suffix' && more.length === 0);
     if (exact === undefined) return readEmptyIds(matches, request);
     if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
-    // To a shop that cuts the suffix off it is another member.
-    const isTwoIds =
-      exact.data.role === 'member' && withoutFormatSuffix(request.segments.at(-1), suffixes) !== undefined;
-    return isTwoIds ? 'lenient' : toTracked(exact.data, exact.data.role, idsOf(exact));
+    const ids = idsOf(exact);
+    const last = exact.data.role === 'member' ? segments.at(-1) : undefined;
+    return toTracked(
+      exact.data,
+      exact.data.role,
+      last === undefined ? ids : ids.with(-1, decodeSegment(last)),
+    );
   };
+}
+
+function withoutSuffix(segments: readonly string[], suffixes: FormatSuffixes): readonly string[] {
+  const cut = withoutFormatSuffix(segments.at(-1), suffixes);
+  return cut === undefined ? segments : segments.with(-1, cut);
 }
 
 /**
@@ -149,7 +166,7 @@ function toTemplate(resource: TrackedResourceOptions): Template {
  */
 function matchToTheLetter(
   templates: readonly Template[],
-  { segments }: CanonicalRequest,
+  segments: readonly string[],
 ): TrackedRequest | undefined {
   if (segments.includes('')) return undefined;
   for (const template of templates) {

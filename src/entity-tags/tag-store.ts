@@ -48,7 +48,7 @@ export interface LookUp {
   /** Why a write would be refused now; null: it would not. */
   readonly unsettled: 'cold-start' | 'indeterminate' | 'lease' | null;
   /** The variant as it was recorded, if it was and nothing is unsettled. */
-  readonly recorded: { readonly ageMs: number; readonly fields: string } | null;
+  readonly recorded: { readonly fingerprint: string; readonly ageMs: number; readonly fields: string } | null;
 }
 
 export interface ReadEnd {
@@ -70,11 +70,8 @@ export interface ReadEnd {
 /** What a read's answer carries. */
 export interface ReadTag {
   readonly tag: string;
-  /**
-   * This very variant was given out under this tag before, with the same fingerprint (of a HEAD: with whichever). Only
-   * then may `If-None-Match` make a 304 of it: one tag stands for every variant, and the client may hold another.
-   */
-  readonly isUnchanged: boolean;
+  /** Of a HEAD, whose body is not there: the one that is recorded for its variant. Null: none is. */
+  readonly fingerprint: string | null;
 }
 
 export interface Claim {

@@ -57,15 +57,16 @@ export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
 }
 
 async function tagOfCreated(
-  { context, request, tracked, subject, isAnonymous }: TrackedExchange,
+  exchange: TrackedExchange,
   startedAt: number,
   outcome: ForwardOutcome,
 ): Promise<string | null> {
+  const { context, request, tracked, subject, isAnonymous } = exchange;
   if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
   const octets = await answerOctets(context, outcome.fields, outcome.body);
   const id = (await createdId(octets)) ?? idOfLocation(outcome.fields, tracked);
   if (id === undefined) return null;
-  const given = await recordRead(context, memberKeyOf(tracked, id), null, startedAt, {
+  return recordRead(exchange, memberKeyOf(tracked, id), null, startedAt, {
     variant: variantOf(request, subject, 'created'),
     fingerprint: await fingerprintOf(octets),
     newTag: randomTag(),
@@ -74,7 +75,6 @@ async function tagOfCreated(
     fields: null,
     isAnonymous,
   });
-  return given?.tag ?? null;
 }
 
 /** The last segment of `Location` where the rest has the length of the collection's path (RFC 9110 section 10.2.2). */

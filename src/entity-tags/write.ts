@@ -7,6 +7,7 @@ import { isolateLate } from '../lib/faults.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedExchange } from './context.ts';
+import { tagOfWrite } from './entity-tag.ts';
 import { soleResource } from './json-api.ts';
 import { randomTag } from './keys.ts';
 import { isMember } from './resources.ts';
@@ -180,7 +181,7 @@ async function settleWrite(
   const given = isDeleted ? randomTag() : tag;
   if (given === null) return {};
   const isGiven = answerTag !== 'shown' || shopTag !== undefined || (await showsMember(write, forwarded));
-  return isGiven ? { fields: { etag: null, ETag: `"${given}"` } } : {};
+  return isGiven ? { fields: { etag: null, ETag: `"${tagOfWrite(given)}"` } } : {};
 }
 
 /** Whether the answer to a write below the member is the member: by `Content-Location`, `Location`, or type and id. */

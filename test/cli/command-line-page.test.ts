@@ -130,7 +130,7 @@ describe('shopward verify', () => {
     line
       .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
       .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'CART')
-      .replace(/"[0-9a-f]{32}"/g, '"TAG"')
+      .replace(/"[0-9a-f]{32}\.[0-9a-f]{1,24}"/g, '"TAG"')
       .replace(/ {2,}/g, '  ');
 
   async function expectShown(command: string, url: string, options: VerifyChoice): Promise<void> {

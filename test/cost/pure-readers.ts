@@ -13,7 +13,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { parseSourceDocument, substituteReferences } from '../../src/config/source-document.ts';
 import { readIfMatch } from '../../src/entity-tags/entity-tag.ts';
 import { createdId } from '../../src/entity-tags/json-api.ts';
-import { coversVary, foldId, memberKey } from '../../src/entity-tags/keys.ts';
+import { foldId, memberKey, readVary } from '../../src/entity-tags/keys.ts';
 import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
 import { parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
 import { foldCase, foldSegment } from '../../src/http/path-folding.ts';
@@ -123,7 +123,7 @@ const rows: readonly Row[] = [
   ['an Accept of a refused request', 512, negotiateFormat],
   ['a long Accept of a refused request', field, negotiateFormat],
   ['an ETag of the shop', field, parseStrongTag],
-  ['a Vary of the shop', field, (text) => coversVary([text])],
+  ['a Vary of the shop', field, (text) => readVary([text])],
   // Of no more than 64 KiB, with a character for a value each.
   ['lines of one field', 16_384, (text) => fieldsToObject(Array.from(text, (value) => ['x', value]).flat())],
   ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],

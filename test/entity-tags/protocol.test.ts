@@ -80,15 +80,19 @@ describe('a read', () => {
   test('while a lease runs records nothing, and says what is known', () => {
     const leased = { ...record, leases: [leaseOf()] };
     const known = { ...leased, fingerprints: { v: { value: 'f', at: 1, fields: '' } } };
-    const answer = { tag: A, isUnchanged: false };
+    const answer = { tag: A, fingerprint: 'f' };
     expect(endOf(leased)).toEqual({ record: leased, answer });
-    expect(endOf(known).answer).toEqual({ ...answer, isUnchanged: true });
-    expect(endOf(record, { fingerprint: null })).toEqual({ record, answer });
+    expect(endOf(known, { fingerprint: 'g' }).answer).toEqual({ ...answer, fingerprint: 'g' });
+    expect(endOf(known, { fingerprint: null }).answer).toEqual(answer);
+    expect(endOf(record, { fingerprint: null })).toEqual({
+      record,
+      answer: { ...answer, fingerprint: null },
+    });
   });
 
   test('tells how old a recorded variant is, in milliseconds', () => {
     const recorded = { ...record, fingerprints: { v: { value: 'f', at: now - 250_000, fields: '[]' } } };
-    expect(lookUp(at(recorded), 'v').recorded).toEqual({ ageMs: 250, fields: '[]' });
+    expect(lookUp(at(recorded), 'v').recorded).toEqual({ fingerprint: 'f', ageMs: 250, fields: '[]' });
   });
 });
 

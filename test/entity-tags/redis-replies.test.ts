@@ -158,14 +158,14 @@ test('a read ends with what was seen of it; without a tag there is none', async 
     ...{ newTag: 'n', shopTag: null, isOfCollection: false, fields: null },
   };
   const opened = open((operations) =>
-    operations.map(([, , , , variant]) => (variant === 'none' ? [''] : ['tag', '1'])),
+    operations.map(([, , , , variant]) => (variant === 'none' ? [''] : ['tag', 'g'])),
   );
   expect(
     await Promise.all([
       opened.store.endRead(one, read),
       opened.store.endRead(one, { ...read, variant: 'none', isAnonymous: true, fingerprint: 'f' }),
     ]),
-  ).toEqual([{ tag: 'tag', isUnchanged: true }, null]);
+  ).toEqual([{ tag: 'tag', fingerprint: 'g' }, null]);
   expect(operationsOf(opened)).toEqual([
     [
       ['endRead', 500, 'e', 5, 'v', '', 'n', '', false, '', true],

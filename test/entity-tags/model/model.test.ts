@@ -39,6 +39,7 @@ describe('the claim protocol, whole', () => {
     [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
     [['reader', 'deleter', 'creator'], {}, 3],
     [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],
+    [['reader', 'other', 'checker', 'fresh', 'writer'], {}, 1],
     [['reader', 'writer', 'writer'], { 'end-again': 2 }, 3],
     [['reader', 'writer', 'child', 'fresh'], { 'end-again': 1 }, 2],
     [['reader', 'writer'], { restart: 1, wipe: 1 }, 5],
@@ -96,7 +97,7 @@ describe('the claim protocol, whole', () => {
   );
 
   const crowd: readonly Program[] = [
-    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
+    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh', 'other', 'checker'] as const),
     ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger'] as const),
     ...(['deleter', 'creator'] as const),
   ];

@@ -1,5 +1,6 @@
 import {
   type Call,
+  type Held,
   type Process,
   type ProxyBreak,
   type Setting,
@@ -21,6 +22,8 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
   ];
   switch (process.program) {
     case 'reader':
+    case 'other':
+    case 'checker':
     case 'timed-reader':
     case 'head':
     case 'creator':
@@ -39,19 +42,18 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
 type Steps = Array<[string, () => World]>;
 
 function readSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
-  const isTimed = process.program !== 'reader';
+  const isTimed = !['reader', 'other', 'checker'].includes(process.program);
   switch (process.at) {
     case 0:
       if (isTimed) return [['begin', () => put(world, p, { at: 1, startedAt: world.now })]];
-      return [
-        [
-          'read-begin',
-          () => {
-            const [looked, stamp] = lookUp(setting, world, p, 'v', hear);
-            return put(looked, p, stamp.stamp === null ? { isDone: true } : { at: 1, stamp: stamp.stamp });
-          },
-        ],
-      ];
+      {
+        const begin = (copy: Held | null) => () => {
+          const [looked, { stamp }] = lookUp(setting, world, p, 'v', hear);
+          return put(looked, p, stamp === null ? { isDone: true } : { at: 1, stamp, copy });
+        };
+        if (process.program !== 'checker') return [['read-begin', begin(null)]];
+        return world.held.map((copy, i) => [`read-begin with ${i}`, begin(copy)]);
+      }
     case 1:
       if (process.program === 'creator') return world.shop.exists ? [] : [['create', () => create(world, p)]];
       if (!world.shop.exists) return [['404', () => put(world, p, { isDone: true })]];
@@ -82,13 +84,14 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   };
   if (process.program === 'creator' && setting.broken === 'creation-takes-the-current-tag') {
     const tag = opened.record?.tag ?? null;
-    return hold(put(world, p, { isDone: true }), process.version, tag);
+    return hold(put(world, p, { isDone: true }), process.version, tag, null);
   }
+  const variant = variantOf(process);
+  const isHead = process.program === 'head';
   const read = {
     stamp,
-    variant: process.program === 'creator' ? 'c' : 'v',
-    // Two states in turn: what was changed and changed back looks the same.
-    fingerprint: process.program === 'head' ? null : `f${process.version % 2}`,
+    variant,
+    fingerprint: isHead ? null : fingerprintOf(process.version),
     newTag: `tag-${world.drawn}`,
     shopTag: null,
     isOfCollection: false,
@@ -96,8 +99,45 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   };
   const { record, answer } = setting.steps.endRead(opened, read, timesOf(setting));
   hear({ kind: 'endRead', read, answer });
+  const recorded = opened.record?.fingerprints[variant]?.value;
   const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
-  return hold(after, process.version, answer?.tag ?? null);
+  if (answer !== null && process.copy !== null) {
+    const isKnown = recorded === fingerprintOf(process.version);
+    const is304 = isConfirmed304(
+      setting,
+      process.copy,
+      answer.tag,
+      'v',
+      fingerprintOf(process.version),
+      isKnown,
+    );
+    const isAnother =
+      process.copy.variant !== 'v' || fingerprintOf(process.copy.version) !== fingerprintOf(process.version);
+    if (is304) return { ...after, wrong: isAnother ? 'a 304 for another representation' : world.wrong };
+  }
+  return hold(after, process.version, answer?.tag ?? null, isHead ? null : variant);
+}
+
+/** Two states in turn: what was changed and changed back looks the same. */
+const fingerprintOf = (version: number) => `f${version % 2}`;
+
+function variantOf({ program }: Process): string {
+  if (program === 'creator') return 'c';
+  return program === 'other' ? 'w' : 'v';
+}
+
+/** Whether `If-None-Match` with the tag of the copy names the representation that is to be given now. */
+function isConfirmed304(
+  { broken }: Setting,
+  copy: Held,
+  tag: string,
+  variant: string,
+  fingerprint: string | undefined,
+  isKnown: boolean,
+): boolean {
+  if (copy.tag !== tag || copy.variant === null) return false;
+  if (broken === 'tag-without-variant') return isKnown;
+  return copy.variant === variant && fingerprintOf(copy.version) === fingerprint;
 }
 
 /**
@@ -107,10 +147,14 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
 function askFresh(setting: Setting, world: World, p: number, i: number, hear: Hear): World {
   const [looked, answer] = lookUp(setting, world, p, 'v', hear);
   const copy = world.held[i];
-  const is304 = answer.recorded !== null && copy !== undefined && answer.tag === copy.tag;
+  const { recorded, tag } = answer;
+  const done = put(looked, p, { isDone: true });
+  if (recorded === null || tag === null || copy === undefined) return done;
+  if (!isConfirmed304(setting, copy, tag, 'v', recorded.fingerprint, true)) return done;
+  if (copy.variant !== 'v') return { ...done, wrong: 'a 304 for another representation' };
   const isSplitOff = at(world, p).isolated && world.old !== null;
-  const isStale = is304 && !isSplitOff && copy.version < world.shop.acknowledged;
-  return { ...put(looked, p, { isDone: true }), wrong: isStale ? 'a stale 304' : world.wrong };
+  const isStale = !isSplitOff && copy.version < world.shop.acknowledged;
+  return { ...done, wrong: isStale ? 'a stale 304' : world.wrong };
 }
 
 function writeSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
@@ -272,7 +316,7 @@ function end(setting: Setting, world: World, p: number, hear: Hear): World {
   const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
   hear({ kind: 'end', end: write, answer });
   const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
-  return acknowledge(hold(after, process.took, answer), process);
+  return acknowledge(hold(after, process.took, answer, null), process);
 }
 
 /** The report has its effect, but its reply is lost: nobody gets the tag, and the writer reports again. */
@@ -334,6 +378,7 @@ const forgotten = {
   isDone: true,
   stamp: null,
   startedAt: 0,
+  copy: null,
   version: 0,
   tag: null,
   token: '',
@@ -342,11 +387,13 @@ const forgotten = {
   besides: [],
 };
 
-function hold(world: World, version: number, tag: string | null): World {
+function hold(world: World, version: number, tag: string | null, variant: string | null): World {
   if (tag === null) return world;
   const drawn = tag === `tag-${world.drawn}` ? world.drawn + 1 : world.drawn;
-  const isKnown = world.held.some((each) => each.tag === tag && each.version === version);
-  return { ...world, drawn, held: isKnown ? world.held : [...world.held, { version, tag }] };
+  const isKnown = world.held.some(
+    (each) => each.tag === tag && each.version === version && each.variant === variant,
+  );
+  return { ...world, drawn, held: isKnown ? world.held : [...world.held, { version, tag, variant }] };
 }
 
 function at(world: World, p: number): Process {

@@ -20,6 +20,8 @@ export const ticks = { lease: 3, sendBy: 1, landing: 1, coldStart: 3 };
 
 export type Program =
   | 'reader' // GET, stamp before the shop is asked
+  | 'other' // the same of another variant: another user, language or currency
+  | 'checker' // the same as the reader, with `If-None-Match` for a copy that somebody has
   | 'timed-reader' // GET, stamped by time
   | 'head' // HEAD
   | 'writer' // PATCH with a tag that somebody holds
@@ -37,6 +39,7 @@ export type ProxyBreak =
   | 'no-look' // the clock is not looked at
   | 'look-then-write' // the look and the write are two steps
   | '5xx-is-refused'
+  | 'tag-without-variant' // a 304 for every copy of the state, if the variant that is asked for is as it was recorded
   | 'no-mark' // an applied write of a stranger is not reported to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
@@ -94,6 +97,8 @@ export interface Process {
   readonly isolated: boolean;
   readonly stamp: ReadStamp | null;
   readonly startedAt: number;
+  /** The copy that a checker asks about. */
+  readonly copy: Held | null;
   /** Version of the shop's state that was read, or that the tag stands for. */
   readonly version: number;
   readonly tag: string | null;
@@ -102,6 +107,14 @@ export interface Process {
   readonly took: number;
   /** Strangers whose writes were on their way when this one was granted: to it they are writers elsewhere. */
   readonly besides: readonly number[];
+}
+
+/** A tag that a client has, with the version that it believes the tag to stand for. */
+export interface Held {
+  readonly version: number;
+  readonly tag: string;
+  /** Of the copy that came with it; null: none did (HEAD, or the answer to a write). */
+  readonly variant: string | null;
 }
 
 export interface World {
@@ -124,8 +137,7 @@ export interface World {
   readonly passed: readonly number[];
   /** The versions that strangers made. */
   readonly made: ReadonlyArray<{ readonly version: number; readonly by: number }>;
-  /** Tags that clients hold, each with the version that they believe it stands for. */
-  readonly held: ReadonlyArray<{ readonly version: number; readonly tag: string }>;
+  readonly held: readonly Held[];
   readonly drawn: number;
   readonly faults: Partial<Record<Fault, number>>;
   /** What went wrong: the invariant's violation. */
@@ -176,6 +188,7 @@ export function createWorld({ programs }: Setting): World {
       isolated: false,
       stamp: null,
       startedAt: 0,
+      copy: null,
       version: 0,
       tag: null,
       token: '',

@@ -1,0 +1,229 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startChromium } from '../harness/chromium.ts';
+import { ageRedis } from '../harness/aged-redis.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { callShop, type ShopCall } from '../harness/shop-client.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
+
+/** What the shop says of each cart: its name is the `Vary` of its answer, with `_` for a comma. `none` has no such field. */
+const carts = [
+  ...['x-currency', 'accept-language', 'x-currency_accept-language', 'authorization'],
+  ...['cookie', 'star', 'none'],
+];
+const aTag = /^"[0-9a-f]{32}\.[0-9a-f]{24}"$/;
+
+let version = 1;
+let shop: Server;
+let shopUrl: string;
+let redis: RedisProcess;
+let browser: Browser;
+const proxies: Partial<Record<'memory' | 'redis', RunningShopward>> = {};
+
+/** A shop whose cart depends on currency, language and user, and that has no tags of its own. */
+function answerOf({ url = '', headers }: IncomingMessage) {
+  const [, , cart = ''] = url.split(/[/?]/);
+  const name = cart.split('.')[0] ?? '';
+  const token = headers.authorization?.split('.')[1] ?? '';
+  const { sub } = JSON.parse(Buffer.from(token, 'base64url').toString() || '{}') as { sub?: string };
+  const attributes = { currency: headers['x-currency'], language: headers['accept-language'], sub };
+  const [body, vary] = [{ data: { type: 'carts', id: name, attributes: { ...attributes, version } } }, name];
+  return {
+    body: JSON.stringify(body),
+    vary: vary === 'none' ? undefined : vary.replace('_', ', ').replace('star', '*'),
+  };
+}
+
+beforeAll(async () => {
+  shop = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/page') return response.setHeader('Content-Type', 'text/html').end('<p>shop</p>');
+    if (request.method !== 'GET') version += 1;
+    const { body, vary } = answerOf(request);
+    if (vary !== undefined) response.setHeader('Vary', vary);
+    response.setHeader('Content-Type', 'application/vnd.api+json').setHeader('Cache-Control', 'no-cache');
+    response.end(body);
+  });
+  shop.listen(0, '127.0.0.1');
+  await once(shop, 'listening');
+  shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  redis = await startRedisProcess();
+  await ageRedis(redis.port);
+  for (const kind of ['memory', 'redis'] as const) {
+    proxies[kind] = await startShopwardHere({
+      upstream: shopUrl,
+      rows: ['GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
+      config: {
+        request: { formatSuffixes: ['jsonapi', 'csv'] },
+        store: { url: kind === 'memory' ? 'memory' : `redis://127.0.0.1:${redis.port}` },
+        entityTags: {
+          resources: [
+            { collection: '/carts', member: '/carts/{cart_id}' },
+            { collection: '/fresh', member: '/fresh/{id}', freshFor: '1h' },
+          ],
+        },
+      },
+    });
+  }
+  browser = await startChromium();
+});
+afterAll(async () => {
+  await browser?.close();
+  for (const each of Object.values(proxies)) await each.stop();
+  await redis?.close();
+  shop?.close();
+});
+
+const tokenOf = (sub: string) => proxies.memory?.issueToken({ sub }) ?? '';
+const proxyOf = (kind: string) => proxies[kind as 'memory'] as RunningShopward;
+
+describe.each(['memory', 'redis'])('over %s', (kind) => {
+  const shopward = () => proxyOf(kind);
+  const tokens = () => ({
+    anna: shopward().issueToken({ sub: 'anna' }),
+    bob: shopward().issueToken({ sub: 'bob' }),
+  });
+  const get = (line: string, sub: 'anna' | 'bob', fields: readonly string[] = [], more: ShopCall = {}) =>
+    callShop(shopward().port, line, { token: tokens()[sub], fields, ...more });
+
+  test.each(carts)(
+    'Chromium shows the currency, language and user of its last request: Vary: %s',
+    async (cart) => {
+      const asked = [
+        ...[
+          ['EUR', 'de', 'anna'],
+          ['EUR', 'de', 'anna'],
+          ['CHF', 'de', 'anna'],
+          ['EUR', 'de', 'anna'],
+        ],
+        ...[
+          ['EUR', 'en', 'anna'],
+          ['EUR', 'de', 'anna'],
+          ['EUR', 'de', 'bob'],
+          ['EUR', 'de', 'anna'],
+        ],
+        ...[
+          ['CHF', 'en', 'bob'],
+          ['EUR', 'en', 'anna'],
+          ['EUR', 'en', 'anna'],
+        ],
+      ];
+      const requests = asked.map(([currency = '', language = '', sub = '']) => ({
+        'X-Currency': currency,
+        'Accept-Language': language,
+        Authorization: `Bearer ${tokens()[sub as 'anna']}`,
+      }));
+      const shown = async (origin: string) => {
+        const page = await browser.newPage();
+        await page.goto(`${origin}/page`);
+        const read = async ([path, all]: readonly [string, typeof requests]) => {
+          const bodies: string[] = [];
+          for (const headers of all) bodies.push(await (await fetch(path, { headers })).text());
+          return bodies;
+        };
+        const bodies = await page.evaluate(read, [`/carts/${cart}`, requests] as const);
+        await page.context().close();
+        return bodies;
+      };
+      const before = shopward().log().length;
+      const [direct, through] = [await shown(shopUrl), await shown(shopward().url)];
+      expect(through).toEqual(direct);
+      expect(through.map((body) => Object.values(JSON.parse(body).data.attributes).slice(0, 3))).toEqual(
+        asked,
+      );
+      // The cache was in use.
+      const statuses = shopward()
+        .log(before)
+        .map(({ status }) => status);
+      if (cart !== 'star') expect(statuses).toContain(304);
+    },
+  );
+
+  const one = ['X-Currency: EUR', 'Accept-Language: de'];
+  const others: readonly (readonly [string, string, 'anna' | 'bob', readonly string[]])[] = [
+    ['another language', '', 'anna', ['X-Currency: EUR', 'Accept-Language: en']],
+    ['another currency', '', 'anna', ['X-Currency: CHF', 'Accept-Language: de']],
+    ['another user', '', 'bob', one],
+    ['another query', '?include=items', 'anna', one],
+    ['another suffix', '.jsonapi', 'anna', one],
+  ];
+  test.each(carts.flatMap((cart) => others.map((other) => [cart, ...other] as const)))(
+    'Vary: %s, %s: no 304 for a tag of the other, and both tags change the cart',
+    async (cart, _, suffix, sub, fields) => {
+      const [path, other] = [`/carts/${cart}`, `/carts/${cart}${suffix}`];
+      const first = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
+      const second = (await get(`GET ${other}`, sub, fields)).field('etag') ?? '';
+      expect([first, second]).toEqual([expect.stringMatching(aTag), expect.stringMatching(aTag)]);
+      expect(second).not.toBe(first);
+      const again = (ifNoneMatch: string) => get(`GET ${path}`, 'anna', one, { ifNoneMatch });
+      // Without a Vary, another representation under the same fields is another state.
+      const isKnown = cart !== 'star' && second.slice(0, 33) === first.slice(0, 33);
+      expect([(await again(second)).status, (await again(first)).status]).toEqual([200, isKnown ? 304 : 200]);
+      expect((await again(`${first.slice(0, 33)}"`)).status).toBe(200);
+      const now = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
+      const last = (await get(`GET ${other}`, sub, fields)).field('etag') ?? '';
+      const isSameState = now.slice(0, 33) === last.slice(0, 33);
+      const patch = (ifMatch: string) => get(`PATCH ${other}`, sub, fields, { ifMatch, body: {} });
+      if (isSameState) expect((await patch(`"x", ${now}`)).status).toBe(200);
+      else expect((await patch(last)).status).toBe(200);
+      expect([(await patch(now)).status, (await patch(last)).status]).toEqual([412, 412]);
+    },
+  );
+
+  test('the tag of a change is good for If-Match alone, with and without its variant', async () => {
+    const path = '/carts/x-currency';
+    const tag = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
+    const changed = (await get(`PATCH ${path}`, 'anna', one, { ifMatch: tag, body: {} })).field('etag') ?? '';
+    expect(changed).toMatch(/^"[0-9a-f]{32}\.0"$/);
+    const read = await get(`GET ${path}`, 'anna', one, { ifNoneMatch: changed });
+    expect([read.status, read.field('etag')?.slice(0, 33)]).toEqual([200, changed.slice(0, 33)]);
+    const stateAlone = `${changed.slice(0, 33)}"`;
+    const again = await get(`PATCH ${path}`, 'anna', one, { ifMatch: stateAlone, body: {} });
+    expect(again.status).toBe(200);
+    const weak = await get(`PATCH ${path}`, 'anna', one, { ifMatch: `W/${again.field('etag')}`, body: {} });
+    expect(weak.status).toBe(412);
+  });
+
+  test('freshFor answers the very variant alone, from the store', async () => {
+    const path = '/fresh/accept-language';
+    const tag = async (fields: readonly string[], sub: 'anna' | 'bob' = 'anna') =>
+      (await get(`GET ${path}`, sub, fields)).field('etag') ?? '';
+    const [german, english, bobs] = [
+      await tag(one),
+      await tag([one[0] ?? '', 'Accept-Language: en']),
+      await tag(one, 'bob'),
+    ];
+    version += 1;
+    const asked = async (ifNoneMatch: string, fields: readonly string[] = one) =>
+      (await get(`GET ${path}`, 'anna', fields, { ifNoneMatch })).status;
+    // The first three answers know of no change, the others come from the shop.
+    expect(await asked(german)).toBe(304);
+    expect(await asked(english, [one[0] ?? '', 'Accept-Language: en'])).toBe(304);
+    expect(await asked(english)).toBe(200);
+    expect(await asked(bobs)).toBe(200);
+  });
+
+  test('a variant that the store forgot is not confirmed by its tag', async () => {
+    const path = '/carts/x-currency';
+    const tag = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
+    for (let i = 0; i < 40; i += 1) await get(`GET ${path}?i=${i}`, 'anna', one);
+    version += 1;
+    await get(`GET ${path}`, 'anna', one);
+    expect((await get(`GET ${path}`, 'anna', one, { ifNoneMatch: tag })).status).toBe(200);
+  });
+});
+
+test('tags of two users tell nothing of them: the same request of another process has other tags', async () => {
+  const tags = new Set<string>();
+  for (const kind of ['memory', 'redis']) {
+    const response = await callShop(proxyOf(kind).port, 'GET /carts/authorization', {
+      token: tokenOf('anna'),
+    });
+    tags.add(response.field('etag')?.slice(34) ?? '');
+  }
+  expect(tags.size).toBe(2);
+});
