@@ -39,7 +39,7 @@ export interface JwksKeySourceOptions {
   /** Called after each fetch, with the reason if it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;
   /**
-   * Runs something later; returns the function that stops it. Default: a timer that does not keep the process alive.
+   * Runs something later; returns the function that stops it. Default: a timer that does not keep the process alive. Only tests set it.
    */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }

@@ -178,7 +178,7 @@ function describeTokenEndpoints({ refreshTokens }: Config): [string, unknown][] 
     const byMethod = Map.groupBy(endpoints, ({ method }) => method.toLowerCase());
     const operations = [...byMethod].map(([method, some]) => {
       const words = some.map(({ kind }) => purposes[kind]).join(', and ');
-      const isOAuth = some.some(({ format }) => format === 'form');
+      const isOAuth = some.some(({ format }) => format !== 'json-api');
       const refusals = isOAuth ? { default: { $ref: '#/components/responses/oauth' } } : refused;
       const responses = { '2XX': { description: 'The shop’s own answer.' }, ...refusals };
       return [method, { tags: ['tokens'], summary: `The shop’s endpoint that ${words}`, responses }];

@@ -53,6 +53,7 @@ function createFilter(
     subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),
     lifetimeMs: settings.lifetime,
     answerWithinMs: config.upstream.responseTimeout,
+    shopTimeoutMs: settings.shopTimeout,
     replay: settings.replay,
     leewayMs: settings.leeway,
     digestKey: settings.digestKey,
@@ -62,18 +63,17 @@ function createFilter(
     ...filter,
     census: () => countTokens(store.list()).catch(() => undefined),
     health() {
-      const { delayedWrites } = filter.stats();
+      const delayedWrites = filter.delayedWrites();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
       const reasons = delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`];
       const events = [...metrics.eventCounts('refresh-tokens')];
-      const does =
-        config.mode === 'observe' ? 'life cycle is watched; nothing is refused' : 'life cycle is enforced';
+      const does = `life cycle is ${config.mode === 'observe' ? 'watched; nothing is refused' : 'enforced'}`;
       return healthOf(reasons, {
         text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : does),
         details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),
       });
     },
-    metrics: metricSpecs(() => filter.stats().delayedWrites, memory),
+    metrics: metricSpecs(filter.delayedWrites, memory),
     close: async () => void (await filter.close()),
   };
 }

@@ -210,8 +210,8 @@ errors: { format: ${errors} } # of refusals: jsonapi, problem (RFC 9457), json, 
 entityTags: false
 # refreshTokens:                       # a refresh token is used once
 #   endpoints:
-#     - { kind: issue, method: POST, path: ${prefix}/login, format: form }
-#     - { kind: exchange, method: POST, path: ${prefix}/token, format: form }
+#     - { kind: issue, method: POST, path: ${prefix}/login, format: json }     # OAuth: format: form
+#     - { kind: exchange, method: POST, path: ${prefix}/refresh, format: json }
 refreshTokens: false
 `;
 

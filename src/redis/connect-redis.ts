@@ -6,6 +6,7 @@ import {
   closeClient,
   createClient,
   type RedisTlsOptions,
+  Subscriptions,
 } from './clients.ts';
 import { isUnknownScript, RedisUnavailable, withinDeadline } from './faults.ts';
 import type { Redis, RedisArgument, RedisScript, RedisStatus } from './redis.ts';
@@ -38,6 +39,7 @@ class ConnectedRedis implements Redis {
   readonly #clientOptions: ClientOptions;
   readonly #client: Client;
   readonly #watch: RedisWatch;
+  readonly #subscriptions: Subscriptions;
   readonly #timeoutMs: number;
   readonly #main: ClaimPath;
   /** The connection for claims that replicas have to confirm: WAIT would block other calls. */
@@ -53,6 +55,7 @@ class ConnectedRedis implements Redis {
     this.#client = createClient(this.#clientOptions);
     this.#watch = new RedisWatch(this.#client, this.#clientOptions, options);
     this.#main = { claims: new Claims(this.#client), opened: undefined };
+    this.#subscriptions = new Subscriptions(this.#clientOptions);
   }
 
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown> {
@@ -115,6 +118,10 @@ class ConnectedRedis implements Redis {
     }
   }
 
+  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
+    return this.#subscriptions.subscribe(channel, onMessage, onReconnect);
+  }
+
   state(): Health {
     return this.#watch.state();
   }
@@ -129,6 +136,7 @@ class ConnectedRedis implements Redis {
 
   async close(): Promise<void> {
     this.#watch.close();
+    this.#subscriptions.close();
     for (const client of [this.#client, this.#confirmed?.client])
       if (client !== undefined) closeClient(client);
   }

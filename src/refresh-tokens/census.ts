@@ -27,38 +27,30 @@ export async function countTokens(
   { max = maxTokens, now = Date.now }: { readonly max?: number; readonly now?: () => number } = {},
 ): Promise<TokenCensus> {
   const endMs = now() + maxMs;
-  const states: Record<TokenState, number> = { valid: 0, 'in-exchange': 0, used: 0, revoked: 0, expired: 0 };
-  const families = new Map<string, { tokens: number; isLiving: boolean }>();
-  const subjects = new Set<string>();
-  const issued = { oldest: Number.POSITIVE_INFINITY, newest: Number.NEGATIVE_INFINITY };
-  let tokens = 0;
+  const counted: TokenEntry[] = [];
   let isWhole = true;
-  for await (const { state, family, subject, issuedAtMs } of entries) {
-    if (tokens >= max || now() > endMs) {
-      isWhole = false;
-      break;
-    }
-    tokens++;
-    states[state]++;
-    if (subject !== null) subjects.add(subject);
-    issued.oldest = Math.min(issued.oldest, issuedAtMs);
-    issued.newest = Math.max(issued.newest, issuedAtMs);
-    if (family === null) continue;
-    const known = families.get(family) ?? { tokens: 0, isLiving: false };
-    known.tokens++;
-    known.isLiving ||= state === 'valid' || state === 'in-exchange';
-    families.set(family, known);
+  for await (const entry of entries) {
+    isWhole = counted.length < max && now() <= endMs;
+    if (!isWhole) break;
+    counted.push(entry);
   }
-  const all = [...families.values()];
+  const states: Record<TokenState, number> = { valid: 0, 'in-exchange': 0, used: 0, revoked: 0, expired: 0 };
+  for (const { state } of counted) states[state] += 1;
+  const families = Map.groupBy(counted, ({ family }) => family);
+  families.delete(null);
+  const isLiving = ({ state }: TokenEntry) => state === 'valid' || state === 'in-exchange';
+  const issued = counted.map(({ issuedAtMs }) => issuedAtMs);
+  const extreme = (pick: (one: number, other: number) => number) =>
+    issued.length === 0 ? null : issued.reduce((one, other) => pick(one, other));
   return {
-    tokens,
+    tokens: counted.length,
     states,
-    families: all.length,
-    livingFamilies: all.filter(({ isLiving }) => isLiving).length,
-    largestFamily: all.reduce((largest, one) => Math.max(largest, one.tokens), 0),
-    subjects: subjects.size,
-    oldestIssuedMs: tokens === 0 ? null : issued.oldest,
-    newestIssuedMs: tokens === 0 ? null : issued.newest,
+    families: families.size,
+    livingFamilies: [...families.values()].filter((tokens) => tokens.some(isLiving)).length,
+    largestFamily: [...families.values()].reduce((most, tokens) => Math.max(most, tokens.length), 0),
+    subjects: new Set(counted.flatMap(({ subject }) => subject ?? [])).size,
+    oldestIssuedMs: extreme(Math.min),
+    newestIssuedMs: extreme(Math.max),
     isWhole,
   };
 }

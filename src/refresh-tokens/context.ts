@@ -13,8 +13,10 @@ export interface RefreshTokensOptions {
   readonly answerWithinMs: number;
   /** Milliseconds from the start of a claim in which the refresh has to be sent to the shop. Default 5000. */
   readonly marginMs?: number;
-  /** What happens when a used token is sent again; see `answerReplay`. Default `refuse`. */
-  readonly replay?: 'refuse' | 'forward' | 'end-family';
+  /** Milliseconds for which the shop may work on a refresh whose connection was cut. Default 10000. */
+  readonly shopTimeoutMs?: number;
+  /** What happens when a used token is sent again; see `answerReplay`. Default `refuse`, where the shop speaks OAuth `forward`. */
+  readonly replay?: 'refuse' | 'forward' | 'end-family' | undefined;
   /** Milliseconds for which a used token gets the response of its refresh again. Default 0: never. */
   readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
@@ -27,36 +29,34 @@ export interface RefreshTokensOptions {
 }
 
 /** What happened to a token: names of counters. */
-export const refreshTokenEvents = [
-  'exchange-granted',
-  'exchange-refused-used',
-  'exchange-refused-revoked',
-  'exchange-refused-expired',
-  'exchange-refused-in-exchange',
-  'refused-not-plain', // two parsers could read the request in two ways
-  'exchange-without-token', // nothing to check: the shop decides
-  'exchanged',
-  'exchange-renewed', // the shop gave no other refresh token: this one stays valid
-  'exchange-freed', // the shop refused it, or was not reached
-  'exchange-unknown', // no complete response: the claim stays until it lapses
-  'exchange-repeated', // the same response again, within the leeway
-  'replay-forwarded',
-  'replay-withheld', // the shop has refreshed a used token
-  'family-ended',
-  'answer-withheld', // the response showed that the token belongs to a user who has revoked it
-  'answer-unreadable', // withheld: it may contain tokens that cannot be read
-  'recorded',
-  'not-recorded-none', // the response has no refresh token
-  'record-delayed', // the store is away: recorded when it is back
-  'revocation-noted',
-  'revocation-foreign', // the token is another user's: the shop decides
-  'book-full', // too many records of unknown tokens: not noted, the shop decides
-  'revocation-undone',
-  'store-unavailable', // 503 instead of a refresh or a revocation
-  'write-delayed', // the store is away: tried again until it takes it
-  'write-lost', // too many writes waited already
-] as const;
-export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
+type RefreshTokenEvent =
+  | 'exchange-granted'
+  | 'exchange-refused-used'
+  | 'exchange-refused-revoked'
+  | 'exchange-refused-expired'
+  | 'exchange-refused-in-exchange'
+  | 'refused-not-plain' // two parsers could read the request in two ways
+  | 'exchange-without-token' // nothing to check: the shop decides
+  | 'exchanged'
+  | 'exchange-renewed' // the shop gave no other refresh token: this one stays valid
+  | 'exchange-freed' // the shop refused it, or was not reached
+  | 'exchange-unknown' // no complete response: the claim stays until it lapses
+  | 'exchange-repeated' // the same response again, within the leeway
+  | 'replay-forwarded'
+  | 'replay-withheld' // the shop has refreshed a used token
+  | 'family-ended'
+  | 'answer-withheld' // the response showed that the token belongs to a user who has revoked it
+  | 'answer-unreadable' // withheld: it may contain tokens that cannot be read
+  | 'recorded'
+  | 'not-recorded-none' // the response has no refresh token
+  | 'record-delayed' // the store is away: recorded when it is back
+  | 'revocation-noted'
+  | 'revocation-foreign' // the token is another user's: the shop decides
+  | 'book-full' // too many records of unknown tokens: not noted, the shop decides
+  | 'revocation-undone'
+  | 'store-unavailable' // 503 instead of a refresh or a revocation
+  | 'write-delayed' // the store is away: tried again until it takes it
+  | 'write-lost'; // too many writes waited already
 
 /** What the parts of this feature share. */
 export interface RefreshTokenContext extends Required<Omit<RefreshTokensOptions, 'digestKey' | 'onEvent'>> {

@@ -18,8 +18,8 @@ export interface TokenEndpoint {
    * body.
    */
   readonly path: string;
-  /** Its grants and errors: `form` those of RFC 6749, `json-api` the shop's own. */
-  readonly format: 'json-api' | 'form';
+  /** Names and errors: those of RFC 6749, or with `json-api` the shop's own. `json`: no urlencoded form is read. */
+  readonly format: 'json-api' | 'json' | 'form';
   readonly fields: TokenFields;
 }
 

@@ -4,12 +4,7 @@ import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
 import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';
-import {
-  type RefreshTokenContext,
-  type RefreshTokenEvent,
-  type RefreshTokensOptions,
-  refreshTokenEvents,
-} from './context.ts';
+import type { RefreshTokenContext, RefreshTokensOptions } from './context.ts';
 import { compileTokenEndpoints, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
 import { beginRefresh } from './refresh.ts';
@@ -25,9 +20,8 @@ export type TokenMatcher = Matcher<TokenRequest> & {
 };
 
 /**
- * Enforces the life cycle of refresh tokens. Rejections: `token-request-type`, `token-request-not-plain`,
- * `refresh-token-invalid`, `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`. Within the leeway it answers itself. In observe
- * mode a refresh that would have been refused is forwarded, and its new tokens are recorded. Exported for its tests.
+ * Enforces the life cycle of refresh tokens. Within the leeway it answers itself. In observe mode a refresh that would have
+ * been refused is forwarded, and its new tokens are recorded. Exported for its tests.
  */
 export interface RefreshTokens extends TokenMatcher {
   run(
@@ -36,11 +30,8 @@ export interface RefreshTokens extends TokenMatcher {
       readonly identity: { readonly subject: string } | undefined;
     },
   ): Promise<ObservedHooks | Answer | Rejection | undefined>;
-  stats(): {
-    readonly events: Readonly<Record<RefreshTokenEvent, number>>;
-    /** Writes that wait for the store to come back. */
-    readonly delayedWrites: number;
-  };
+  /** Writes that wait for the store to come back. */
+  delayedWrites(): number;
   /** Resolves to the number of writes that the store never took. */
   close(): Promise<number>;
 }
@@ -93,24 +84,18 @@ const otherMethodText = 'by another method than the endpoint: refused if it has 
 
 /** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */
 export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
-  const events = Object.fromEntries(refreshTokenEvents.map((event) => [event, 0])) as Record<
-    RefreshTokenEvent,
-    number
-  >;
-  const emit = (event: RefreshTokenEvent) => {
-    events[event] += 1;
-    options.onEvent?.(event);
-  };
+  const emit = options.onEvent ?? (() => {});
   const retries = new RetryQueue({
     onDelayed: () => emit('write-delayed'),
     onLost: () => emit('write-lost'),
   });
   const context: RefreshTokenContext = {
     marginMs: 5000,
-    replay: 'refuse',
+    shopTimeoutMs: 10_000,
     leewayMs: 0,
     answerBytes: 262_144,
     monotonicNow: performance.now.bind(performance),
+    replay: undefined,
     ...options,
     digests: createDigests(options.digestKey),
     retries,
@@ -147,7 +132,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
       if (issues.length + meaning.endsShown.length === 0) emit('exchange-without-token');
       return issue();
     },
-    stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
+    delayedWrites: () => retries.waiting,
     close: () => retries.close(),
   };
 }
@@ -206,6 +191,7 @@ function candidateOf(request: CanonicalRequest, body: Buffer, meaning: TokenRequ
     const candidate = findCandidate(request, body, otherMethod);
     return 'token' in candidate && candidate.token !== undefined ? { notPlain: 'method' } : candidate;
   }
-  const type = meaning.issues.length > 0 && hasBody(request) ? readType(request.fields) : undefined;
+  const { issues } = meaning;
+  const type = issues.length > 0 && hasBody(request) ? readType(request.fields, issues) : undefined;
   return typeof type === 'object' ? type : { token: undefined };
 }

@@ -4,6 +4,7 @@ import {
   type FamilyId,
   holder,
   type IssuedRecord,
+  longestWaitMs,
   type NoteAnswer,
   type SubjectDigest,
   type TokenState,
@@ -21,6 +22,8 @@ export interface TokenRecord {
   /** Null for an unknown token, which shopward did not see issued. */
   readonly life: { readonly issuedAtMs: number; readonly expiresAtMs: number } | null;
   readonly usedAtMs: number | null;
+  /** By then those have asked again who were told to wait for the refresh; 0: nobody was. */
+  readonly awaitedUntilMs: number;
   readonly claim: { readonly op: string; readonly untilMs: number; readonly isIndeterminate: boolean } | null;
   readonly notes: readonly Note[];
 }
@@ -64,6 +67,7 @@ export const blankRecord: TokenRecord = {
   family: null,
   life: null,
   usedAtMs: null,
+  awaitedUntilMs: 0,
   claim: null,
   notes: [],
 };
@@ -71,11 +75,16 @@ export const blankSubject: SubjectRecord = { settled: 0, pending: {}, untilMs: 0
 export const blankFamily: FamilyRecord = { untilMs: 0 };
 export const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: {} };
 
+/** Milliseconds for which a client may be late that comes again after its Retry-After. */
+export const lateMs = 2000;
+
+/** `mostWaitMs`: the longest Retry-After while another refresh is under way. */
 export function claim(
   record: TokenRecord,
   op: string,
   holdMs: number,
   now: number,
+  mostWaitMs = longestWaitMs,
 ): Step<TokenRecord, ClaimAnswer> {
   const { subject, generation, family, life } = record;
   const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
@@ -83,12 +92,30 @@ export function claim(
   switch (state) {
     case 'used': {
       const usedForMs = now - (record.usedAtMs ?? now);
-      const answer = { kind: state, subject, generation, family, lifetimeMs, usedForMs, sealed: null };
+      const isAwaited = now < record.awaitedUntilMs;
+      const answer = {
+        kind: state,
+        subject,
+        generation,
+        family,
+        lifetimeMs,
+        usedForMs,
+        isAwaited,
+        sealed: null,
+      };
       return { record, answer };
     }
     case 'in-exchange': {
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };
-      return { record, answer: { kind: state, remainingMs: untilMs - now, isIndeterminate } };
+      const restMs = untilMs - now;
+      if (isIndeterminate) return { record, answer: { kind: state, waitMs: restMs, isIndeterminate } };
+      // As long as the refresh has lasted, so that clients ask seldom.
+      const waitMs = Math.max(1000, Math.min(restMs, holdMs - restMs, mostWaitMs));
+      const awaitedUntilMs = now + waitMs + lateMs;
+      // Not with every request of a client that does not wait.
+      const isNews = awaitedUntilMs >= record.awaitedUntilMs + lateMs / 4;
+      const answer = { kind: state, waitMs, isIndeterminate };
+      return { record: isNews ? { ...record, awaitedUntilMs } : record, answer };
     }
     case 'valid': {
       const revokedBy = subject === null ? [...new Set(record.notes.map(({ by }) => by))] : [];
@@ -106,8 +133,11 @@ export function release(record: TokenRecord, op: string): TokenRecord {
   return record.claim?.op === op ? { ...record, claim: null } : record;
 }
 
-export function markIndeterminate(record: TokenRecord, op: string): TokenRecord {
-  return record.claim?.op === op ? { ...record, claim: { ...record.claim, isIndeterminate: true } } : record;
+/** The claim lasts for `restMs` at most, in which the shop may still be at work. */
+export function markIndeterminate(record: TokenRecord, op: string, restMs: number, now: number): TokenRecord {
+  if (record.claim?.op !== op) return record;
+  const untilMs = Math.min(record.claim.untilMs, now + restMs);
+  return { ...record, claim: { op, untilMs, isIndeterminate: true } };
 }
 
 /** Always a new record, so that it is written, and confirmed by replicas, again when it is repeated. */

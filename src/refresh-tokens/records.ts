@@ -78,7 +78,7 @@ export const books = json<Book>('book', blankBook);
 export const tokens: Kind<TokenRecord> = {
   name: 'token',
   blank: blankRecord,
-  encode({ subject, generation, family, life, usedAtMs, claim, notes }) {
+  encode({ subject, generation, family, life, usedAtMs, awaitedUntilMs, claim, notes }) {
     if (life === null && claim === null && notes.length === 0) return '';
     return JSON.stringify({
       s: subject ?? undefined,
@@ -87,13 +87,14 @@ export const tokens: Kind<TokenRecord> = {
       i: life?.issuedAtMs,
       e: life?.expiresAtMs,
       u: usedAtMs ?? undefined,
+      w: awaitedUntilMs || undefined,
       c: claim ?? undefined,
       n: notes.length === 0 ? undefined : notes,
     });
   },
   decode(text) {
-    const { s = null, g = 0, f = null, i, e, u = null, c = null, n = [] } = JSON.parse(text);
+    const { s = null, g = 0, f = null, i, e, u = null, w = 0, c = null, n = [] } = JSON.parse(text);
     const life = e === undefined ? null : { issuedAtMs: i, expiresAtMs: e };
-    return { subject: s, generation: g, family: f, life, usedAtMs: u, claim: c, notes: n };
+    return { subject: s, generation: g, family: f, life, usedAtMs: u, awaitedUntilMs: w, claim: c, notes: n };
   },
 };

@@ -23,6 +23,7 @@ import {
   type ClaimAnswer,
   type FamilyId,
   type SubjectDigest,
+  longestWaitMs,
   standingOf,
   type TokenDigest,
   type Use,
@@ -34,6 +35,8 @@ interface Refresh {
   readonly endpoints: readonly TokenEndpoint[];
   readonly presented: PresentedToken;
   readonly op: string;
+  /** When it was sent to the shop, on the monotonic clock. */
+  sentAtMs: number;
 }
 
 /** A claim that was granted. */
@@ -63,9 +66,9 @@ export async function beginRefresh(
   const [endpoint] = endpoints;
   const interpretations = digests.ofInterpretations(sent);
   const presented = { text: sent, digest: digests.ofToken(sent), endpoint, request };
-  const refresh: Refresh = { context, endpoints, presented, op: randomUUID() };
   await retries.flush();
   const begunAtMs = monotonicNow();
+  const refresh: Refresh = { context, endpoints, presented, op: randomUUID(), sentAtMs: begunAtMs };
   const claimed: Claimed[] = [];
   const asked: TokenDigest[] = [];
   try {
@@ -89,7 +92,10 @@ export async function beginRefresh(
   return {
     ...readsAnswer(context, request, isObserved),
     ignoreClientAbort: true,
-    maySend: () => monotonicNow() - begunAtMs <= marginMs,
+    maySend() {
+      refresh.sentAtMs = monotonicNow();
+      return refresh.sentAtMs - begunAtMs <= marginMs;
+    },
     async onOutcome(outcome) {
       const edits = await settleRefresh(refresh, claimed, outcome);
       return isObserved ? {} : edits;
@@ -99,8 +105,9 @@ export async function beginRefresh(
 
 /** Claims the token for the whole refresh, so that a refresh whose process is killed is over when the claim lapses. */
 async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
-  const { store, answerWithinMs, marginMs } = context;
-  const answer = await store.claim(token, op, answerWithinMs + marginMs);
+  const { store, answerWithinMs, marginMs, leewayMs } = context;
+  const mostWaitMs = Math.min(leewayMs || longestWaitMs, longestWaitMs);
+  const answer = await store.claim(token, op, answerWithinMs + marginMs, mostWaitMs);
   if (answer.kind !== 'granted') return answer;
   // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
   const { since, isOver } = await standingOf(store, answer);
@@ -114,14 +121,14 @@ async function refuse(
   why: Unclaimed,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
-  const { emit, answerWithinMs, marginMs } = context;
+  const { emit } = context;
   const { format } = presented.endpoint;
   switch (why.kind) {
     case 'used':
       return answerReplay(context, presented, why, isObserved);
     case 'in-exchange':
       emit('exchange-refused-in-exchange');
-      return refuseForNow(format, why, answerWithinMs + marginMs);
+      return refuseForNow(format, why);
     default:
       emit(`exchange-refused-${why.kind}`);
       return refuseRefresh(format, why.kind);
@@ -166,7 +173,8 @@ async function settleSuccess(
   const owner = issued.map((one) => subjectDigestOf(context, one)).find((one) => one !== null) ?? null;
   const parent = claimed.find(({ subject }) => subject !== null);
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
-  const isKept = issued.every(({ refreshToken }) => isAmong(context, claimed, refreshToken));
+  const tokens = tokensOf(claimed);
+  const isKept = issued.every(({ refreshToken }) => tokens.includes(context.digests.ofToken(refreshToken)));
   if (isKept) {
     // If its owner has revoked it, their note counts from now on, because the record names them.
     await renew(refresh, claimed, issued, owner);
@@ -197,15 +205,6 @@ function issuedBy(
   if (tokens.length > 0) return tokens;
   const lifetimeMs = claimed.find((each) => each.lifetimeMs > 0)?.lifetimeMs;
   return [{ refreshToken: presented.text, accessToken, lifetimeMs }];
-}
-
-function isAmong(
-  { digests }: RefreshTokenContext,
-  claimed: readonly Claimed[],
-  refreshToken: string,
-): boolean {
-  const digest = digests.ofToken(refreshToken);
-  return claimed.some(({ token }) => token === digest);
 }
 
 /** The shop has kept the token: it is recorded as if it were issued again, and free for the next refresh. */
@@ -255,10 +254,11 @@ function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDig
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
 
-/** What the shop did is not known: the claims stay until they lapse. */
-async function leaveOpen({ context, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
-  const { store, retries, emit } = context;
-  await Promise.all(tokens.map((token) => retries.write(() => store.markIndeterminate(token, op))));
+/** What the shop did is not known: the claims stay while it may be at work. */
+async function leaveOpen({ context, op, sentAtMs }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
+  const { store, retries, emit, monotonicNow, shopTimeoutMs } = context;
+  const restMs = () => Math.max(0, sentAtMs + shopTimeoutMs - monotonicNow());
+  await Promise.all(tokens.map((token) => retries.write(() => store.markIndeterminate(token, op, restMs()))));
   emit('exchange-unknown');
 }
 

@@ -1,93 +1,66 @@
-import { type Answer, type Rejection, reject, rejectionTable } from '../http/rejection.ts';
+import { type Rejection, reject, type RejectionName, rejectionTable } from '../http/rejection.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import type { NotPlain } from './token-request.ts';
 
-/** Seconds of Retry-After while the store is away. */
-const retryAfterSeconds = 1;
+type Format = TokenEndpoint['format'];
 
-/** The refresh token will never work again. As RFC 6749 `invalid_grant` where the endpoint speaks OAuth. */
-export function refuseRefresh(
-  format: TokenEndpoint['format'],
-  reason: 'used' | 'revoked' | 'expired',
+/** Each refusal in the format of its endpoint: unless that is JSON:API, as the error of RFC 6749 section 5.2. */
+function inFormat(
+  format: Format,
+  name: RejectionName,
+  more: Omit<Rejection, 'rejection' | 'answer'>,
+  [status, error, description]: readonly [number, string, string],
 ): Rejection {
+  if (format === 'json-api') return reject(name, more);
+  const body = JSON.stringify({ error, error_description: description });
+  const fields = [
+    ...['Content-Type', 'application/json;charset=UTF-8', 'Content-Length', String(Buffer.byteLength(body))],
+    ...['Cache-Control', 'no-store', 'Pragma', 'no-cache'],
+  ];
+  return reject(name, { ...more, answer: { status, fields, body } });
+}
+
+const unavailable = [503, 'temporarily_unavailable'] as const;
+
+/** The refresh token will never work again. */
+export function refuseRefresh(format: Format, reason: 'used' | 'revoked' | 'expired'): Rejection {
   const description = 'The refresh token is invalid, expired or revoked.';
-  return reject('refresh-token-invalid', {
-    reason,
-    ...inFormat(format, 400, 'invalid_grant', description),
-  });
+  return inFormat(format, 'refresh-token-invalid', { reason }, [400, 'invalid_grant', description]);
 }
 
 /** Another parser may read the request in another way. Names the field that was expected. */
 export function refuseNotPlain(
-  format: TokenEndpoint['format'],
+  format: Format,
   reason: NotPlain,
   expected: readonly string[] = [],
 ): Rejection {
   const isType = reason === 'content-type' || reason === 'content-coding';
   const name = isType ? 'token-request-type' : 'token-request-not-plain';
   const { status, detail } = rejectionTable[name];
-  const names = [...new Set(expected)].map((each) => `\`${each}\``);
-  const hint = names.length === 0 ? undefined : `The field of the token is ${names.join(' or ')}.`;
-  const text = hint === undefined ? detail : `${detail} ${hint}`;
-  return reject(name, {
-    reason,
-    ...(hint !== undefined && { hint }),
-    ...inFormat(format, status, 'invalid_request', text),
-  });
+  const names = [...new Set(expected)].map((each) => `\`${each}\``).join(' or ');
+  const json = format === 'json' && isType ? ['This endpoint takes JSON only.'] : [];
+  const hints = names === '' ? json : [...json, `The field of the token is ${names}.`];
+  const more = { reason, ...(hints.length > 0 && { hint: hints.join(' ') }) };
+  return inFormat(format, name, more, [status, 'invalid_request', [detail, ...hints].join(' ')]);
 }
 
-/**
- * Another refresh of the token is under way, or its outcome is indeterminate. Retry-After is as long as that refresh has
- * lasted, so that clients ask seldom; after an indeterminate outcome it is the end of its claim. `holdMs`: how long a
- * confirmed claim holds.
- */
+/** Another refresh of the token is under way, or its outcome is indeterminate. */
 export function refuseForNow(
-  format: TokenEndpoint['format'],
-  { remainingMs, isIndeterminate }: { readonly remainingMs: number; readonly isIndeterminate: boolean },
-  holdMs: number,
+  format: Format,
+  { waitMs, isIndeterminate }: { readonly waitMs: number; readonly isIndeterminate: boolean },
 ): Rejection {
-  const restSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
-  const lastedSeconds = Math.max(1, Math.floor((holdMs - remainingMs) / 1000));
-  const askAgainSeconds = Math.min(restSeconds, lastedSeconds);
-  return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
-    reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
-    retryAfterSeconds: isIndeterminate ? restSeconds : askAgainSeconds,
-    ...inFormat(format, 503, unavailable, 'Another exchange of this refresh token is under way.'),
-  });
+  const retryAfterSeconds = Math.max(
+    1,
+    isIndeterminate ? Math.ceil(waitMs / 1000) : Math.floor(waitMs / 1000),
+  );
+  const name = isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy';
+  const reason = isIndeterminate ? 'indeterminate' : 'in-exchange';
+  const description = 'Another exchange of this refresh token is under way.';
+  return inFormat(format, name, { reason, retryAfterSeconds }, [...unavailable, description]);
 }
 
 /** The store is away: nothing is forwarded unchecked. */
-export function refuseUnknown(format: TokenEndpoint['format']): Rejection {
-  return reject('token-store-unavailable', {
-    retryAfterSeconds,
-    ...inFormat(format, 503, unavailable, 'The state of this token cannot be checked at the moment.'),
-  });
-}
-
-const unavailable = 'temporarily_unavailable';
-
-/** For an endpoint of `format: form` the error of RFC 6749 section 5.2; otherwise nothing. */
-function inFormat(
-  format: TokenEndpoint['format'],
-  status: number,
-  error: string,
-  description: string,
-): { readonly answer?: Answer } {
-  if (format !== 'form') return {};
-  const body = JSON.stringify({ error, error_description: description });
-  const answer = {
-    status,
-    fields: [
-      'Content-Type',
-      'application/json;charset=UTF-8',
-      'Content-Length',
-      String(Buffer.byteLength(body)),
-      'Cache-Control',
-      'no-store',
-      'Pragma',
-      'no-cache',
-    ],
-    body,
-  };
-  return { answer };
+export function refuseUnknown(format: Format): Rejection {
+  const description = 'The state of this token cannot be checked at the moment.';
+  return inFormat(format, 'token-store-unavailable', { retryAfterSeconds: 1 }, [...unavailable, description]);
 }

@@ -27,9 +27,12 @@ export async function answerReplay(
   used: UsedAnswer,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
-  const { replay, leewayMs, emit } = context;
-  const refused = refuseRefresh(presented.endpoint.format, 'used');
-  const isWithinLeeway = used.usedForMs < leewayMs;
+  const { leewayMs, emit } = context;
+  const { format } = presented.endpoint;
+  // A provider that speaks OAuth may detect reuse (RFC 9700 section 4.14.2), and can only if it sees it.
+  const replay = context.replay ?? (format === 'json-api' ? 'refuse' : 'forward');
+  const refused = refuseRefresh(format, 'used');
+  const isWithinLeeway = used.isAwaited || used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
     const answer = openAnswer(sealedFor(presented), used.sealed);
     if (answer !== undefined && !(await standingOf(context.store, used)).isOver) {
@@ -38,7 +41,7 @@ export async function answerReplay(
     }
   }
   emit('exchange-refused-used');
-  // Within the leeway it is more likely a second tab than a thief, whatever the policy.
+  // More likely a second tab than a thief, whatever the policy.
   if (isWithinLeeway || isObserved || replay === 'refuse') return refused;
   if (replay === 'forward') return forwardReplay(context, presented, refused, used);
   await endFamily(context, used);

@@ -1,4 +1,4 @@
-import { endAlone, isolated, isolateLate } from '../lib/faults.ts';
+import { endAlone, isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 
 /** An idempotent write. `isLate`: an earlier attempt has failed, and may have taken effect. */
@@ -32,18 +32,16 @@ export class RetryQueue {
     return this.#waiting.size;
   }
 
-  /**
-   * Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only with what is not
-   * `RedisUnavailable`.
-   */
+  /** Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only with our own mistakes. */
   async write(write: RetriedWrite): Promise<boolean> {
-    const { limit = 10_000, onDelayed, onLost } = this.#options;
+    const { limit = 10_000, retryMs = 250, onDelayed, onLost } = this.#options;
     if (await isTaken(write, false)) return true;
     if (this.#waiting.size >= limit) onLost();
     else {
       this.#waiting.add(write);
       onDelayed();
-      this.#schedule();
+      const again = () => isolateLate(Promise.resolve(this.flush()));
+      if (!this.#isClosed) this.#timer ??= setInterval(again, retryMs).unref();
     }
     return false;
   }
@@ -60,7 +58,7 @@ export class RetryQueue {
   /** Tries once more and stops. Resolves to how many writes are lost. */
   async close(): Promise<number> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
     await this.flush();
     return this.#waiting.size;
   }
@@ -72,26 +70,16 @@ export class RetryQueue {
       for (const [i, write] of writes.entries()) if (taken[i]) this.#waiting.delete(write);
       if (taken.includes(false)) return;
     }
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  /** A write that throws anything but `RedisUnavailable` would throw every time: it counts as lost, and the others go on. */
-  async #isDone(write: RetriedWrite): Promise<boolean> {
-    try {
-      return await isTaken(write, true);
-    } catch (fault) {
+  /** A write that fails by our own mistake would fail every time: it counts as lost, and the others go on. */
+  #isDone(write: RetriedWrite): Promise<boolean> {
+    return isTaken(write, true).catch((fault: unknown) => {
       endAlone(fault, this.#options.onLost);
       return true;
-    }
-  }
-
-  #schedule(): void {
-    if (this.#isClosed || this.#waiting.size === 0) return;
-    const tryAgain = isolated(() => {
-      this.#timer = undefined;
-      const flushed = this.flush();
-      if (flushed !== undefined) isolateLate(flushed.then(() => this.#schedule()));
     });
-    this.#timer ??= setTimeout(tryAgain, this.#options.retryMs ?? 250).unref();
   }
 }
 

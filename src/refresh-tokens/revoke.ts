@@ -55,10 +55,11 @@ export async function beginRevocation(
 }
 
 function noteOf({ store, digests }: RefreshTokenContext, revocation: Revocation): Note {
-  const isShown = 'shown' in revocation;
-  const by = isShown ? holder : digests.ofSubject(revocation.subject);
-  const text = isShown ? revocation.shown : revocation.named;
-  if (!isShown && text === 'mine') {
+  const [by, text] =
+    'shown' in revocation
+      ? [holder, revocation.shown]
+      : [digests.ofSubject(revocation.subject), revocation.named];
+  if (by !== holder && text === 'mine') {
     let noted = 0;
     return {
       async note(op) {

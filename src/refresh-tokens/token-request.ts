@@ -38,7 +38,7 @@ export function findCandidate(
 ): Candidate {
   const names = endpoints.map(({ fields: { refreshToken } }) => refreshToken);
   const inQuery = readForm(query.slice(1));
-  const inBody = body.length === 0 ? [] : readBody(fields, body);
+  const inBody = body.length === 0 ? [] : readBody(fields, body, endpoints);
   if (typeof inQuery === 'string') return { notPlain: inQuery };
   if (typeof inBody === 'string') return { notPlain: inBody };
   const queried = tokenAmong(inQuery, names);
@@ -57,8 +57,11 @@ const utf8Parameter = /^charset=(?:utf-8|"utf-8")$/i;
 const jsonParameter = /^(?:version|profile|ext)=(?:[\w./+:-]+|"[\w./+:# -]*")$/i;
 const codingFields = ['content-encoding', 'content-transfer-encoding'];
 
-/** How the body is written; a reason where it is neither JSON nor an urlencoded form. */
-export function readType(fields: FieldList): 'json' | 'form' | { readonly notPlain: NotPlain } {
+/** How the body is written; a reason where it is neither JSON nor, unless all `endpoints` want JSON, an urlencoded form. */
+export function readType(
+  fields: FieldList,
+  endpoints: readonly TokenEndpoint[],
+): 'json' | 'form' | { readonly notPlain: NotPlain } {
   if (codingFields.some((name) => fieldValues(fields, name).length > 0))
     return { notPlain: 'content-coding' };
   const [value = '', ...more] = fieldValues(fields, 'content-type');
@@ -66,8 +69,10 @@ export function readType(fields: FieldList): 'json' | 'form' | { readonly notPla
   const isKnown = (parameter: string) =>
     utf8Parameter.test(parameter) || (json.test(type) && jsonParameter.test(parameter));
   const isPlain = more.length === 0 && (json.test(type) || form.test(type)) && parameters.every(isKnown);
-  if (!isPlain) return { notPlain: 'content-type' };
-  return json.test(type) ? 'json' : 'form';
+  const isJson = json.test(type);
+  if (!isPlain || (!isJson && endpoints.every(({ format }) => format === 'json')))
+    return { notPlain: 'content-type' };
+  return isJson ? 'json' : 'form';
 }
 
 /** A field of a form or member of a JSON object, decoded. */
@@ -85,9 +90,13 @@ const maxFields = 256;
 /** Levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
 const deepest = 32;
 
-function readBody(fields: FieldList, body: Buffer): readonly Field[] | NotPlain {
+function readBody(
+  fields: FieldList,
+  body: Buffer,
+  endpoints: readonly TokenEndpoint[],
+): readonly Field[] | NotPlain {
   if (body.length > readableBytes) return 'too-long';
-  const type = readType(fields);
+  const type = readType(fields, endpoints);
   if (typeof type === 'object') return type.notPlain;
   if (!isUtf8(body) || body.includes(0)) return 'charset';
   return type === 'json' ? readJson(body.toString()) : readForm(body.toString());

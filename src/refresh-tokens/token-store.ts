@@ -16,6 +16,7 @@ import {
 import {
   type BookLimits,
   type ClaimAnswer,
+  longestWaitMs,
   type FamilyId,
   type IssuedRecord,
   type NoteAnswer,
@@ -72,8 +73,12 @@ export class TokenStore {
    * Claims the token for `holdMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
    * begin again with another `op`.
    */
-  claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer> {
-    const claimed = this.#onToken(token, (record, now) => this.#steps.claim(record, op, holdMs, now), true);
+  claim(token: TokenDigest, op: string, holdMs: number, mostWaitMs?: number): Eventually<ClaimAnswer> {
+    const claimed = this.#onToken(
+      token,
+      (record, now) => this.#steps.claim(record, op, holdMs, now, mostWaitMs),
+      true,
+    );
     return andThen(claimed, (answer) => (answer.kind === 'used' ? this.#withAnswer(token, answer) : answer));
   }
 
@@ -82,9 +87,11 @@ export class TokenStore {
     return this.#onToken(token, (record) => done(this.#steps.release(record, op)));
   }
 
-  /** The outcome of the refresh is not known: its claim stays until it lapses, and is reported as indeterminate. */
-  markIndeterminate(token: TokenDigest, op: string): Eventually<void> {
-    return this.#onToken(token, (record) => done(this.#steps.markIndeterminate(record, op)));
+  /** The outcome of the refresh is not known: its claim stays for `restMs` at most, and is reported as indeterminate. */
+  markIndeterminate(token: TokenDigest, op: string, restMs: number): Eventually<void> {
+    return this.#onToken(token, (record, now) =>
+      done(this.#steps.markIndeterminate(record, op, restMs, now)),
+    );
   }
 
   /** The shop has refreshed the token. May be repeated. Returns its family, which may have been recorded only after the claim. */
@@ -94,7 +101,8 @@ export class TokenStore {
     if (use.answer === null) return mark();
     const { sealed, leewayMs } = use.answer;
     // First the answer, which is given only for a used token.
-    return andThen(this.#records.keepAnswer(token, `${leewayMs}:${sealed}`, leewayMs), mark);
+    const keptMs = leewayMs + longestWaitMs + protocol.lateMs;
+    return andThen(this.#records.keepAnswer(token, `${leewayMs}:${sealed}`, keptMs), mark);
   }
 
   /** The shop has issued the token. One that was refreshed or revoked stays so. */
@@ -221,7 +229,7 @@ export class TokenStore {
   #withAnswer(token: TokenDigest, used: UsedAnswer): Eventually<UsedAnswer> {
     return andThen(this.#records.answerOf(token), (text) => {
       const [, leewayMs = 0, sealed = ''] = /^(\d+):(.*)$/.exec(text ?? '') ?? [];
-      return used.usedForMs < Number(leewayMs) ? { ...used, sealed } : used;
+      return used.isAwaited || used.usedForMs < Number(leewayMs) ? { ...used, sealed: sealed || null } : used;
     });
   }
 

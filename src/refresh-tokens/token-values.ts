@@ -51,8 +51,11 @@ export type ClaimAnswer =
     })
   | UsedAnswer
   | { readonly kind: 'revoked' | 'expired' }
-  /** Another refresh is under way, for `remainingMs` at most; `isIndeterminate`: it has ended, and its outcome is not known. */
-  | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
+  /** Another refresh is under way; `isIndeterminate`: it has ended, and its outcome is not known. Ask again after `waitMs`. */
+  | { readonly kind: 'in-exchange'; readonly waitMs: number; readonly isIndeterminate: boolean };
+
+/** The longest Retry-After while another refresh is under way, in milliseconds; a leeway that is shorter bounds it, too. */
+export const longestWaitMs = 5000;
 
 export interface UsedAnswer extends Roots {
   readonly kind: 'used';
@@ -60,6 +63,8 @@ export interface UsedAnswer extends Roots {
   readonly lifetimeMs: number;
   /** Milliseconds since it was refreshed. */
   readonly usedForMs: number;
+  /** A client that was told to wait for that refresh may ask at this time. */
+  readonly isAwaited: boolean;
   /** The sealed response of its refresh, while the leeway lasts. */
   readonly sealed: string | null;
 }

@@ -248,7 +248,10 @@ const rows: readonly Row[] = [
     'the type of a token request',
     field,
     lineKinds,
-    (text) => [readType(['Content-Type', text]), readType(['Content-Type', `application/json;${text}`])],
+    (text) => [
+      readType(['Content-Type', text], []),
+      readType(['Content-Type', `application/json;${text}`], []),
+    ],
   ],
   [
     'the fields of a token request',

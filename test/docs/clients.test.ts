@@ -120,6 +120,36 @@ describe.each(forms)('errors as %s', (form) => {
   });
 });
 
+test('a shop of plain JSON: one pair, and its used token is refused as in RFC 6749', async () => {
+  const plain = http.createServer(async (incoming, response) => {
+    const { refresh_token } = JSON.parse(String(Buffer.concat(await incoming.toArray())));
+    const pair = { access_token: 'a.b.c', refresh_token: `${refresh_token}-next`, expires_in: 600 };
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(pair));
+  });
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  const endpoint = { kind: 'exchange', method: 'POST', path: '/auth/refresh', format: 'json' };
+  const one = await startShopwardHere({
+    upstream: `http://127.0.0.1:${(plain.address() as AddressInfo).port}`,
+    config: { refreshTokens: { endpoints: [endpoint] }, errors: { format: 'json' } },
+  });
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-clients-'));
+  try {
+    await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
+    for (const [name, code] of files)
+      if (/^(api-error|request|refresh-json)/.test(name)) await writeFile(path.join(folder, name), code);
+    const { refreshJson } = await import(pathToFileURL(path.join(folder, 'refresh-json.js')).href);
+    const url = `${one.url}/auth/refresh`;
+    const { access_token, refresh_token, expires_in } = await refreshJson(url, 'first-token');
+    expect([access_token, refresh_token, expires_in]).toEqual(['a.b.c', 'first-token-next', 600]);
+    const again = await refreshJson(url, 'first-token').catch((error: object) => error);
+    expect(again).toMatchObject({ status: 400, code: 'invalid_grant' });
+  } finally {
+    await rm(folder, { recursive: true });
+    await one.stop();
+    plain.close();
+  }
+});
+
 /** The shop answers a refresh when it is told to; the second request with the same token is busy until then. */
 test.each(['fetch', 'axios'])(
   'repeatWhileBusy waits for Retry-After of a real 503, by %s',

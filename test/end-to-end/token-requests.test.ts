@@ -269,3 +269,60 @@ describe('what the client wants of the answer does not hide its token', () => {
     );
   }
 });
+
+describe('endpoints of plain JSON (`format: json`)', () => {
+  let front: RunningShopward;
+  beforeAll(async () => {
+    const endpoint = (kind: string, path: string) => ({ kind, method: 'POST', path, format: 'json' });
+    const endpoints = [
+      ...[endpoint('issue', '/login'), endpoint('exchange', '/refresh'), endpoint('revoke', '/logout')],
+    ];
+    front = await startShopwardHere({
+      upstream: shop.url,
+      rows: ['GET /secret'],
+      config: { refreshTokens: { endpoints } },
+    });
+  });
+  afterAll(() => front?.stop());
+
+  const ask = async (path: string, type: string, body: string) => {
+    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}`;
+    const response = await exchangeRaw(front.port, `${head}\r\n\r\n${body}`, 'POST');
+    const text = String(response.body);
+    return { status: response.status, json: text.startsWith('{') ? JSON.parse(text) : text };
+  };
+  const tokenOf = ({ json: { data } }: Awaited<ReturnType<typeof ask>>) => data.attributes.refreshToken;
+
+  it.each([
+    ['a login', '/login', json, '{"username":"a","password":"b"}', 200, undefined],
+    [
+      'a refresh',
+      '/refresh',
+      json,
+      '{"grant_type":"refresh_token","refresh_token":"fresh-one-1"}',
+      200,
+      undefined,
+    ],
+    ['a logout', '/logout', json, '{"refresh_token":"fresh-one-2"}', 200, undefined],
+    ['a login by form', '/login', form, 'username=a&password=b', 415, 'invalid_request'],
+    ['a refresh by form', '/refresh', form, 'refresh_token=fresh-one-3', 415, 'invalid_request'],
+    ['a logout by form', '/logout', form, 'refresh_token=fresh-one-3', 415, 'invalid_request'],
+    ['a JSON:API name', '/refresh', json, document('fresh-one-3'), 400, 'invalid_request'],
+    ['another spelling', '/refresh', json, '{"Refresh-Token":"fresh-one-3"}', 400, 'invalid_request'],
+    ['a name twice', '/refresh', json, '{"refresh_token":"a","refresh_token":"b"}', 400, 'invalid_request'],
+    ['a token that logged out', '/refresh', json, '{"refresh_token":"fresh-one-2"}', 400, 'invalid_grant'],
+  ])('%s', async (_, path, type, body, status, error) => {
+    const answer = await ask(path, type, body);
+    expect([answer.status, answer.json.error]).toEqual([status, error]);
+    if (status === 415) expect(answer.json.error_description).toContain('This endpoint takes JSON only.');
+    if (error === 'invalid_request' && path !== '/login')
+      expect(answer.json.error_description).toContain('The field of the token is `refresh_token`.');
+  });
+
+  it('each token is exchanged once', async () => {
+    const token = JSON.stringify({ refresh_token: tokenOf(await ask('/login', json, '{}')) });
+    expect((await ask('/refresh', json, token)).status).toBe(200);
+    const again = await ask('/refresh', json, token);
+    expect([again.status, again.json.error]).toEqual([400, 'invalid_grant']);
+  });
+});

@@ -13,12 +13,31 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   'a claim does not keep others out': {
     claim: (record, ...rest) => steps.claim({ ...record, claim: null }, ...rest),
   },
+  'an unknown outcome keeps the whole claim': {
+    markIndeterminate: (record, op, _, now) => steps.markIndeterminate(record, op, 1e12, now),
+  },
+  'a client that waits is forgotten': {
+    claim: (record, ...rest) => {
+      const step = steps.claim(record, ...rest);
+      return step.answer.kind === 'in-exchange' ? { ...step, record } : step;
+    },
+  },
+  'a client may wait for ever': {
+    claim: (record, ...rest) => {
+      const step = steps.claim(record, ...rest);
+      return step.answer.kind === 'used' ? { ...step, answer: { ...step.answer, isAwaited: true } } : step;
+    },
+  },
+  'a Retry-After may be longer than the leeway': {
+    claim: (record, op, holdMs, now) => steps.claim(record, op, holdMs, now, 60_000),
+  },
   'a claim never lapses': {
     claim: (record, op, _, now) => steps.claim(record, op, 1e12, now),
   },
   'an unknown outcome reads as a refresh under way': { markIndeterminate: (record) => record },
   'anybody says that the outcome is unknown': {
-    markIndeterminate: (record) => steps.markIndeterminate(record, record.claim?.op ?? ''),
+    markIndeterminate: (record, _, ...rest) =>
+      steps.markIndeterminate(record, record.claim?.op ?? '', ...rest),
   },
   'the word that an outcome is unknown stays with the next claim': {
     claim: (record, ...rest) => {

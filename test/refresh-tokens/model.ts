@@ -69,6 +69,10 @@ interface Token {
   revokedFromMs: number;
   revokedByMs: number;
   openUntilMs: number;
+  /** How often it was sent, and found used or not answered yet, by a client that was not told to wait. */
+  replays: number;
+  /** As the store has it. */
+  awaitedUntilMs: number;
 }
 
 interface Replica {
@@ -155,6 +159,7 @@ class Play {
       subjectOf: (accessToken) => accessToken,
       lifetimeMs: 1e9,
       answerWithinMs,
+      shopTimeoutMs: answerWithinMs,
       marginMs,
       answerBytes: 65_536,
       monotonicNow: () => this.#world.nowMs,
@@ -178,7 +183,8 @@ class Play {
     const token = this.#tokens.find((each) => digests.ofToken(each.text) === id);
     if (token === undefined || kind !== 'token' || text === '') return;
     const { nowMs } = this.#world;
-    const { usedAtMs, life, family } = tokens.decode(text);
+    const { usedAtMs, life, family, awaitedUntilMs } = tokens.decode(text);
+    token.awaitedUntilMs = Math.max(token.awaitedUntilMs, awaitedUntilMs);
     if (usedAtMs !== null) token.markedAtMs = Math.min(token.markedAtMs, nowMs);
     else if (life !== null && token.recordedAtMs === Infinity) {
       token.recordedAtMs = nowMs;
@@ -212,6 +218,8 @@ class Play {
       revokedFromMs: Infinity,
       revokedByMs: Infinity,
       openUntilMs: 0,
+      replays: 0,
+      awaitedUntilMs: 0,
     };
     this.#tokens.push(token);
     return token;
@@ -226,22 +234,32 @@ class Play {
     token.givenAtMs = this.#world.nowMs;
   }
 
-  async #refresh(replica: Replica, token: Token): Promise<void> {
+  async #refresh(replica: Replica, token: Token, hasWaited = false): Promise<void> {
     const { context } = replica;
     const begunMs = this.#world.nowMs;
+    if (!hasWaited) token.replays += 1;
     const verdict = await beginRefresh(context, [endpoint], { fields: [] }, token.text, false);
     if (isAnswer(verdict)) fail('an answer without a leeway');
+    const isUsed = isRejection(verdict) && verdict.reason === 'used';
+    if (!hasWaited && !isUsed) token.replays -= 1;
     if (!isRejection(verdict)) {
       this.#world.after(this.#world.below(marginMs), () =>
         go(this.#forward(replica, token, verdict as UpstreamHooks, begunMs)),
       );
       return;
     }
+    if (verdict.rejection === 'refresh-token-busy' && token.recordedAtMs < begunMs) {
+      // The client obeys, and is a little late.
+      const waitMs = (verdict.retryAfterSeconds ?? 0) * 1000 + this.#world.below(1000);
+      this.#world.after(waitMs, () => go(this.#refresh(replica, token, true)));
+    }
     if (verdict.rejection !== 'refresh-token-invalid') return;
     this.#expectInVain(token, verdict.reason);
     const { family } = token;
     // The end of the family is written, or waits to be.
-    if (verdict.reason !== 'used' || family === undefined || context.retries.waiting > 0) return;
+    if (!isUsed || hasWaited || family === undefined || context.retries.waiting > 0) return;
+    // Within the time of one who waits, it counts as a second tab.
+    if (begunMs < token.awaitedUntilMs) return;
     if (!this.#ended.has(family)) this.#ended.set(family, this.#world.nowMs);
   }
 
@@ -250,7 +268,7 @@ class Play {
     const slackMs = isLate || token.recordedAtMs === Infinity ? 1001 : 0;
     const byMine = this.#mineOf(user).some(({ byMs }) => byMs >= sinceMs - slackMs);
     const wasReplayed = this.#tokens.some(
-      (each) => each.family === token.family && each.exchangedAtMs < Infinity,
+      (each) => each.family === token.family && each.exchangedAtMs < Infinity && each.replays > 0,
     );
     const isTrue =
       reason === 'used'

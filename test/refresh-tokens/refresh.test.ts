@@ -430,18 +430,8 @@ test.each([
   else expect(refused).toMatchObject({ rejection: 'token-request-not-plain', reason });
 });
 
-test('every event has its count, from the beginning', async () => {
-  const { filter, signIn, events } = open();
-  expect(new Set(Object.values(filter.stats().events))).toEqual(new Set([0]));
-  const hooks = await signIn();
-  await hooks.onOutcome(answer('b'));
-  const counts = Object.entries(filter.stats().events).filter(([, count]) => count !== 0);
-  expect(counts).toEqual(events.map((event) => [event, 1]));
-  expect(filter.stats().delayedWrites).toBe(0);
-});
-
 test('the answer of a refresh comes again within the leeway, as it was, to be stored by nobody', async () => {
-  const { forward, post, filter } = open(undefined, { leewayMs: 600_000 });
+  const { forward, post, events } = open(undefined, { leewayMs: 600_000 });
   const first = answer('new');
   await (await forward('a')).onOutcome(first);
   const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
@@ -453,7 +443,7 @@ test('the answer of a refresh comes again within the leeway, as it was, to be st
     ],
     body: first.body,
   });
-  expect(filter.stats().events['exchange-repeated']).toBe(1);
+  expect(events.at(-1)).toBe('exchange-repeated');
 });
 
 test.each([

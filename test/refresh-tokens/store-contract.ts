@@ -38,8 +38,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same((await one.claim(token, 'a', holdMs)).kind, 'granted');
     const refused = await other.claim(token, 'b', holdMs);
     same(refused.kind, 'in-exchange');
-    const remainingMs = refused.kind === 'in-exchange' ? refused.remainingMs : 0;
-    same(remainingMs > 0 && remainingMs <= holdMs, true);
+    same(refused.kind === 'in-exchange' && refused.waitMs, 1000);
   },
   async 'of fifty claims at a time one is granted'({ stores }) {
     const token = newToken();
@@ -98,13 +97,63 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     };
     await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
     await one.claim(token, 'a', shortMs);
-    await one.markIndeterminate(token, 'b');
+    await one.markIndeterminate(token, 'b', holdMs);
     same(await indeterminate(), false);
-    await one.markIndeterminate(token, 'a');
+    await one.markIndeterminate(token, 'a', holdMs);
     same(await indeterminate(), true);
     await pass(shortMs);
     same((await one.claim(token, 'c', holdMs)).kind, 'granted');
     same(await indeterminate(), false);
+  },
+  async 'an unknown outcome keeps the claim no longer than it is said'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', 10 * shortMs);
+    await one.markIndeterminate(token, 'a', shortMs);
+    const answer = await other.claim(token, 'b', holdMs);
+    same(answer.kind === 'in-exchange' && answer.waitMs > 0 && answer.waitMs <= shortMs, true);
+    await pass(shortMs);
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'a client is told to ask seldom, and within the leeway'({ stores: [one, other], pass }) {
+    const token = newToken();
+    const waitOf = async (mostWaitMs: number) => {
+      const answer = await other.claim(token, 'b', holdMs, mostWaitMs);
+      return answer.kind === 'in-exchange' && Math.floor(answer.waitMs / 1000);
+    };
+    await one.claim(token, 'a', holdMs);
+    same([await waitOf(30_000), await waitOf(100)], [1, 1]);
+    await pass(shortMs);
+    same([await waitOf(30_000), await waitOf(2000), await waitOf(100)], [20, 2, 1]);
+  },
+  async 'a client that was told to wait is awaited for that time, also after another refresh'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, alone, again] = [newToken(), newToken(), newToken()];
+    const answer = { sealed: 'sealed', leewayMs: 1 };
+    const isAwaited = async (each: TokenDigest) => {
+      const claimed = await other.claim(each, 'z', holdMs);
+      return claimed.kind === 'used' && [claimed.isAwaited, claimed.sealed];
+    };
+    for (const each of [token, alone, again]) {
+      await one.record(each, { subject: null, generation: 0, family, lifetimeMs });
+      await one.claim(each, 'a', holdMs);
+      if (each !== alone) await other.claim(each, 'b', holdMs);
+    }
+    await one.release(again, 'a');
+    await one.claim(again, 'c', holdMs);
+    for (const each of [token, alone, again]) await one.markUsed(each, { ...use, answer });
+    await pass(1);
+    same(await isAwaited(token), [true, 'sealed']);
+    same(
+      [await isAwaited(alone), await isAwaited(again)],
+      [
+        [false, null],
+        [true, 'sealed'],
+      ],
+    );
+    await pass(shortMs);
+    same(await isAwaited(token), [false, null]);
   },
   async 'the family of a token stays with it: as issued, or as refreshed where it was not known'({
     stores: [one, other],

@@ -27,7 +27,9 @@ import { runFilter, wishOf } from '../harness/run-filter.ts';
 
 export interface TokenFront {
   readonly port: number;
-  readonly filter: RefreshTokens;
+  readonly filter: RefreshTokens & {
+    stats(): { readonly events: Readonly<Record<string, number>>; readonly delayedWrites: number };
+  };
   close(): Promise<void>;
 }
 
@@ -57,13 +59,19 @@ export async function startTokenFront(
     now: Date.now,
   });
   const authenticate = createAuthenticate({ verifier });
+  const counts: Record<string, number> = {};
   const filter = createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
     lifetimeMs: defaultLifetimeMs,
     answerWithinMs: 120_000,
     ...options,
+    onEvent(event) {
+      counts[event] = (counts[event] ?? 0) + 1;
+      options.onEvent?.(event);
+    },
   });
+  const events = new Proxy(counts, { get: (all, name) => all[String(name)] ?? 0 });
   const forwarder = createForwarder({
     client: createUpstreamClient({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: upstream.port },
@@ -120,7 +128,12 @@ export async function startTokenFront(
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    filter,
+    filter: Object.assign(filter, {
+      stats: () => ({
+        events: events as Readonly<Record<string, number>>,
+        delayedWrites: filter.delayedWrites(),
+      }),
+    }),
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -3,6 +3,14 @@ import { duration, pathTemplate, text } from '../values.ts';
 
 const field = (description: string) => text().optional().meta({ description });
 
+/** The names of RFC 6749. */
+const oauthNames = {
+  accessToken: 'access_token',
+  refreshToken: 'refresh_token',
+  expiresIn: 'expires_in',
+  refreshExpiresIn: 'refresh_expires_in',
+} as const;
+
 /** Names of the fields in requests and responses, by format. */
 const fieldNames = {
   'json-api': {
@@ -11,12 +19,8 @@ const fieldNames = {
     expiresIn: 'expiresIn',
     refreshExpiresIn: 'refreshExpiresIn',
   },
-  form: {
-    accessToken: 'access_token',
-    refreshToken: 'refresh_token',
-    expiresIn: 'expires_in',
-    refreshExpiresIn: 'refresh_expires_in',
-  },
+  json: oauthNames,
+  form: oauthNames,
 } as const;
 
 const endpoint = z
@@ -27,9 +31,9 @@ const endpoint = z
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
-    format: z.enum(['json-api', 'form']).default('json-api').meta({
+    format: z.enum(['json-api', 'json', 'form']).default('json-api').meta({
       description:
-        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749. Both accept JSON and urlencoded forms.',
+        'Format of the endpoint. `json-api`: JSON:API names (`refreshToken`), errors as `errors.format` says. `json`: plain JSON with the names of RFC 6749 (`grant_type`, `refresh_token`, `access_token`, `expires_in`) and its errors (`{"error":"invalid_grant"}`); a form is 415. `form`: OAuth, with the same names and errors. `json-api` and `form` accept JSON and urlencoded forms.',
     }),
     fields: z
       .strictObject({
@@ -46,21 +50,13 @@ const endpoint = z
   .transform(({ fields, ...row }) => ({
     ...row,
     fields: {
-      accessToken: fields.accessToken ?? fieldNames[row.format].accessToken,
-      refreshToken: fields.refreshToken ?? tokenFieldOf(row),
-      expiresIn: fields.expiresIn ?? fieldNames[row.format].expiresIn,
-      refreshExpiresIn: fields.refreshExpiresIn ?? fieldNames[row.format].refreshExpiresIn,
+      ...fieldNames[row.format],
+      ...(row.kind === 'revoke' && row.format === 'form' && { refreshToken: 'token' }),
+      ...(fields as Partial<Readonly<Record<keyof typeof oauthNames, string>>>),
     },
   }));
 
-/** In a revocation request the field is called `token` (RFC 7009 section 2.1). */
-function tokenFieldOf({ kind, format }: { readonly kind: string; readonly format: keyof typeof fieldNames }) {
-  return kind === 'revoke' && format === 'form' ? 'token' : fieldNames[format].refreshToken;
-}
-
-type EndpointInput = z.input<typeof endpoint>;
-
-const shopEndpoints: EndpointInput[] = [
+const shopEndpoints: z.input<typeof endpoint>[] = [
   { kind: 'issue', method: 'POST', path: '/access-tokens' },
   { kind: 'issue', method: 'POST', path: '/company-user-access-tokens' },
   { kind: 'issue', method: 'POST', path: '/agent-access-tokens' },
@@ -87,13 +83,17 @@ export const refreshTokens = z
         .meta({
           description: 'How long the state of a token is kept after it has expired. `keep`: for ever.',
         }),
-      replay: z.enum(['refuse', 'forward', 'end-family']).default('refuse').meta({
+      replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
         description:
-          'What happens when a used token is sent again (RFC 9700 section 4.14.2). `refuse`: 401 with code `004`. `end-family`: every token that descends from the same login is revoked, then 401 `004`. `forward`: the request goes to the shop, so that a provider can detect the reuse; if the shop accepts it, its answer is withheld and the family is ended: 401 `004`.',
+          'What happens when a used token is sent again (RFC 9700 section 4.14.2). `refuse`: 401 with code `004`. `end-family`: every token that descends from the same login is revoked, then 401 `004`. `forward`: the request goes to the shop, so that a provider can detect the reuse; if the shop accepts it, its answer is withheld and the family is ended: 401 `004`. A client that was told to wait while the token was refreshed is only refused. Left out: `refuse` at endpoints of the format `json-api`, `forward` at the others.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
-          'How long a used token gets the same answer again (two tabs, or an answer that was lost). `0s`: never. The stored answer is encrypted; its key is derived from the token, which is not stored.',
+          'How long a used token gets the same answer again (two tabs, or an answer that was lost). `0s`: never. A client that asked during the refresh gets it until its `Retry-After` is over. The stored answer is encrypted; its key is derived from the token, which is not stored.',
+      }),
+      shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
+        description:
+          'How long the shop may work on a refresh whose connection was cut. So long after it was sent, the token is blocked (503), because the shop may still exchange it; then the shop decides. If nothing was sent, the token is not blocked.',
       }),
       digestKey: text().min(16).optional().meta({
         secret: true,
