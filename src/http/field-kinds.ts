@@ -24,123 +24,85 @@ export type FieldKind =
 
 export type FieldKinds = ReadonlyMap<string, FieldKind>;
 
+const words = (text: string) => text.split(' ');
+
 /**
- * Fields that some upstream takes for the request line, for the client's address, for the host, port or scheme that it
- * was asked by, or for its own settings (`Proxy`: CGI programs): what Symfony, Laravel, WordPress and other PHP, Rails
- * and Rack, Django, Spring and Tomcat, Express, ASP.NET, and the proxies and CDNs in front of them set or read. All
- * `X-Forwarded-*` and `X-Original-*` are dropped as well, by their prefix.
+ * Fields that say what a proxy has found out, or tell the shop what to do for it. Clients must not set them. A `*`: all names
+ * that begin so.
  */
 const spoofable = {
-  always: [
-    'proxy',
-    'x-accel-internal',
-    'x-forwarded-method',
-    'x-forwarded-path',
-    'x-forwarded-prefix',
-    'x-forwarded-uri',
-    'x-original-method',
-    'x-original-path',
-    'x-original-uri',
-    'x-original-url',
-    'x-override-url',
-    'x-proxy-url',
-    'x-request-uri',
-    'x-rewrite-uri',
-    'x-rewrite-url',
-    'x-script-name',
-    'x-url',
-  ],
+  /** Whoever sends them: they replace the request line, or command the server behind. */
+  always: words(
+    'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
+      'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +
+      'x-script-name x-url',
+  ),
+  /** They pass from `trustedProxies` if `trustedFields` names them. Each with its source. */
   unlessTrusted: [
-    'cf-connecting-ip',
-    'cf-connecting-ipv6',
-    'client-ip',
-    'fastly-client-ip',
-    'forwarded',
-    'true-client-ip',
-    'x-client-ip',
-    'x-cluster-client-ip',
-    'x-real-ip',
-    // Other spellings of the client's address.
-    'ali-cdn-real-ip',
-    'cdn-src-ip',
-    'cf-pseudo-ipv4',
-    'cf-visitor',
-    'cloudfront-forwarded-proto',
-    'cloudfront-viewer-address',
-    'fly-client-ip',
-    'incap-client-ip',
-    'true-client-port',
-    'wl-proxy-client-ip',
-    'wl-proxy-ssl',
-    'x-appengine-user-ip',
-    'x-arr-ssl',
-    'x-azure-clientip',
-    'x-azure-socketip',
-    'x-client-host',
-    'x-cluster-client-address',
-    'x-envoy-external-address',
-    'x-forwarded',
-    'x-host',
-    'x-host-override',
-    'x-http-host',
-    'x-http-host-override',
-    'x-nginx-proxy',
-    'x-original-for',
-    'x-original-forwarded-for',
-    'x-original-host',
-    'x-original-proto',
-    'x-original-remote-addr',
-    'x-originating-ip',
-    'x-proxy-host',
-    'x-proxyuser-ip',
-    'x-real-host',
-    'x-real-port',
-    'x-real-proto',
-    'x-remote-addr',
-    'x-remote-ip',
-    'x-remote-user',
-    'x-ssl',
-    'x-true-client-ip',
-    'x-true-ip',
-    // Whether it came over TLS, and by which name and port.
-    'forwarded-for',
-    'forwarded-host',
-    'forwarded-proto',
-    'front-end-https',
-    'remote-addr',
-    'remote-user',
-    'x-https',
-    'x-port',
-    'x-proto',
-    'x-protocol',
-    'x-scheme',
-    'x-secure',
-    'x-server-name',
-    'x-url-scheme',
-    'x-vhost',
-  ],
+    [
+      'forwarded forwarded-for forwarded-host forwarded-proto x-forwarded x-forwarded-* x-original-*',
+      'RFC 7239 and its forerunners',
+    ],
+    [
+      'client-ip true-client-ip true-client-port x-client-ip x-client-host x-true-client-ip x-true-ip',
+      'Akamai, PHP',
+    ],
+    ['x-real-ip x-real-host x-real-port x-real-proto x-nginx-proxy x-accel-*', 'nginx'],
+    [
+      'x-cluster-client-ip x-cluster-client-address x-originating-ip x-proxyuser-ip x-remote-addr x-remote-ip',
+      'Rackspace, Rails, Spring',
+    ],
+    [
+      'cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 cf-visitor cf-client-cert-* cf-access-authenticated-user-*',
+      'Cloudflare',
+    ],
+    [
+      'fastly-client-ip fly-client-ip incap-client-ip ali-cdn-real-ip cdn-src-ip',
+      'Fastly, Fly, Imperva, Alibaba',
+    ],
+    ['cloudfront-forwarded-proto cloudfront-viewer-address x-amzn-mtls-* x-amzn-oidc-*', 'AWS'],
+    ['x-azure-clientip x-azure-socketip x-arr-ssl x-arr-clientcert x-ms-client-principal*', 'Azure'],
+    ['x-appengine-user-ip x-goog-authenticated-user-*', 'Google Cloud'],
+    [
+      'x-host x-host-override x-http-host x-http-host-override x-proxy-host x-server-name x-vhost',
+      'Symfony, WordPress, ASP.NET',
+    ],
+    [
+      'front-end-https x-https x-port x-proto x-protocol x-scheme x-secure x-ssl x-url-scheme',
+      'Exchange, Rack, Django',
+    ],
+    ['remote-addr remote-user remote-groups remote-name remote-email x-remote-user', 'CGI, Authelia'],
+    ['client-cert client-cert-chain', 'RFC 9440 section 3'],
+    [
+      'ssl-client-* x-ssl-client-* x-ssl-cert x-client-cert* x-client-verify x-client-dn',
+      'TLS guides of nginx, Apache and HAProxy',
+    ],
+    ['wl-proxy-*', 'Oracle WebLogic plug-in'],
+    ['proxy-*', 'Oracle iPlanet (Proxy-auth-cert, Proxy-user-dn)'],
+    ['x-envoy-*', 'Envoy (internal only headers)'],
+    ['x-sendfile-type', 'Rack::Sendfile, CVE-2025-61780; with X-Accel-Mapping'],
+    [
+      'x-auth-request-* x-webauth-* x-authentik-* tailscale-user-*',
+      'oauth2-proxy, Grafana, authentik, Tailscale',
+    ],
+    ['x-consumer-* x-credential-* x-anonymous-consumer', 'Kong'],
+    ['iv-user iv-groups iv-creds', 'IBM WebSEAL'],
+  ] as const,
 };
 
+const unlessTrusted = spoofable.unlessTrusted.flatMap(([names]) => words(names));
+const droppedStart = new RegExp(
+  `^(?:${unlessTrusted.flatMap((name) => (name.endsWith('*') ? name.slice(0, -1) : [])).join('|')})`,
+);
+
+/** They ask for another method than that of the request line. */
+const methodOverrides = words('x-http-method-override x-http-method x-method-override x-http-verb');
+
 /** These are in the map in their usual spelling, too, so that the common request needs no lower-casing. */
-const ordinary = [
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'cache-control',
-  'cookie',
-  'if-match',
-  'if-none-match',
-  'origin',
-  'pragma',
-  'referer',
-  'sec-fetch-dest',
-  'sec-fetch-mode',
-  'sec-fetch-site',
-  'store',
-  'traceparent',
-  'user-agent',
-  'x-anonymous-customer-unique-id',
-];
+const ordinary = words(
+  'accept accept-encoding accept-language cache-control cookie if-match if-none-match origin pragma referer sec-fetch-dest ' +
+    'sec-fetch-mode sec-fetch-site store traceparent user-agent x-anonymous-customer-unique-id',
+);
 
 /** Kinds with the name of their one field; `x-forwarded-host` is one only from a trusted peer. */
 const ownKinds = [
@@ -171,8 +133,12 @@ export function buildFieldKinds(
   };
   put(ordinary, 'end-to-end');
   put(['authorization', 'if-modified-since', 'if-unmodified-since'], 'single');
-  put([...hopByHopNames, ...spoofable.always, ...spoofable.unlessTrusted], 'dropped');
-  put(['x-http-method-override', 'x-http-method', 'x-method-override'], 'method-override');
+  put([...hopByHopNames, ...spoofable.always], 'dropped');
+  put(
+    unlessTrusted.filter((name) => !name.endsWith('*')),
+    'dropped',
+  );
+  put(methodOverrides, 'method-override');
   for (const kind of ownKinds) put([kind], kind);
   for (const field of trustedFields) {
     if (!isTrustableField(field)) throw new TypeError(`cannot be a trusted field: ${field}`);
@@ -197,17 +163,8 @@ export function isTrustableField(field: string): boolean {
 }
 
 const untrustable = new Set([
-  'authorization',
-  'cookie',
-  'expect',
-  'host',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
+  ...words('authorization cookie expect host if-match if-none-match if-modified-since if-unmodified-since'),
+  ...methodOverrides,
 ]);
 
 /**
@@ -216,40 +173,27 @@ const untrustable = new Set([
  */
 export function isIdentityField(field: string): boolean {
   const name = field.toLowerCase();
-  if (remoteUserNames.includes(name)) return true;
-  return (
-    !meaningful.has(name) && !meaningfulStart.test(name) && kindOf(withoutSettings, name) === 'end-to-end'
-  );
+  if (meaningful.has(name) || meaningfulStart.test(name)) return false;
+  return identityName.test(name) || kindOf(withoutSettings, name) === 'end-to-end';
 }
 
 /** Fields that name the user. From a client they are spoofed; `auth.forward` may use them. */
-const remoteUserNames = ['remote-user', 'x-remote-user'];
+const identityName =
+  /^(?:(?:x-)?remote-(?:user|groups|name|email)|iv-user|x-(?:auth-request|webauth|consumer)-.+)$/;
 
 /** Request fields of the IANA registry, and others that frameworks and proxies act on. */
 const meaningful = new Set([
   ...ordinary,
-  ...['alt-used', 'available-dictionary', 'baggage', 'date', 'destination', 'depth', 'dpop', 'early-data'],
-  ...[
-    'from',
-    'host',
-    'idempotency-key',
-    'if',
-    'last-event-id',
-    'last-modified',
-    'lock-token',
-    'max-forwards',
-  ],
-  ...['overwrite', 'prefer', 'priority', 'range', 'referrer', 'server', 'set-cookie', 'signature'],
-  ...[
-    'signature-input',
-    'soapaction',
-    'timeout',
-    'tracestate',
-    'trailers',
-    'upgrade-insecure-requests',
-    'vary',
-  ],
-  ...['via', 'warning', 'x-agent-authorization', 'x-csrf-token', 'x-requested-with', 'x-xsrf-token'],
+  ...words(
+    'alt-used available-dictionary baggage date destination depth dpop early-data from host idempotency-key',
+  ),
+  ...words(
+    'if last-event-id last-modified lock-token max-forwards overwrite prefer priority range referrer server',
+  ),
+  ...words(
+    'set-cookie signature signature-input soapaction timeout tracestate trailers upgrade-insecure-requests',
+  ),
+  ...words('vary via warning x-agent-authorization x-csrf-token x-requested-with x-xsrf-token'),
 ]);
 const meaningfulStart = /^(?:access-control-|accept|content-|http-|if-|proxy-|sec-|x-accel-|x-sendfile)/;
 
@@ -262,8 +206,7 @@ export function kindOf(kinds: FieldKinds, sent: string): FieldKind {
 }
 
 function kindOfUnknown(name: string): FieldKind {
-  if (!isPlainName(name) || name.startsWith('x-forwarded-') || name.startsWith('x-original-'))
-    return 'dropped';
+  if (!isPlainName(name) || droppedStart.test(name)) return 'dropped';
   return name.startsWith('sec-websocket-') ? 'web-socket' : 'end-to-end';
 }
 

@@ -35,6 +35,25 @@ const spoofed = [
   ...['CloudFront-Forwarded-Proto: https', 'X-Envoy-External-Address: 1.2.3.4', 'X-Port: 666'],
 ];
 
+/** Fields by which some proxy says who its client is, or what the shop may do for it. */
+const ofProxies = [
+  ...['Client-Cert', 'Client-Cert-Chain', 'SSL-Client-Cert', 'Ssl-Client-Verify', 'X-SSL-Client-Verify'],
+  ...['X-SSL-Client-S-DN', 'X-Client-Cert', 'X-Client-Cert-DN', 'X-Client-Verify', 'X-ARR-ClientCert'],
+  ...['WL-Proxy-Client-Cert', 'WL-Proxy-Client-Keysize', 'Proxy-Auth-Cert', 'Proxy-User-DN', 'Proxy-IP'],
+  ...['X-Amzn-Mtls-Clientcert-Leaf', 'X-Amzn-Oidc-Identity', 'CF-Client-Cert-Der-Base64'],
+  ...['CF-Access-Authenticated-User-Email', 'X-Goog-Authenticated-User-Email', 'X-MS-Client-Principal-Name'],
+  ...[
+    'X-Auth-Request-User',
+    'X-WebAuth-User',
+    'Remote-Groups',
+    'Tailscale-User-Login',
+    'X-Consumer-Username',
+  ],
+  ...['X-Credential-Identifier', 'X-authentik-username', 'iv-user', 'X-Forwarded-Client-Cert'],
+  ...['X-Envoy-Original-Path', 'X-Envoy-Internal', 'X-Envoy-Peer-Metadata', 'X-Sendfile-Type'],
+  ...['X-Accel-Mapping', 'X-Accel-Redirect', 'X-Forwarded-User', 'X-Original-URL'],
+];
+
 /** H10: whoever is believed about himself is who he says. Fastify CVE-2026-3635. */
 describe('H10: of a peer that nobody trusts', () => {
   const stage = useAttackStage();
@@ -57,6 +76,32 @@ describe('H10: of a peer that nobody trusts', () => {
     'X-Forwarded-Access-Token: x',
   ])('neither does %s open anything', async (field) => {
     await stage.demandsToken(request('GET /orders', [field]));
+  });
+});
+
+describe('H10: fields that only a proxy may set', () => {
+  const open = useAttackStage();
+  it.each(ofProxies)('%s is removed, however it is spelled', async (name) => {
+    for (const spelled of [name, name.toLowerCase(), name.toUpperCase()]) {
+      const { fields } = await open.passes(request('GET /stores', [`${spelled}: admin`]));
+      expect(fields(name)).toEqual([]);
+    }
+    await open.demandsToken(request('GET /orders', [`${name}: admin`]));
+  });
+  it.each(['X-Http-Verb', 'x-http-verb'])('a POST with %s is refused', async (name) => {
+    await open.refuses(request('POST /stores', [`${name}: DELETE`]), 400, 'method-override');
+  });
+});
+
+describe('H10: of a proxy that is trusted with its fields', () => {
+  const trusted = ofProxies.filter((name) => !/^X-(?:Original|Accel-Internal)/.test(name));
+  const stage = useAttackStage({
+    config: { trustedProxies: ['127.0.0.0/8'], trustedFields: trusted },
+  });
+  it('they pass', async () => {
+    const sent = trusted.map((name) => `${name}: admin`);
+    const { fields } = await stage.passes(request('GET /stores', sent));
+    for (const name of trusted) expect([name, ...fields(name)]).toEqual([name, 'admin']);
   });
 });
 

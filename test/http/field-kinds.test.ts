@@ -12,12 +12,13 @@ const always = words(`
 `);
 const unlessTrusted = words(`
   ali-cdn-real-ip cdn-src-ip cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 cf-visitor client-ip
-  cloudfront-forwarded-proto cloudfront-viewer-address fastly-client-ip fly-client-ip forwarded
-  forwarded-for forwarded-host forwarded-proto front-end-https incap-client-ip remote-addr remote-user
-  true-client-ip true-client-port wl-proxy-client-ip wl-proxy-ssl x-appengine-user-ip x-arr-ssl
-  x-azure-clientip x-azure-socketip x-client-host x-client-ip x-cluster-client-address x-cluster-client-ip x-envoy-external-address x-forwarded x-host x-host-override x-http-host x-http-host-override x-https x-nginx-proxy x-original-for x-original-forwarded-for x-original-host x-original-proto x-original-remote-addr x-originating-ip x-port x-proto x-protocol x-proxy-host x-proxyuser-ip
+  client-cert client-cert-chain cloudfront-forwarded-proto cloudfront-viewer-address fastly-client-ip fly-client-ip forwarded
+  forwarded-for forwarded-host forwarded-proto front-end-https incap-client-ip iv-creds iv-groups iv-user
+  remote-addr remote-email remote-groups remote-name remote-user
+  true-client-ip true-client-port x-anonymous-consumer x-appengine-user-ip x-arr-clientcert x-arr-ssl
+  x-azure-clientip x-azure-socketip x-client-dn x-client-host x-client-ip x-client-verify x-cluster-client-address x-cluster-client-ip x-forwarded x-host x-host-override x-http-host x-http-host-override x-https x-nginx-proxy x-originating-ip x-port x-proto x-protocol x-proxy-host x-proxyuser-ip
   x-real-host x-real-ip x-real-port x-real-proto x-remote-addr x-remote-ip x-remote-user x-scheme
-  x-secure x-server-name x-ssl x-true-client-ip x-true-ip x-url-scheme x-vhost
+  x-secure x-sendfile-type x-server-name x-ssl x-ssl-cert x-true-client-ip x-true-ip x-url-scheme x-vhost
 `);
 const hopByHop = words(`
   connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization
@@ -26,7 +27,7 @@ const hopByHop = words(`
 /** They frame, route, authorise, are conditions, or override the method: nobody's word makes them ordinary. */
 const neverTrusted = words(`
   authorization content-encoding content-length content-type cookie expect host if-match if-modified-since
-  if-none-match if-unmodified-since sec-websocket-key x-http-method x-http-method-override x-method-override
+  if-none-match if-unmodified-since sec-websocket-key x-http-method x-http-method-override x-http-verb x-method-override
 `);
 const spellings = (name: string) => [
   name,
