@@ -23,7 +23,7 @@ import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
 import { largestBody } from './filter-definition.ts';
 import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
-import { bodyBytesPerSecond, type Forwarding, upstreamHostOf } from './upstream.ts';
+import { bodyBytesPerSecond, type Forwarding, forwardsHost, upstreamHostOf } from './upstream.ts';
 
 interface PublicPortInput {
   readonly config: Config;
@@ -155,7 +155,7 @@ export function createCanonicalise(config: Config, upstreamHost: string): Canoni
   const { upstream, request, limits } = config;
   const rules = buildRequestRules({
     upstreamHost,
-    forwardHost: upstream.forwardHost,
+    forwardHost: forwardsHost(config),
     trustedProxies: config.trustedProxies,
     trustedFields: config.trustedFields,
     ownFields: identityFieldNames(config.auth.forward),

@@ -104,6 +104,11 @@ function belowPath(client: UpstreamClient, path: string): UpstreamClient {
   };
 }
 
+/** Whether the shop gets the client's Host: a Spryker shop makes its links from it. */
+export function forwardsHost({ upstream, request }: Config): boolean {
+  return upstream.forwardHost ?? request.profile === 'spryker';
+}
+
 /** `host[:port]` of the upstream, for the Host field. */
 export function upstreamHostOf(config: Config): string {
   const { origin, scheme } = upstreamAddress(config.upstream.url);

@@ -13,7 +13,7 @@ import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
-import { questionConnections } from './upstream.ts';
+import { forwardsHost, questionConnections } from './upstream.ts';
 
 /** The filter, with its resolver for the admin port. */
 interface UrlResolverFilter extends Filter<true> {
@@ -63,7 +63,7 @@ function createResolver(
     ...more,
     paths: config.request,
     publicUrl: config.publicUrl,
-    storeByHost: upstream.forwardHost,
+    storeByHost: forwardsHost(config),
     upstream: source.upstream
       ? {
           ask: createAskUpstream(client, upstreamHost),

@@ -27,7 +27,6 @@ const rules: readonly Rule[] = [
   rule(['entityTags'], entityTagResourceProblems),
   rule(['entityTags', 'request'], longerPathWarnings),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
-  rule(['urlResolver', 'upstream'], resolverWarnings),
   rule(['rateLimits', 'urlResolver', 'protectedResourcesPath'], rateLimitWarnings),
   rule(['refreshTokens'], refreshTokenProblems),
 ];
@@ -192,18 +191,6 @@ function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourc
     problems.push({ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' });
   }
   return problems;
-}
-
-/** With `forwardHost` each host is a store, and lookups of stores that are not configured are never cached. */
-function resolverWarnings({
-  urlResolver,
-  upstream,
-}: Pick<Config, 'urlResolver' | 'upstream'>): SettingProblem[] {
-  if (urlResolver === false || !urlResolver.source.upstream) return [];
-  if (!upstream.forwardHost || urlResolver.stores.length > 0) return [];
-  const text =
-    'is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached';
-  return [{ path: ['urlResolver', 'stores'], text, severity: 'warning' }];
 }
 
 /** Requests that shopward answers itself are not counted, so that a limit on them would only seem to hold. */

@@ -17,7 +17,7 @@ export interface UrlResolverOptions {
   readonly publicUrl?: string | undefined;
   /** The first one is the default. Default `['en', 'de']`. */
   readonly locales?: readonly string[];
-  /** Known values of `Store`, `_store` and, with `storeByHost`, of Host. Default none. */
+  /** Known values of `Store` and `_store`. Default none. */
   readonly stores?: readonly string[];
   /** The shop gets the client's Host (`upstream.forwardHost`) and chooses its store by it. Default false. */
   readonly storeByHost?: boolean;

@@ -12,45 +12,36 @@ export interface Partition {
   readonly store: string;
   /** Host of the request where the shop chooses its store by it; else empty. */
   readonly host: string;
-  /** Beginning of the keys of this partition; undefined: its store or host is not configured, so it is not cached. */
+  /** Beginning of the keys of this partition; undefined: its store is not configured, so it is not cached. */
   readonly prefix: string | undefined;
 }
 
 interface PartitionOptions {
   /** At least one; the first one is the default. */
   readonly locales: readonly string[];
-  /** Known values of `Store`, `_store` and, with `byHost`, of Host. */
+  /** Known values of `Store` and `_store`. */
   readonly stores: readonly string[];
   /** The shop gets the client's Host and chooses its store by it. */
   readonly byHost: boolean;
 }
 
-/** Finds the partition of a request. The configuration alone decides how many are cached, whatever clients send. */
-export function createPartitions(
-  options: PartitionOptions,
-): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
-  const negotiate = createLocaleNegotiation(options.locales);
-  const stores = new Set(['', ...options.stores]);
-  const hosts = new Set(options.byHost ? options.stores.map((store) => store.toLowerCase()) : ['']);
-  const cacheable = new Map<string, Map<string, Map<string, Partition>>>();
-  for (const locale of options.locales) {
-    const ofLocale = new Map<string, Map<string, Partition>>();
-    for (const store of stores) {
-      const made = [...hosts].map((host): [string, Partition] => {
-        // JSON keeps the parts apart whatever characters they hold.
-        return [host, { locale, store, host, prefix: JSON.stringify([locale, store, host]) }];
-      });
-      ofLocale.set(store, new Map(made));
-    }
-    cacheable.set(locale, ofLocale);
-  }
-
-  return (acceptLanguage, sentStore, sentHost) => {
+/**
+ * Finds the partition of a request. A store that is not configured is not cached. Any host is: an invented one is a new key as an
+ * invented URL is, and the cache bounds both.
+ */
+export function createPartitions({
+  locales,
+  stores,
+  byHost,
+}: PartitionOptions): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
+  const negotiate = createLocaleNegotiation(locales);
+  const known = new Set(['', ...stores]);
+  return (acceptLanguage, store = '', sentHost) => {
     const locale = negotiate(acceptLanguage);
-    const store = sentStore ?? '';
-    const host = options.byHost ? sentHost.toLowerCase() : '';
-    const known = cacheable.get(locale)?.get(store);
-    return known?.get(host) ?? { locale, store, host, prefix: undefined };
+    const host = byHost ? sentHost.toLowerCase() : '';
+    // JSON keeps the parts apart whatever characters they hold.
+    const prefix = known.has(store) ? JSON.stringify([locale, store, host]) : undefined;
+    return { locale, store, host, prefix };
   };
 }
 

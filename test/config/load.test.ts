@@ -19,7 +19,6 @@ describe('defaults', () => {
       request: { encodedSlash: [], ignoredPrefixes: ['/index.php'] },
       upstream: {
         url: 'http://127.0.0.1:9000',
-        forwardHost: false,
         connectTimeout: 2000,
         responseTimeout: 60_000,
         connections: 256,

@@ -180,10 +180,6 @@ describe('one mistake', () => {
     ],
     ['urlResolver: { maxEntries: 10000001 }', '28: error: urlResolver.maxEntries must be at most 10000000'],
     [
-      'urlResolver: { stores: [] }\nupstream: { forwardHost: true }',
-      '24: warning: urlResolver.stores is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached',
-    ],
-    [
       'urlResolver: { defaultLocale: fr }',
       '16: error: urlResolver.defaultLocale is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
     ],

@@ -600,6 +600,36 @@ describe.concurrent('urlResolver', () => {
     expect(timesAsked('GET /odd-resolver')).toBe(2);
   });
 
+  it.for([
+    ['spryker', {}, 2, true],
+    ['spryker', { forwardHost: false }, 1, false],
+    ['plain', {}, 1, false],
+    ['plain', { forwardHost: true }, 2, true],
+    [undefined, {}, 1, false],
+  ] as const)(
+    'profile %s, upstream %j: the shop sees the host: asked %i times for two hosts',
+    async ([profile, upstream, times, isForwarded], context) => {
+      const { shop, start, lastHead, timesAsked } = await stage(context);
+      const one = await start({
+        ...(profile && { request: { profile } }),
+        upstream,
+        urlResolver: { locales: ['en'], stores: ['DE'] },
+      });
+      const seen = () => /\r\nHost: (\S+)/i.exec(lastHead())?.[1] ?? '';
+      shop.set('GET /url-resolver', () => resolved(seen()));
+      const ask = (host: string) => send(one, 'GET /url-resolver?url=/en/a', [], '', host);
+      for (let round = 0; round < 3; round += 1)
+        for (const host of ['de.example', 'at.example']) {
+          const id = entityId(await ask(host));
+          if (isForwarded) expect(id).toBe(host);
+          else expect(id).toMatch(/^127/);
+        }
+      expect(timesAsked('GET /url-resolver')).toBe(times);
+      await send(one, 'GET /stores', [], '', 'de.example');
+      expect(seen() === 'de.example').toBe(isForwarded);
+    },
+  );
+
   it("entityTypes and envelope: what is understood is kept, all else is the shop's, as it is", async (context) => {
     const { shop, start, lastHead, timesAsked } = await stage(context);
     const one = await start({

@@ -15,8 +15,9 @@ export const upstream = z
         "Scheme, host and port of the shop's API, and a path if the API is below one: `/api` is then put in front of every path. Rows and all other settings use the path that clients send, without this prefix. There is one upstream: put a load balancer in front of several shops (docs/deployment.md).",
       reference: referenceDefaults.upstream.url,
     }),
-    forwardHost: z.boolean().default(false).meta({
-      description: 'Whether the shop gets the `Host` of the client. `false`: the host of `url`.',
+    forwardHost: z.boolean().optional().meta({
+      description:
+        'Whether the shop gets the `Host` of the client. `false`: the host of `url`. Left out: `true` with `request.profile: spryker`, whose links are made from it; set `false` if the shop answers to its own host only.',
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
