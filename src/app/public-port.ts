@@ -75,7 +75,10 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
 
 function createContext({ config, record, log }: PublicPortInput): ExchangeContext {
   return {
-    rejections: new RejectionBodies(buildRejections(config.rejections), config.errors),
+    rejections: new RejectionBodies(buildRejections(config.rejections), {
+      ...config.errors,
+      extensionMethods: config.request.methods,
+    }),
     ownFields: createOwnFields(config.cors.origins.length > 0 ? createCors(config.cors) : undefined),
     redactPath: createRedactPath(tokenWords(revocationPaths(config))),
     record,

@@ -1,4 +1,5 @@
 import type { FieldList } from './field-list.ts';
+import type { Rejection } from './rejection.ts';
 
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type UsualMethod = (typeof methods)[number];
@@ -52,6 +53,11 @@ export interface CanonicalRequest {
   readonly isWebSocketUpgrade?: boolean;
   /** A subprotocol that the client has offered and that is not forwarded; it is the answer if the shop chooses none. */
   readonly offeredSubprotocol?: string;
+  /**
+   * A preflight of a target that is refused. Only shopward answers it, so that a page of a browser gets to see why its request
+   * itself is refused; `path` is `/`.
+   */
+  readonly refusedTarget?: Rejection;
 }
 
 /** What is forwarded as the request target, byte for byte. */

@@ -1,6 +1,6 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
 import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
-import type { FieldList } from './field-list.ts';
+import { type FieldList, fieldValue } from './field-list.ts';
 import { isFormPost } from './form-encoding.ts';
 import { mayHaveParameter } from './parameter-names.ts';
 import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
@@ -48,8 +48,10 @@ export function canonicaliseRequest(
   if (sentHost === undefined && (facts.host !== undefined || !isHttp10)) return reject('bad-host');
 
   const target = canonicaliseTarget(head.url ?? '', sentHost, rules.encodedSlash);
-  if (isRejection(target)) return target;
-  if (method === 'POST' && (facts.hasMethodOverride || mayHaveParameter(target.query, '_method'))) {
+  const refusedTarget = isRejection(target) ? target : undefined;
+  if (refusedTarget !== undefined && !isPreflight(method, facts)) return refusedTarget;
+  const { path, query, segments, alternativeSegments } = isRejection(target) ? noTarget : target;
+  if (method === 'POST' && (facts.hasMethodOverride || mayHaveParameter(query, '_method'))) {
     return reject('method-override');
   }
 
@@ -61,10 +63,10 @@ export function canonicaliseRequest(
   const isWebSocketUpgrade = rules.webSocket && !isHttp10 && method === 'GET' && asksForWebSocket(facts);
   return {
     method,
-    path: target.path,
-    query: target.query,
-    segments: target.segments,
-    alternativeSegments: target.alternativeSegments,
+    path,
+    query,
+    segments,
+    alternativeSegments,
     fields: buildFields(facts, origin, host, isHttp10, isWebSocketUpgrade, rules),
     host,
     scheme: origin.scheme,
@@ -74,7 +76,16 @@ export function canonicaliseRequest(
     body: framing.body,
     expectsContinue: framing.expectsContinue,
     isWebSocketUpgrade,
+    ...(refusedTarget && { refusedTarget }),
   };
+}
+
+const noTarget = { path: '/', query: '', segments: [''], alternativeSegments: undefined };
+
+/** Fetch standard, section 4.8. */
+function isPreflight(method: Method, { endToEnd }: FieldFacts): boolean {
+  const has = (name: string) => fieldValue(endToEnd, name) !== undefined;
+  return method === 'OPTIONS' && has('origin') && has('access-control-request-method');
 }
 
 /**

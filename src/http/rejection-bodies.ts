@@ -1,4 +1,5 @@
 import Negotiator from 'negotiator';
+import { type Method, methods } from './canonical-request.ts';
 import { STATUS_CODES } from './node-http.ts';
 import {
   type Answer,
@@ -15,6 +16,8 @@ import {
 export interface RejectionBodyOptions {
   /** One form for everybody, or what each client's `Accept` prefers. Default: `jsonapi`. */
   readonly format?: ErrorFormat | 'negotiate';
+  /** Methods beyond the usual ones that are accepted. Default: none. */
+  readonly extensionMethods?: readonly Method[];
 }
 
 /** The same in every installation; docs/reasons.md has the row of the name that stands after it. */
@@ -32,13 +35,19 @@ export function reasonPhraseOf(status: number): string {
 
 /** The bodies of all refusals, made once, so that a refusal costs a look-up. */
 export class RejectionBodies {
+  /** Every method that is accepted, for the field `Allow` (RFC 9110 section 15.5.6). */
+  readonly allow: string;
   readonly #ofFormat: ReadonlyMap<ErrorFormat, Readonly<Record<RejectionName, Answer>>>;
   /** What clients accept is asked. */
   readonly #isNegotiated: boolean;
   readonly #only: ErrorFormat;
   readonly #render: (name: RejectionName, format: ErrorFormat, hint: string) => Answer;
 
-  constructor(rejections: Rejections, { format = 'jsonapi' }: RejectionBodyOptions = {}) {
+  constructor(
+    rejections: Rejections,
+    { format = 'jsonapi', extensionMethods = [] }: RejectionBodyOptions = {},
+  ) {
+    this.allow = [...methods, ...extensionMethods].join(', ');
     this.#isNegotiated = format === 'negotiate';
     this.#only = format === 'negotiate' ? 'jsonapi' : format;
     const wanted = format === 'negotiate' ? errorFormats : [format];

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolate } from '../lib/faults.ts';
-import { methods } from './canonical-request.ts';
 import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
 import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
@@ -42,19 +41,18 @@ export function writeRejection(
 /** A refusal as a complete response. `accept`: the request's field, if it was read. */
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept, rejection.hint);
-  const all = [...fields, ...fieldsOf(rejection)];
+  const all = [...fields, ...fieldsOf(rejection, bodies.allow)];
   // A cache in front must not give it to another client, or to the same one with a token.
   if (fieldValue(all, 'cache-control') === undefined) all.push('Cache-Control', 'no-store');
   return { status, fields: all, body };
 }
 
-function fieldsOf(rejection: Rejection): string[] {
+function fieldsOf(rejection: Rejection, allow: string): string[] {
   const fields: string[] = [...(rejection.fields ?? [])];
   if (rejection.challenge !== undefined) fields.push('WWW-Authenticate', rejection.challenge);
   if (rejection.retryAfterSeconds !== undefined)
     fields.push('Retry-After', String(rejection.retryAfterSeconds));
-  // RFC 9110 section 15.5.6.
-  if (rejection.rejection === 'method-not-allowed') fields.push('Allow', methods.join(', '));
+  if (rejection.rejection === 'method-not-allowed') fields.push('Allow', allow);
   return fields;
 }
 

@@ -88,7 +88,8 @@ export class Pipeline<Exchange extends PipelineExchange> {
     const { canonicalise, rules } = this.#dependencies;
     const request = canonicalise(exchange.incoming);
     if (isRejection(request)) return exchange.refuse(request);
-    exchange.setRequest(request);
+    // A refused target is recorded as it was sent.
+    if (request.refusedTarget === undefined) exchange.setRequest(request);
     if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
     const planned = plan(request, rules);
     if (isRejection(planned)) return exchange.refuse(planned);

@@ -73,6 +73,7 @@ export function planForward<F extends Matcher>(
   request: CanonicalRequest,
   rules: PlanRules<F>,
 ): Rejection | ForwardPlan<F> {
+  if (request.refusedTarget !== undefined) return request.refusedTarget;
   const limits = rules.limitsOf?.(request);
   if (limits !== undefined && announcedBytes(request) > limits.requestBodyBytes) return tooLarge;
   let filters: PlannedFilter<F>[] | undefined;

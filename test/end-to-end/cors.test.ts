@@ -56,6 +56,56 @@ test.each([
   expect([stranger.status, stranger.fields('access-control-allow-origin')]).toEqual([status, []]);
 });
 
+const malformed = [
+  '/carts/%2e%2e/x',
+  '/a%2Fb',
+  '/a%5Cb',
+  '/carts/%252e',
+  '/a%00',
+  '/%zz',
+  '/a\\b',
+  '/a/./b',
+  `/${'a/'.repeat(65)}`,
+  `/${'a'.repeat(8_200)}`,
+  'http://other.example/carts',
+  '*',
+];
+
+test.each(malformed)(
+  'a page learns why its request of %s is refused: the preflight is answered',
+  async (target) => {
+    shop.received.clear();
+    const preflight = (from: string) => `Origin: ${from}\r\nAccess-Control-Request-Method: PATCH\r\n`;
+    const answer = await ask(`OPTIONS ${target}`, preflight(origin));
+    expect([answer.status, answer.field('access-control-allow-origin')]).toEqual([204, origin]);
+    const real = await ask(`PATCH ${target}`, `Origin: ${origin}\r\nContent-Length: 0\r\n`);
+    expect([400, 414]).toContain(real.status);
+    expect(real.field('access-control-allow-origin')).toBe(origin);
+    // Of another origin, or no preflight at all: refused as the request itself.
+    const others = [preflight('https://evil.example'), `Origin: ${origin}\r\n`, ''];
+    for (const fields of others) {
+      const { status } = await ask(`OPTIONS ${target}`, fields);
+      expect(status).toBe(real.status);
+    }
+    expect(shop.received.total).toBe(0);
+  },
+);
+
+test('Allow of a 405 lists what is configured', async () => {
+  const usual = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+  expect((await ask('PROPFIND /carts', '')).field('allow')).toBe(usual);
+  const more = await startShopwardHere({
+    upstream: shop.url,
+    config: { request: { methods: ['REPORT', 'PROPFIND'] } },
+  });
+  const head = (method: string) => `${method} /stores HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n`;
+  const known = await exchangeRaw(more.port, head('PROPFIND'));
+  const refused = await exchangeRaw(more.port, head('MKCOL'));
+  await more.stop();
+  expect(known.status).not.toBe(405);
+  expect([refused.status, refused.field('allow')]).toEqual([405, `${usual}, REPORT, PROPFIND`]);
+});
+
 test('another origin is granted nothing', async () => {
   const answer = await ask('GET /abstract-products/134', 'Origin: https://evil.example\r\n');
   expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([200, []]);
