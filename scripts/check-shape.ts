@@ -12,15 +12,15 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 4809,
   admin: 2803,
-  app: 2462,
+  app: 2470,
   cli: 5501,
   cluster: 1038,
-  config: 2812,
+  config: 2800,
   'entity-tags': 2928,
-  http: 2302,
+  http: 2267,
   lib: 760,
   main: 30,
-  proxy: 490,
+  proxy: 492,
   'rate-limits': 277,
   redis: 2127,
   'refresh-tokens': 2770,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1512,
   telemetry: 823,
   upstream: 3944,
-  'url-resolver': 2510,
+  'url-resolver': 2497,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;
