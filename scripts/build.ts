@@ -1,6 +1,6 @@
 /**
  * Writes dist: what the package and the image run. Some three hundred modules of ours and as many of packages become a few
- * dozen files, for a start spends more on finding and opening modules than on running them (docs/operations.md, Sizing). What
+ * dozen files, for a start spends more on finding and opening modules than on running them (docs/deployment.md, Sizing). What
  * is in them of packages, and under which licences, is said in a file beside them. What is not TypeScript is copied.
  */
 import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -9,7 +9,12 @@ import { runHere } from '../cli/command-line-here.ts';
  */
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
-const pages = ['README.md', 'SECURITY.md', ...globSync('{docs,deploy}/**/*.md', { cwd: root })].sort();
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...globSync('{docs,deploy}/**/*.md', { cwd: root }),
+].sort();
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 const programs =
   /^(?:[A-Z_]+=\S+ )*(?:npm|npx|node|docker|kubectl|helm|shopward|curl|redis-cli|git|kill|systemctl|openssl|buildah|promtool|sed|export|pbpaste) \S/;
@@ -89,6 +94,7 @@ async function whyNot(part: string): Promise<string | undefined> {
   if (program === 'node') return ofFile(second, second === 'src/main.ts' ? [] : words.slice(2));
   if (program === 'npx' && second === 'vitest') return ofTests(part);
   if (program === 'npm' && second === 'test') return undefined;
+  if (program === 'npm' && second === 'start') return ofVerb(['serve', ...words.slice(2)]);
   if (program === 'npm' && second === 'run') {
     const isQuiet = third === '-s';
     const name = words[isQuiet ? 3 : 2] ?? '';

@@ -190,11 +190,11 @@ async function purge(url: string): Promise<void> {
 const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   // The request itself
   'bad-request': [
-    { says: "The log's record names the rule that was broken.", attempt: () => ask('GET /', ['field: yes']) },
+    { says: "The log names the rule.", attempt: () => ask('GET /', ['field: yes']) },
   ],
   'bad-request-target': [
     {
-      says: '`shopward explain` names the part that was refused.',
+      says: '`shopward explain` names the refused part.',
       attempt() {
         expect(explain('GET /a/../b').refusal?.reason).toBe('dot-segment');
         return ask('GET /b');
@@ -204,7 +204,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   'bad-request-fields': [
     { says: 'Send the field once', attempt: () => ask('GET /a', ['Content-Type: a/c']) },
   ],
-  'bad-host': [{ says: 'Send one `Host`.', attempt: () => ask('GET /a') }],
+  'bad-host': [{ says: 'Send one `Host`', attempt: () => ask('GET /a') }],
   'unexpected-body': [
     { says: 'Put the parameters into the query', attempt: () => ask('GET /a?one=1') },
     { says: 'use POST', attempt: () => ask('POST /a', json('{}'), '{}') },
@@ -226,7 +226,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
         return ask(`${allowed.split(', ').at(-1)} /a`);
       },
     },
-    { says: 'if `request.methods` names them', attempt: () => askEased('SEARCH /a', json('{}'), '{}') },
+    { says: '`request.methods` adds', attempt: () => askEased('SEARCH /a', json('{}'), '{}') },
   ],
   'request-timeout': [{ says: 'limits.bodyTimeout', attempt: () => sendSlowly(eased) }],
   'payload-too-large': [
@@ -236,7 +236,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
       attempt: () => askEased('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000)),
     },
     {
-      says: '`limits.routes` can replace `limits.requestBody`',
+      says: '`limits.routes` replaces `limits.requestBody`',
       attempt: () => send(requestText('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000)), tight),
     },
     {
@@ -271,7 +271,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'http-version-unsupported': [{ says: 'Let the front speak HTTP/2', attempt: () => ask('GET /a') }],
   overloaded: [
-    { says: 'Raise the limit', attempt: () => sendBeside(eased) },
+    { says: 'Raise it', attempt: () => sendBeside(eased) },
     { says: 'stop that client', attempt: () => patiently(() => send(requestText('GET /a'), tight)) },
   ],
   // Nothing but a mended shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
@@ -283,7 +283,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   'access-token-repeated': [
     { says: 'Send one.', attempt: () => ask('GET /basket', [bearer()]) },
     {
-      says: "remove that place from the row's `tokenIn`: then it does not count",
+      says: "Remove a place that you do not need from the row's `tokenIn`",
       attempt: () => askEased('GET /basket', [bearer(), 'Cookie: sid=x']),
     },
     {

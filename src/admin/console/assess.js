@@ -64,7 +64,7 @@ const advice = {
     title: { down: 'Redis cannot be used', degraded: 'Redis works, but not well' },
     next: 'Look whether Redis runs and can be reached from here. Until it is back reads go on without tags, and changes of tracked resources and refreshes of tokens get 503: nothing is changed unchecked.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: book('Redis'),
+    book: 'docs/redis.md',
   },
   keys: {
     title: { down: 'No keys to verify access tokens with', degraded: 'The signing keys were not refreshed' },
@@ -82,7 +82,7 @@ const advice = {
     title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
     next: 'Changes of tracked resources get 503 where nobody can check them. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: book('Redis'),
+    book: 'docs/redis.md',
   },
   'url-resolver': {
     title: { down: 'The URL resolver is down', degraded: 'The URL resolver works with what it has' },
@@ -97,7 +97,7 @@ const advice = {
     },
     next: 'A refresh that nobody can check gets 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: book('Refresh tokens'),
+    book: 'docs/refresh-tokens.md',
   },
   list: {
     title: { degraded: 'The last edit of a file is not in force' },

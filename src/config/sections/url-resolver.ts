@@ -24,7 +24,7 @@ const source = z
   .prefault('upstream')
   .meta({
     description:
-      '`upstream`, a mapping file in CSV ([docs/mapping-file.md](mapping-file.md)), or `[file, upstream]`: the file first.',
+      '`upstream`, a mapping file in CSV ([url-resolver.md](url-resolver.md)), or `[file, upstream]`: the file first.',
   });
 
 const locale = () =>

@@ -6,7 +6,7 @@ import { readMappingFile } from '../../src/url-resolver/mapping-file/read-mappin
 import { MappingTable } from '../../src/url-resolver/mapping-file/table.ts';
 import { makeFolder } from '../config/config-folder.ts';
 
-const page = readFileSync(path.join(import.meta.dirname, '../../docs/mapping-file.md'), 'utf8');
+const page = readFileSync(path.join(import.meta.dirname, '../../docs/url-resolver.md'), 'utf8');
 const [, example = ''] = /^```csv\n([\s\S]*?)^```$/m.exec(page) ?? [];
 
 async function read(text: string) {
