@@ -23,7 +23,7 @@ const prettyLog = 'pino/lib/transport.js';
 /**
  * Packages that stay where npm installs them: what starts threads from files of its own, and what is not loaded at a start.
  */
-const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|http-proxy-3|commander)(?:\/|$)/;
+const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|commander)(?:\/|$)/;
 
 const emptied = path.resolve(to);
 if (`${source}${path.sep}`.startsWith(`${emptied}${path.sep}`) || emptied.startsWith(source + path.sep))

@@ -63,7 +63,7 @@ for (const file of globSync('src/**/*.ts')) {
 for (const file of pure.flatMap((pattern) => globSync(`src/${pattern}`))) {
   for (const [, target = ''] of importsOf(file)) {
     const isEffect = target.startsWith('node:') && target !== 'node:buffer';
-    if (isEffect || ['pino', 'ioredis', 'http-proxy-3'].includes(target)) {
+    if (isEffect || ['pino', 'ioredis'].includes(target)) {
       complaints.push(`${file}: a pure decision must not import ${target}`);
     }
   }

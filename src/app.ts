@@ -82,6 +82,7 @@ export async function createApp(input: AppInput): Promise<App> {
     log,
   });
   logFaults(log);
+  list.onApplied(() => port.webSockets.recheck());
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
@@ -106,7 +107,7 @@ export async function createApp(input: AppInput): Promise<App> {
   }
 
   return {
-    ...createLifeCycle(input, components, { port, admin, drain, webSockets: forwarding.webSockets }),
+    ...createLifeCycle(input, components, { port, admin, drain }),
     status,
     metricValues: metrics.values,
     applyList: list.apply,
@@ -168,8 +169,7 @@ function createLifeCycle(
     port,
     admin,
     drain,
-    webSockets,
-  }: Pick<Forwarding, 'webSockets'> & {
+  }: {
     readonly port: PublicPort;
     readonly admin: Admin | undefined;
     readonly drain: Drain;
@@ -194,10 +194,15 @@ function createLifeCycle(
       drain.begin();
       // Only after the grace, in which new WebSockets may still be opened.
       setTimeout(
-        isolated(() => webSockets?.close()),
+        isolated(() => port.webSockets.close()),
         graceMs,
       );
-      await port.listener.drain({ graceMs, withinMs: drainMs });
+      const { cut, listener } = port;
+      await listener.drain({ graceMs, withinMs: drainMs, cut });
+      const { requests } = cut;
+      const webSockets = port.webSockets.drained;
+      if (webSockets + requests > 0)
+        log.info({ event: 'drained', webSockets, requests }, 'the drain has cut WebSockets or requests');
       for (const component of components.toReversed()) await component.close?.();
       await admin?.server.close();
     },

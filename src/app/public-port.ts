@@ -16,7 +16,7 @@ import { Exchange, type ExchangeContext } from '../server/exchange.ts';
 import { InFlight, networkOf } from '../server/in-flight.ts';
 import { Listener } from '../server/listener.ts';
 import { createOwnFields } from '../server/own-fields.ts';
-import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../server/upgrade.ts';
+import { createUpgradeHandler, OpenWebSockets, refuseOtherThanHandshake } from '../server/upgrade.ts';
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
@@ -28,7 +28,7 @@ import { bodyBytesPerSecond, type Forwarding, forwardsHost, upstreamHostOf } fro
 interface PublicPortInput {
   readonly config: Config;
   readonly rules: PipelineDependencies<Exchange>['rules'];
-  readonly forwarding: Pick<Forwarding, 'forwarder' | 'webSockets'>;
+  readonly forwarding: Pick<Forwarding, 'forwarder' | 'handshakes'>;
   readonly tls: Secrets['tls'];
   /** Called once for each request, whatever became of it. */
   readonly record: ExchangeContext['record'];
@@ -38,6 +38,8 @@ interface PublicPortInput {
 /** The port that clients connect to. */
 export interface PublicPort {
   readonly listener: Listener;
+  readonly webSockets: OpenWebSockets;
+  readonly cut: ExchangeContext['cut'];
   readonly components: readonly Component[];
 }
 
@@ -50,6 +52,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const context = createContext(input);
   const { places, connections } = createPlaces(config, log);
   const canonicalise = createCanonicalise(config, upstreamHostOf(config));
+  const { handle, run, webSockets } = createHandlers(input, canonicalise, inFlight, context);
   const listener = new Listener({
     host: listen.host,
     port: listen.port,
@@ -57,12 +60,17 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
     requestHeadersBytes: limits.requestHeaders,
     ...(tls && { tls }),
     rejectMalformed: createRejectMalformed(context),
-    handle: createRequestHandler(input, canonicalise, inFlight, context),
+    handle,
     places,
-    ...createHandshakeHandler(input, canonicalise, new InFlight(share), context),
+    // Without it an upgrade is handled as an ordinary request.
+    ...(config.upstream.webSocket && {
+      handleUpgrade: createUpgradeHandler(new InFlight(share), run, context),
+    }),
   });
   return {
     listener,
+    webSockets,
+    cut: context.cut,
     components: [
       connections,
       {
@@ -81,6 +89,7 @@ function createContext({ config, record, log }: PublicPortInput): ExchangeContex
     }),
     ownFields: createOwnFields(config.cors.origins.length > 0 ? createCors(config.cors) : undefined),
     redactPath: createRedactPath(tokenWords(revocationPaths(config))),
+    cut: { isDue: false, requests: 0 },
     record,
     onFault: (fault, requestId) => log.error({ event: 'fault', err: fault, requestId }, 'a request failed'),
   };
@@ -92,17 +101,18 @@ function revocationPaths({ refreshTokens }: Config): string[] {
   return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
 }
 
-function createRequestHandler(
-  input: PublicPortInput,
+/** One pipeline for requests and for WebSocket handshakes. */
+function createHandlers(
+  { config, rules, forwarding }: PublicPortInput,
   canonicalise: Canonicalise,
   inFlight: InFlight,
   context: ExchangeContext,
 ) {
-  const { limits } = input.config;
-  const { forwarder } = input.forwarding;
-  const { run } = new Pipeline<Exchange>({
-    canonicalise,
-    rules: input.rules,
+  const { limits, auth } = config;
+  const { run, admits } = new Pipeline<Exchange>({
+    canonicalise: (incoming) =>
+      isUpgrade(incoming) ? refuseOtherThanHandshake(canonicalise(incoming)) : canonicalise(incoming),
+    rules,
     readBody: ({ incoming, response }, canonical, own) =>
       readWholeBody(
         incoming,
@@ -114,38 +124,29 @@ function createRequestHandler(
         },
         () => sendContinue(canonical, response),
       ),
-    forward: (exchange, request, identity, body, hooks, own) => {
-      const { incoming, response } = exchange;
+    forward(exchange, request, identity, body, hooks, own) {
+      const { incoming, response, request: asked = request } = exchange;
       const sender = { address: networkOf(request.clientAddress), subject: identity?.subject };
-      return forwarder.forward({ request, incoming, response, body, hooks, sender, limits: own }, exchange);
+      const input = { request, incoming, response, body, hooks, sender, limits: own };
+      if (!isUpgrade(incoming)) return forwarding.forwarder.forward(input, exchange);
+      const join = (client: Socket, shop: Socket) => webSockets.join(client, shop, asked, identity);
+      return forwarding.handshakes.forward({ ...input, upgrade: { join } }, exchange);
     },
   });
-  return (incoming: IncomingMessage, response: ServerResponse): Exchange => {
+  const webSockets = new OpenWebSockets({ admits, clockToleranceMs: auth.clockTolerance });
+  const handle = (incoming: IncomingMessage, response: ServerResponse): Exchange => {
     const place = inFlight.enter();
     const exchange = new Exchange(incoming, response, place, context);
     if (place.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
     else run(exchange);
     return exchange;
   };
+  return { handle, run, webSockets };
 }
 
-/** Empty where WebSockets are switched off: an upgrade is then handled as an ordinary request. */
-function createHandshakeHandler(
-  input: PublicPortInput,
-  canonicalise: Canonicalise,
-  openSockets: InFlight,
-  context: ExchangeContext,
-) {
-  const { rules, forwarding } = input;
-  const { webSockets } = forwarding;
-  if (webSockets === undefined) return {};
-  const { run: handle } = new Pipeline<Handshake>({
-    canonicalise: (incoming) => refuseOtherThanHandshake(canonicalise(incoming)),
-    rules,
-    readBody: () => Promise.resolve(Buffer.alloc(0)),
-    forward: (handshake, request, identity) => handshake.join(webSockets, request, identity),
-  });
-  return { handleUpgrade: createUpgradeHandler({ inFlight: openSockets, handle }, context) };
+/** Node says so of each request of which the listener has said so. */
+function isUpgrade(incoming: IncomingMessage & { upgrade?: boolean }): boolean {
+  return incoming.upgrade === true;
 }
 
 type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;

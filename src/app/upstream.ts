@@ -8,12 +8,11 @@ import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/public-references.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import { type UpstreamCertificates, UpstreamTls } from '../upstream/upstream-tls.ts';
-import type { WebSocketForwarder } from '../upstream/websocket.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
-  /** Undefined: upgrades are ignored. */
-  readonly webSockets: WebSocketForwarder | undefined;
+  /** Of WebSocket handshakes: each has a connection of its own, which is not one of `upstream.connections`. */
+  readonly handshakes: Forwarder;
   readonly component: UpstreamComponent;
   /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
   useCertificates(certificates: UpstreamCertificates): void;
@@ -27,7 +26,7 @@ export const questionConnections = 64;
 /** Bytes of a request body that give back one second of `limits.bodyTimeout`. */
 export const bodyBytesPerSecond = 500;
 
-/** Milliseconds for which a client may read nothing of what was written to it. */
+/** Milliseconds in which a client must take the end of a response. */
 const writeStallTimeoutMs = 60_000;
 
 /** Creates the client, the forwarder and the WebSocket forwarder. */
@@ -39,10 +38,11 @@ export async function createForwarding(
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
   if (certificates !== undefined) tls?.use(certificates);
   const address = upstreamAddress(upstream.url);
-  const createClient = (connections: number, sharePercent: number) => {
+  const createClient = (connections: number, sharePercent: number, forUpgrades = false) => {
     const client = createUpstreamClient({
       upstream: address,
       sharePercent,
+      forUpgrades,
       connectTimeoutMs: upstream.connectTimeout,
       connections,
       queueLimit: limits.inFlight,
@@ -56,8 +56,7 @@ export async function createForwarding(
   const references = upstream.rewriteLocation
     ? new PublicReferences({ upstream: address, publicUrl })
     : undefined;
-  const forwarder = createForwarder({
-    client: createClient(upstream.connections, limits.clientShare),
+  const settings = {
     streamingBodies: new InFlight({
       limit: Math.max(1, Math.floor(upstream.connections / 2)),
       sharePercent: limits.clientShare,
@@ -68,24 +67,18 @@ export async function createForwarding(
     bodyBytesPerSecond,
     writeStallTimeoutMs,
     references,
+  };
+  const forwarder = createForwarder({
+    ...settings,
+    client: createClient(upstream.connections, limits.clientShare),
   });
   return {
     forwarder,
+    handshakes: createForwarder({ ...settings, client: createClient(limits.inFlight, 100, true) }),
     component: new UpstreamComponent(upstream.url, forwarder, (fault, text) =>
       log.error({ event: 'upstream-tls', fault }, `upstream.tls: the connection is refused, since ${text}`),
     ),
     useCertificates: (changed) => tls?.use(changed),
-    webSockets: upstream.webSocket
-      ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
-          upstream: address,
-          path: address.path,
-          references,
-          tls,
-          connectTimeoutMs: upstream.connectTimeout,
-          handshakeTimeoutMs: upstream.responseTimeout,
-          limit: limits.inFlight,
-        })
-      : undefined,
     createQuestionClient: () => createClient(questionConnections, 100),
   };
 }

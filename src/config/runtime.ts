@@ -40,14 +40,6 @@ export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeP
       'NODE_TLS_REJECT_UNAUTHORIZED=0 accepts any certificate; name your own authority in NODE_EXTRA_CA_CERTS',
     );
   }
-  if (env.FORCE_FETCH_PATH === 'true') {
-    add(
-      'FORCE_FETCH_PATH=true makes http-proxy-3 forward by fetch, with other fields, framing and redirects',
-    );
-  }
-  if (/(^|[\s,])(\*|http-proxy-3[^\s,]*)/.test(env.DEBUG ?? '')) {
-    add('DEBUG makes http-proxy-3 print options and addresses of requests', 'warning');
-  }
   return problems;
 }
 

@@ -3,7 +3,7 @@
  * node:http's (`WebSocket` and its events) load Node's own undici: a sixth of the CPU of a start, in every worker, for
  * nothing. This way no export is read but these.
  */
-export const { Agent, createServer, IncomingMessage, request, STATUS_CODES } =
+export const { Agent, createServer, IncomingMessage, request, ServerResponse, STATUS_CODES } =
   process.getBuiltinModule('node:http');
 
 /** A request that knows whether its body came with its head. */

@@ -91,22 +91,3 @@ export function boundWaiting(message: Readable): void {
   const { _readableState } = message as unknown as { _readableState: { highWaterMark: number } };
   _readableState.highWaterMark = waitingBytes;
 }
-
-/**
- * Gathers the pieces of a response that Node's client has just received; nothing of its body may have been read. Node creates
- * that object itself, so `push` and `read` are replaced on it.
- */
-export function gatherPiecesOf(message: Readable): void {
-  boundWaiting(message);
-  const { push, read } = message;
-  const pieces = new GatheredPieces(message, (octets) => push.call(message, octets));
-  message.push = (piece: Buffer | null) => {
-    if (piece !== null && piece.length < wholeBytes) return pieces.add(piece);
-    pieces.release();
-    return push.call(message, piece);
-  };
-  message.read = (size?: number) => {
-    pieces.beforeRead();
-    return read.call(message, size);
-  };
-}

@@ -3,7 +3,7 @@ import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
 import { type Answer, isAnswer, isRejection, type Rejection, type Sender } from '../http/rejection.ts';
-import type { Eventually } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import { isolate } from '../lib/faults.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
@@ -83,6 +83,18 @@ export class Pipeline<Exchange extends PipelineExchange> {
     }
   };
 
+  /** Whether a request that was let in earlier would be now; `free`: it needs no token, or its row only observes. */
+  readonly admits = (request: CanonicalRequest): Eventually<Rejection | 'admitted' | 'free'> => {
+    const { rules } = this.#dependencies;
+    const planned = planForward(request, rules);
+    if (isRejection(planned)) return planned;
+    const { token, isObserved, forward } = planned;
+    if (token === 'none' || isObserved) return 'free';
+    const context = { request: forward, identity: undefined, body: undefined, isObserved };
+    const pending = rules.accessToken.run(token, context);
+    return andThen(pending, (verdict) => (isRejection(verdict) ? verdict : 'admitted'));
+  };
+
   /** Steps that need not wait are done in this call: most requests wait only for the upstream. */
   #handle(exchange: Exchange): Pending {
     const { canonicalise, rules } = this.#dependencies;
@@ -111,9 +123,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
   #answerHere(exchange: Exchange, { filter, match }: PlannedFilter, request: CanonicalRequest): Pending {
     exchange.route = filter.route ?? '*';
     const pending = filter.run(match, { request, identity: undefined, body: undefined, isObserved: false });
-    return pending instanceof Promise
-      ? pending.then((late) => this.#respond(exchange, late, request))
-      : this.#respond(exchange, pending, request);
+    return andThen(pending, (verdict) => this.#respond(exchange, verdict, request));
   }
 
   /** If an endpoint has no answer, its request continues like any other, and the list applies to it. */
@@ -129,9 +139,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
     const { forward: request, isObserved } = planned;
     const context = { request, identity: undefined, body: undefined, isObserved };
     const pending = this.#dependencies.rules.accessToken.run(requirement, context);
-    return pending instanceof Promise
-      ? pending.then((late) => this.#admit(exchange, planned, late))
-      : this.#admit(exchange, planned, pending);
+    return andThen(pending, (verdict) => this.#admit(exchange, planned, verdict));
   }
 
   #admit(exchange: Exchange, planned: ForwardPlan, verdict: Verdict): Pending {
@@ -176,9 +184,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
       });
     }
     const pending = filter.run(match, context);
-    return pending instanceof Promise
-      ? pending.then((late) => this.#heedFilter(exchange, planned, context, at, late))
-      : this.#heedFilter(exchange, planned, context, at, pending);
+    return andThen(pending, (verdict) => this.#heedFilter(exchange, planned, context, at, verdict));
   }
 
   #heedFilter(

@@ -1,7 +1,7 @@
 import type { Requirement } from '../access/protected-list.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import type { Filter, Matcher } from './filter.ts';
 
 /** The compiled configuration and list from which a plan is made. */
@@ -164,19 +164,13 @@ export function compileRouteLimits(
   );
   return (request) => {
     const met = table.match(request).filter(({ exact }) => exact);
-    const least = (values: readonly (number | undefined)[], other: number) => {
-      const set = values.filter((value) => value !== undefined);
+    const least = (key: 'requestBody' | 'responseTimeout', other: number) => {
+      const set = met.map(({ data }) => data[key]).filter((value) => value !== undefined);
       return set.length === 0 ? other : set.reduce((one, next) => Math.min(one, next));
     };
     return {
-      requestBodyBytes: least(
-        met.map(({ data }) => data.requestBody),
-        usual.requestBodyBytes,
-      ),
-      responseTimeoutMs: least(
-        met.map(({ data }) => data.responseTimeout),
-        usual.responseTimeoutMs,
-      ),
+      requestBodyBytes: least('requestBody', usual.requestBodyBytes),
+      responseTimeoutMs: least('responseTimeout', usual.responseTimeoutMs),
     };
   };
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { FieldList } from '../http/field-list.ts';
 import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
 import { reasonPhraseOf } from '../http/rejection-bodies.ts';
 import { renderRejection } from '../http/write-response.ts';
@@ -43,12 +42,12 @@ export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserF
   return { reason, method, target };
 }
 
-/** Writes an answer or a rendered refusal on a bare socket, and ends the socket. */
-export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, more: FieldList = []): void {
-  const lines = [`HTTP/1.1 ${status} ${reasonPhraseOf(status)}`];
-  const all = [...fields, ...more, 'Connection', 'close'];
-  for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`);
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+/** Writes a rendered refusal on a bare socket, and ends the socket. */
+function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, requestId: string): void {
+  const all = [...fields, 'X-Request-Id', requestId, 'Connection', 'close'];
+  let head = `HTTP/1.1 ${status} ${reasonPhraseOf(status)}\r\n`;
+  for (let i = 0; i < all.length; i += 2) head += `${all[i]}: ${all[i + 1]}\r\n`;
+  socket.write(`${head}\r\n`, 'latin1');
   socket.end(body ?? '', () => socket.destroy());
 }
 
@@ -72,7 +71,7 @@ export function createRejectMalformed({
       observed: undefined,
       startedMs: performance.now(),
     };
-    endWithAnswer(socket, answer, ['X-Request-Id', malformed.requestId]);
+    endWithAnswer(socket, answer, malformed.requestId);
     // Browsers open connections ahead of need and let them time out: there was no request that could be refused.
     if (bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;

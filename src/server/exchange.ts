@@ -24,14 +24,17 @@ export interface ExchangeContext {
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
   /** `request`: undefined if it was malformed; `sender`: the user of its verified token. */
+  /** The end of a drain, which cuts requests. */
+  readonly cut: { isDue: boolean; requests: number };
   record(record: ExchangeRecord, request?: CanonicalRequest, sender?: Sender): void;
   /** A bug or an impossible state, which a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
 
-/** What an HTTP exchange and a WebSocket handshake share: what is known of them, and their one record. */
-export abstract class RecordedExchange implements ExchangeMeta {
+/** One request, its one response, and what is known of both. Nothing else ends an exchange. */
+export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
   /** Its entry among all requests in progress. */
   readonly place: Place;
   route = '*';
@@ -43,14 +46,15 @@ export abstract class RecordedExchange implements ExchangeMeta {
   variesByCookie = false;
   responseFields: FieldList | undefined;
   readonly startedMs = performance.now();
-  protected readonly context: ExchangeContext;
+  readonly #context: ExchangeContext;
   #isRecorded = false;
   #malformed: MalformedRequest | undefined;
 
-  constructor(incoming: IncomingMessage, place: Place, context: ExchangeContext) {
+  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
     this.incoming = incoming;
+    this.response = response;
     this.place = place;
-    this.context = context;
+    this.#context = context;
   }
 
   /** Computed only for a malformed request. */
@@ -75,21 +79,18 @@ export abstract class RecordedExchange implements ExchangeMeta {
 
   refuse(rejection: Rejection): void {
     this.sender ??= rejection.sender;
-    const status = this.writeRejection(rejection);
-    this.record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+    const status = this.#writeRejection(rejection);
+    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
   }
 
   /** A bug or an impossible state: the client gets 500, or its connection ends. */
   fail(fault: unknown): void {
-    this.context.onFault(fault, this.request?.requestId ?? this.malformed.requestId);
+    this.#context.onFault(fault, this.request?.requestId ?? this.malformed.requestId);
     this.refuse(reject('internal-error', { reason: codeOf(fault) ?? 'fault' }));
   }
 
-  /** The status that was sent, 0 for none. */
-  protected abstract writeRejection(rejection: Rejection): number;
-
-  protected ownFields(): FieldList {
-    const { ownFields } = this.context;
+  #ownFields(): FieldList {
+    const { ownFields } = this.#context;
     if (this.request === undefined)
       return ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId);
     const own = ownFields.of(this.request);
@@ -97,25 +98,19 @@ export abstract class RecordedExchange implements ExchangeMeta {
   }
 
   /** The fields of an answer; where shared caches must not store it, with a field that tells them so. */
-  protected withheld(fields: FieldList): string[] {
+  #withheld(fields: FieldList): string[] {
     return this.isPrivate ? toPrivate(fields, this.variesByCookie) : (fields as string[]);
   }
 
   /** The first one counts. */
-  protected record(outcome: Outcome): void {
+  #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.context.record(toExchangeRecord(this, outcome, this.context.redactPath), this.request, this.sender);
-  }
-}
-
-/** One request, its one response, and what is known of both. Nothing else ends an exchange. */
-export class Exchange extends RecordedExchange implements ForwardCaller, Handled {
-  readonly response: ServerResponse;
-
-  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
-    super(incoming, place, context);
-    this.response = response;
+    const { record, redactPath, cut } = this.#context;
+    const isCut = cut.isDue && outcome.decision === 'aborted';
+    if (isCut) cut.requests += 1;
+    const known = isCut ? { ...outcome, fault: 'drain' } : outcome;
+    record(toExchangeRecord(this, known, redactPath), this.request, this.sender);
   }
 
   ended(): void {
@@ -125,13 +120,13 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
   answer({ status, fields, body }: Answer): void {
     const { incoming, response } = this;
     if (response.destroyed) {
-      this.record({ decision: 'aborted', status: 0 });
+      this.#record({ decision: 'aborted', status: 0 });
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
-    response.writeHead(status, this.withheld(joinFields(fields, this.ownFields())));
+    response.writeHead(status, this.#withheld(joinFields(fields, this.#ownFields())));
     endResponse(incoming, response, body ?? undefined);
-    this.record({ decision: 'answered', status });
+    this.#record({ decision: 'answered', status });
   }
 
   /** The forwarder is done; if it returns a rejection, this writes it. */
@@ -147,23 +142,24 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
     const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
     if (rejection !== undefined) {
-      const status = this.writeRejection(rejection);
-      this.record({ decision: 'refused', status, rejection, upstreamMs, fault });
+      const status = this.#writeRejection(rejection);
+      this.#record({ decision: 'refused', status, rejection, upstreamMs, fault });
     } else {
       const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
-      this.record({ decision, status: result.status, upstreamMs, fault });
+      this.#record({ decision, status: result.status, upstreamMs, fault });
     }
   }
 
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
-    const edited = this.context.ownFields.editForwarded(fields, this.request);
-    return this.withheld(this.responseFields === undefined ? edited : [...edited, ...this.responseFields]);
+    const edited = this.#context.ownFields.editForwarded(fields, this.request);
+    return this.#withheld(this.responseFields === undefined ? edited : [...edited, ...this.responseFields]);
   }
 
-  protected writeRejection(rejection: Rejection): number {
-    const { rejections } = this.context;
-    return writeRejection(this.incoming, this.response, rejection, rejections, this.ownFields());
+  /** The status that was sent, 0 for none. */
+  #writeRejection(rejection: Rejection): number {
+    const { incoming, response } = this;
+    return writeRejection(incoming, response, rejection, this.#context.rejections, this.#ownFields());
   }
 }

@@ -83,7 +83,6 @@ export class Place {
   }
 }
 
-/** What one holder has. */
 interface Share {
   held: number;
 }

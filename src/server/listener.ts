@@ -46,6 +46,8 @@ interface DrainOptions {
   readonly graceMs: number;
   /** Milliseconds after that in which requests in flight may finish; then every connection is cut. */
   readonly withinMs: number;
+  /** Noted before the first one is cut. */
+  readonly cut?: { isDue: boolean };
 }
 
 /** Milliseconds for which a drain waits for the rest of a request head. */
@@ -115,7 +117,7 @@ export class Listener {
   }
 
   /** Lets every connection end without losing a request; resolves when none is left. */
-  async drain({ graceMs, withinMs }: DrainOptions): Promise<void> {
+  async drain({ graceMs, withinMs, cut }: DrainOptions): Promise<void> {
     this.#draining = true;
     for (const connection of this.#connections.values()) connection.drain();
     if (graceMs > 0) await sleep(graceMs);
@@ -131,6 +133,7 @@ export class Listener {
       lateHeadMs,
     );
     const deadline = setTimeout(() => {
+      if (cut !== undefined) cut.isDue = true;
       for (const socket of this.#sockets) socket.destroy();
     }, withinMs);
     await closed;

@@ -1,35 +1,42 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type FieldList, joinFields } from '../http/field-list.ts';
-import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { renderRejection } from '../http/write-response.ts';
-import { isolated } from '../lib/faults.ts';
-import type { WebSocketForwarder } from '../upstream/websocket.ts';
-import { endWithAnswer } from './client-error.ts';
-import { type ExchangeContext, RecordedExchange } from './exchange.ts';
-import { codeOf } from './exchange-meta.ts';
-import type { InFlight, Place } from './in-flight.ts';
+import { ServerResponse } from '../http/node-http.ts';
+import { isRejection, type Rejection, reject, rejectionKind } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
+import { isolate, isolated, isolateLate } from '../lib/faults.ts';
+import { closeCodes, OpenWebSocket } from '../upstream/websocket.ts';
+import { Exchange, type ExchangeContext } from './exchange.ts';
+import type { InFlight } from './in-flight.ts';
 
-interface UpgradeOptions {
-  /** WebSockets that are open or being opened. */
-  readonly inFlight: InFlight;
-  /** The pipeline of every other request, too; ends each handshake that it is given. */
-  handle(handshake: Handshake): void;
-}
-
-/** WebSocket handshakes (RFC 6455): the same steps as for every other request, on a bare socket. Never throws. */
-export function createUpgradeHandler({ inFlight, handle }: UpgradeOptions, context: ExchangeContext) {
+/** Handshakes of WebSockets (RFC 6455): exchanges like any other, whose response is on a bare socket. Never throws. */
+export function createUpgradeHandler(
+  inFlight: InFlight,
+  handle: (handshake: Exchange) => void,
+  context: ExchangeContext,
+) {
   return (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    socket.on('error', () => socket.destroy());
+    if (head.length > 0) socket.unshift(head);
     const place = inFlight.enter();
-    const leave = isolated(() => place.leave());
-    socket.once('close', leave);
-    if (socket.destroyed) place.leave();
-    const handshake = new Handshake(incoming, socket, head, place, context);
+    const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), place, context);
+    socket.once(
+      'close',
+      isolated(() => handshake.ended()),
+    );
+    if (socket.destroyed) handshake.ended();
     if (place.isBeyond) handshake.refuse(noPlace);
     else handle(handshake);
   };
+}
+
+/** Node leaves the socket of an upgrade to its user; after an ordinary response it ends. Exported for its tests. */
+export function responseOn(incoming: IncomingMessage, socket: Socket) {
+  const response = new ServerResponse(incoming);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  return response;
 }
 
 const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
@@ -43,81 +50,77 @@ export function refuseOtherThanHandshake(
 
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
 
-/** The longest time of a timer of node's, in milliseconds. */
-const longestTimerMs = 2 ** 31 - 1;
+/** Milliseconds between two checks of whether an open WebSocket would be let in now. */
+const recheckMs = 30_000;
 
-/**
- * Ends a socket when the token that opened it expires. The socket is cut, because both sides may be in the middle of a
- * frame: the client opens another one with its next token.
- */
-function endAt(expiresAtMs: number, socket: Duplex): void {
-  let timer: NodeJS.Timeout;
-  const look = () => {
-    const leftMs = expiresAtMs - Date.now();
-    if (leftMs <= 0) socket.destroy();
-    else timer = setTimeout(look, Math.min(leftMs, longestTimerMs)).unref();
-  };
-  socket.once('close', () => clearTimeout(timer));
-  look();
+interface WebSocketRules {
+  admits(request: CanonicalRequest): Eventually<Rejection | 'admitted' | 'free'>;
+  readonly clockToleranceMs: number;
 }
 
-/** One handshake and its end, and what is known of both. */
-export class Handshake extends RecordedExchange {
-  readonly #socket: Duplex;
-  /** What the client sent after its head. */
-  readonly #sentEarly: Buffer;
+/**
+ * The open WebSockets. Each one ends when its handshake would be refused: it is checked again every 30 s, when its token
+ * expires, and when `recheck` is called. An expiry counts on two clocks, since the clock of the system may jump.
+ */
+export class OpenWebSockets {
+  /** How many a drain has ended. */
+  drained = 0;
+  readonly #rules: WebSocketRules;
+  readonly #checks = new Map<OpenWebSocket, () => void>();
 
-  constructor(
-    incoming: IncomingMessage,
-    socket: Duplex,
-    sentEarly: Buffer,
-    place: Place,
-    context: ExchangeContext,
-  ) {
-    super(incoming, place, context);
-    this.#socket = socket;
-    this.#sentEarly = sentEarly;
+  constructor(rules: WebSocketRules) {
+    this.#rules = rules;
   }
 
-  answer(answer: Answer): void {
-    const status = this.#write(answer);
-    this.record({ decision: status === 0 ? 'aborted' : 'answered', status });
-  }
-
-  /** Connects both sides; the socket ends with the token that opened it. */
-  async join(
-    forwarder: WebSocketForwarder,
+  join(
+    client: Socket,
+    upstream: Socket,
     request: CanonicalRequest,
     identity: { readonly expiresAtMs: number } | undefined,
-  ): Promise<void> {
-    if (identity !== undefined) endAt(identity.expiresAtMs, this.#socket);
-    let refused = 0;
-    const refuse = (rejection: Rejection) => {
-      refused = this.writeRejection(rejection);
+  ): void {
+    const endsAtMs = (identity?.expiresAtMs ?? Number.POSITIVE_INFINITY) + this.#rules.clockToleranceMs;
+    const leftMs = endsAtMs - Date.now();
+    const open = new OpenWebSocket(client, upstream);
+    const check = this.#checkOf(open, request, performance.now() + leftMs);
+    let timer: NodeJS.Timeout;
+    const watch = (withinMs: number) => {
+      const again = isolated(() => watch(check()));
+      timer = setTimeout(again, Math.min(withinMs, recheckMs)).unref();
     };
-    const own = this.responseFields ?? [];
-    const edit = (fields: FieldList) => this.withheld([...fields, ...own]);
-    const result = await forwarder.forward(request, this.#socket, this.#sentEarly, refuse, edit);
-    const { rejection } = result;
-    const fault = codeOf(result.cause);
-    const status = rejection === undefined ? result.status : refused;
-    const decision = rejection !== undefined ? 'refused' : status === 0 ? 'aborted' : 'forwarded';
-    this.record({ decision, status, rejection, fault });
+    watch(leftMs);
+    this.#checks.set(open, check);
+    client.once('close', () => {
+      clearTimeout(timer);
+      this.#checks.delete(open);
+    });
   }
 
-  protected writeRejection(rejection: Rejection): number {
-    return this.#write(renderRejection(rejection, this.context.rejections, this.incoming.headers.accept));
+  /** Checks all of them now: the list has changed. */
+  recheck(): void {
+    for (const check of this.#checks.values()) check();
   }
 
-  /** The status that was sent, 0 for none. */
-  #write(answer: Answer): number {
-    const socket = this.#socket;
-    if (!socket.writable) {
-      socket.destroy();
-      return 0;
-    }
-    const fields = this.withheld(joinFields(answer.fields, this.ownFields()));
-    endWithAnswer(socket, { ...answer, fields });
-    return answer.status;
+  /** Ends all of them. */
+  close(): void {
+    this.drained = this.#checks.size;
+    for (const open of this.#checks.keys()) open.end(closeCodes.goingAway);
+  }
+
+  /** Milliseconds until the next check. */
+  #checkOf(open: OpenWebSocket, request: CanonicalRequest, untilMs: number): () => number {
+    const end = () => open.end(closeCodes.policyViolation);
+    const heed = (verdict: Rejection | 'admitted' | 'free') => {
+      const isLate = verdict === 'admitted' && performance.now() >= untilMs;
+      // An outage, of the keys for example, says nothing about the token.
+      if (isLate || (isRejection(verdict) && rejectionKind(verdict.rejection) === 'refusal')) end();
+    };
+    return () => {
+      isolate(() => {
+        const verdict = this.#rules.admits(request);
+        if (verdict instanceof Promise) isolateLate(verdict.then(heed), end);
+        else heed(verdict);
+      }, end);
+      return Math.max(untilMs - performance.now(), 0) || recheckMs;
+    };
   }
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { FieldList } from '../http/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { endResponse, isBodyPending } from '../http/write-response.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { endAlone, isolate } from '../lib/faults.ts';
@@ -12,6 +14,15 @@ export interface ClientResponseEvents {
   onDrain(): void;
   /** The client left, or did not read for too long, before the end of its response. */
   onGone(): void;
+}
+
+export interface ClientPatience {
+  /** Milliseconds in which a client must take the rest of a response that was ended. */
+  readonly writeStallTimeoutMs: number;
+  /** Milliseconds for which a client may read nothing; every `responseBytesPerSecond` that it takes give back one second. */
+  readonly bodyTimeoutMs: number;
+  /** Default 4096. */
+  readonly responseBytesPerSecond?: number | undefined;
 }
 
 const noOctets = Buffer.alloc(0);
@@ -38,8 +49,12 @@ export class ClientResponse {
 
   readonly #incoming: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #stallTimeoutMs: number;
+  readonly #patience: ClientPatience;
   readonly #events: ClientResponseEvents;
+  /** Milliseconds for which this client may read nothing, as after `#bytesTaken`. */
+  #leftMs: number;
+  #bytesTaken = 0;
+  #blockedAtMs = 0;
   #head: { status: number; reason: string; fields: FieldList } | undefined;
   #first: Buffer | undefined;
   #stallTimer: NodeJS.Timeout | undefined;
@@ -48,12 +63,13 @@ export class ClientResponse {
   constructor(
     incoming: IncomingMessage,
     response: ServerResponse,
-    stallTimeoutMs: number,
+    patience: ClientPatience,
     events: ClientResponseEvents,
   ) {
     this.#incoming = incoming;
     this.#response = response;
-    this.#stallTimeoutMs = stallTimeoutMs;
+    this.#patience = patience;
+    this.#leftMs = mostMs(patience);
     this.#events = events;
     response.on('error', ignore);
     response.on('close', () => this.#onClose());
@@ -76,6 +92,22 @@ export class ClientResponse {
     if (status === 100 || status === 101 || this.isGone || this.isBegun) return;
     if (this.#incoming.httpVersion !== '1.1' || typeof response.writeInformation !== 'function') return;
     response.writeInformation(status, endToEndFields(fields, status));
+  }
+
+  /** Writes the head of a 101, and gives the socket away; undefined: the client has gone. */
+  upgrade(fields: FieldList, { offeredSubprotocol }: CanonicalRequest): Socket | undefined {
+    const { socket } = this.#response;
+    if (socket === null || this.isGone) return undefined;
+    let head = 'HTTP/1.1 101 Switching Protocols\r\n';
+    for (let i = 0; i + 1 < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`;
+    // A browser that has offered subprotocols gives up if none is chosen (RFC 6455 section 4.1, WHATWG WebSockets).
+    const isChosen = fieldValue(fields, 'sec-websocket-protocol') !== undefined;
+    if (offeredSubprotocol !== undefined && !isChosen)
+      head += `Sec-WebSocket-Protocol: ${offeredSubprotocol}\r\n`;
+    this.status = 101;
+    this.#response.detachSocket(socket);
+    socket.write(`${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 'latin1');
+    return socket;
   }
 
   /** The head of a body to come: sent with its first byte, or alone if that is not there at once. */
@@ -126,7 +158,8 @@ export class ClientResponse {
       if (!broken && release !== undefined) isolate(release);
       this.#taken(broken);
     });
-    this.#watchStall();
+    this.#blockedAtMs = performance.now();
+    this.#watchStall(this.#earnedMs());
     return false;
   }
 
@@ -137,7 +170,7 @@ export class ClientResponse {
     this.#writeHead();
     this.#ended = true;
     endResponse(this.#incoming, this.#response, whole, () => {
-      if (this.#response.writableLength > 0) this.#watchStall();
+      if (this.#response.writableLength > 0) this.#watchStall(this.#patience.writeStallTimeoutMs);
     });
   }
 
@@ -158,7 +191,7 @@ export class ClientResponse {
     const response = this.#response;
     const { socket } = response;
     if (socket !== null && this.#incoming.httpVersion === '1.1') {
-      this.#stallTimer = setTimeout(() => response.destroy(), this.#stallTimeoutMs);
+      this.#stallTimer = setTimeout(() => response.destroy(), this.#patience.writeStallTimeoutMs);
       socket.destroySoon();
       return;
     }
@@ -199,6 +232,7 @@ export class ClientResponse {
     clearTimeout(this.#stallTimer);
     this.#stallTimer = undefined;
     if (broken) return;
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#blockedAtMs));
     try {
       this.#events.onDrain();
     } catch (fault) {
@@ -206,9 +240,18 @@ export class ClientResponse {
     }
   };
 
+  /** The time that is left with what was taken since the last time. */
+  #earnedMs(): number {
+    const { responseBytesPerSecond: rate = defaultBytesPerSecond } = this.#patience;
+    const earnedMs = ((this.bytes - this.#bytesTaken) / rate) * 1_000;
+    this.#bytesTaken = this.bytes;
+    this.#leftMs = Math.min(mostMs(this.#patience), this.#leftMs + earnedMs);
+    return this.#leftMs;
+  }
+
   /** Runs until `#taken`; for a response that was ended, until it has left. */
-  #watchStall(): void {
-    this.#stallTimer ??= setTimeout(() => this.#onStall(), this.#stallTimeoutMs);
+  #watchStall(withinMs: number): void {
+    this.#stallTimer ??= setTimeout(() => this.#onStall(), withinMs);
   }
 
   #onStall(): void {
@@ -226,6 +269,13 @@ export class ClientResponse {
     this.isGone = true;
     isolate(() => this.#events.onGone());
   }
+}
+
+/** A client that takes 2 KB/s gets 40 s with the usual `limits.bodyTimeout`. */
+const defaultBytesPerSecond = 4_096;
+
+function mostMs({ writeStallTimeoutMs, bodyTimeoutMs }: ClientPatience): number {
+  return Math.min(writeStallTimeoutMs, bodyTimeoutMs);
 }
 
 function ignore(): void {}

@@ -69,6 +69,7 @@ export class Connection implements Linked<Connection> {
   #buffer = takeReadBuffer();
   #reader: ResponseReader | undefined;
   #isAsked = false;
+  #isDetached = false;
 
   constructor(options: ClientOptions, owner: ConnectionOwner, open: OpenSocket = openSocket) {
     this.#owner = owner;
@@ -77,6 +78,7 @@ export class Connection implements Linked<Connection> {
       callback: (length) => this.#read(length),
     };
     this.socket = openOrFail(options, onread, open);
+    if (options.forUpgrades === true) this.socket.on('data', this.#onPiece);
     const timer = setTimeout(() => {
       this.isTimedOut = true;
       this.socket.destroy();
@@ -108,9 +110,18 @@ export class Connection implements Linked<Connection> {
   }
 
   /** A request is sent: its response is read. Until then any byte closes the connection. */
-  begin(isHeadRequest: boolean): void {
+  begin(isHeadRequest: boolean, asksForUpgrade = false): void {
     this.#isAsked = true;
-    this.#response.begin(isHeadRequest);
+    this.#response.begin(isHeadRequest, asksForUpgrade);
+  }
+
+  /** Gives the socket away after a 101: nothing of it is read here any more. */
+  detach(): Socket {
+    this.#reader = undefined;
+    this.#isDetached = true;
+    this.#response.free();
+    returnReadBuffer(this.#buffer);
+    return this.socket.off('data', this.#onPiece).pause();
   }
 
   /** The exchange has ended: bytes that arrive from now on close the connection. */
@@ -124,6 +135,15 @@ export class Connection implements Linked<Connection> {
   continueReading(): void {
     if (!this.socket.isPaused()) this.socket.resume();
   }
+
+  /** A socket that may be given away is read as a stream, with pieces of its own. */
+  readonly #onPiece = isolated(
+    (piece: Buffer) => {
+      piece.copy(this.#buffer);
+      if (!this.#read(piece.length)) this.socket.pause();
+    },
+    () => void this.socket.destroy(),
+  );
 
   /** `false`: Node reads nothing more until the socket is resumed. */
   #read(length: number): boolean {
@@ -171,7 +191,7 @@ export class Connection implements Linked<Connection> {
   #close(): void {
     this.#tellClosed(undefined);
     this.#response.free();
-    returnReadBuffer(this.#buffer);
+    if (!this.#isDetached) returnReadBuffer(this.#buffer);
     this.#owner.onClosed(this);
   }
 }
@@ -195,7 +215,7 @@ function openSocket(options: ClientOptions, onread: OnReadOpts): Socket {
     keepAliveInitialDelay: 30_000,
     // TLS keeps what it has decrypted while paused: no more than one buffer.
     highWaterMark: longestRead,
-    onread,
+    ...(options.forUpgrades !== true && { onread }),
   };
   return scheme === 'https'
     ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })

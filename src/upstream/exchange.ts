@@ -130,7 +130,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     const { body, method } = this.#request;
     const head = requestHead(this.#request);
     if (!this.#mayLeave()) return;
-    connection.begin(method === 'HEAD');
+    connection.begin(method === 'HEAD', this.#request.isUpgrade);
     const { socket } = connection;
     if (body !== null && !Buffer.isBuffer(body)) {
       socket.write(head, 'latin1');
@@ -184,7 +184,11 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     for (const { status, fields } of response.informational) {
       if (!this.#isOver) handler.onInformational?.(status, fields);
     }
-    const { head, bodyStart, bodyEnd } = response;
+    const { head, bodyStart, bodyEnd, isUpgrade } = response;
+    if (head !== undefined && isUpgrade && !this.#isOver) {
+      this.#upgrade(head, buffer.subarray(bodyStart, bodyEnd));
+      return;
+    }
     if (head !== undefined && !this.#isOver) this.#takeHead(head);
     let mayContinue = true;
     if (bodyEnd > bodyStart && !this.#isOver) {
@@ -195,6 +199,25 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     if (response.fault !== undefined) this.#fail('malformed', response.fault);
     else if (response.isComplete) this.#complete(response);
     else if (!mayContinue) this.connection?.socket.pause();
+  }
+
+  /** The connection and its place in the queue are in use until the socket is closed. */
+  #upgrade({ fields }: ResponseHead, early: Buffer): void {
+    const { connection } = this;
+    if (connection === undefined) return;
+    this.#isOver = true;
+    const socket = connection.detach();
+    socket.once(
+      'close',
+      isolated(() => this.#connections.leave(this, false)),
+    );
+    if (early.length > 0) socket.unshift(Buffer.from(early));
+    try {
+      this.#handler.onUpgrade?.(fields, socket);
+    } catch (cause) {
+      socket.destroy();
+      this.#tell({ kind: 'internal', sent: true, answerBegun: true, cause });
+    }
   }
 
   #takeHead({ status, reason, fields }: ResponseHead): void {
@@ -209,7 +232,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
   #complete(response: ResponseParser): void {
     const isSent = this.#isWritten && this.connection?.socket.writableLength === 0;
     this.#isOver = true;
-    this.#detach(isSent && response.isReusable);
+    this.#detach(isSent && response.isReusable && this.#request.isUpgrade !== true);
     try {
       this.#handler.onEnd();
     } catch (cause) {

@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
 import { editFields, type FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
-import type { RequestSender, UpstreamFault, UpstreamRequest } from './port.ts';
 import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
+import type { RequestSender, UpstreamFault, UpstreamRequest } from './port.ts';
 
 export interface ForwardInput {
   readonly request: CanonicalRequest;
   /** The body and the client's connection are taken from it; nothing else of it is read. */
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
+  /** A WebSocket handshake: who takes both sockets after a 101. */
+  readonly upgrade?: { join(client: Socket, upstream: Socket): void } | undefined;
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
@@ -51,7 +54,7 @@ export interface ForwardResult {
 
 /** The request for the client of the upstream; `maySend`: the feature's hook, and the deadline for sending. */
 export function upstreamRequestOf(
-  { request, hooks, sender }: ForwardInput,
+  { request, hooks, sender, upgrade }: ForwardInput,
   body: UpstreamRequest['body'],
   maySend: UpstreamRequest['maySend'],
 ): UpstreamRequest {
@@ -62,6 +65,7 @@ export function upstreamRequestOf(
     fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
     body,
     sender,
+    isUpgrade: upgrade !== undefined,
     maySend,
   };
 }

@@ -1,26 +1,8 @@
+import type { Socket } from 'node:net';
 import type { FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import { endAlone, isolate, isolateLate } from '../lib/faults.ts';
-import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
-import { type DeadlineEvents, Deadlines } from './deadlines.ts';
-import type {
-  UpstreamClient,
-  UpstreamExchange,
-  UpstreamFault,
-  UpstreamHandler,
-  UpstreamRequest,
-} from './port.ts';
-import {
-  done,
-  type ExchangeState,
-  entered,
-  expected,
-  nothingKnown,
-  queued,
-  resultOf,
-  type Settling,
-  settlingOf,
-} from './exchange-state.ts';
+import { endAlone, isolate, isolated, isolateLate } from '../lib/faults.ts';
+import { type ClientPatience, ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import {
   type ForwardCaller,
   type ForwardFault,
@@ -31,17 +13,22 @@ import {
   upstreamRequestOf,
 } from './forward.ts';
 import { askForEdits, type HookFailure, type ResponseEdits, type UpstreamHooks } from './hooks.ts';
+import type {
+  UpstreamClient,
+  UpstreamExchange,
+  UpstreamFault,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './port.ts';
 import type { PublicReferences } from './public-references.ts';
 import { type BodyLimits, limitsOfRoute, sendContinue, watchBody } from './request-body.ts';
 import { endToEndFields } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
-export interface ExchangeOptions extends BodyLimits {
+export interface ExchangeOptions extends BodyLimits, ClientPatience {
   readonly client: UpstreamClient;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
-  /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
-  readonly writeStallTimeoutMs: number;
   /** Default: `Location` and `Content-Location` stay as they are. */
   readonly references?: PublicReferences | undefined;
 }
@@ -55,17 +42,43 @@ type Seen = Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>;
 /** A fault before anything was sent to the upstream. */
 const unsent: Seen = { sent: false, answerBegun: false };
 
+/** Milliseconds for which a body is held back for hooks without a deadline of their own. */
+const collectTimeoutMs = 1_000;
+
+/** docs/decisions/forwarded-exchange.md has the events of each state. */
+type State = 'queued' | 'sent' | 'streaming' | 'settling' | 'done';
+
+const successors: Readonly<Record<State, readonly State[]>> = {
+  queued: ['sent', 'settling'],
+  sent: ['streaming', 'settling'],
+  streaming: ['settling'],
+  settling: ['done'],
+  done: [],
+};
+
 /** One request on its way to the upstream, and its response: body, deadlines, outcome. */
-export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
+export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents {
   readonly #options: ExchangeOptions;
   readonly #input: ForwardInput;
   readonly #body: UpstreamRequest['body'];
   readonly #caller: ForwardCaller;
   readonly #client: ClientResponse;
-  readonly #deadlines: Deadlines;
+  readonly #responseTimeoutMs: number;
+  /** One fixed end for all from the queue to the last byte, which no progress moves. */
+  readonly #answerWithinMs: number | undefined;
   readonly #startedMs = performance.now();
+  #state: State = 'queued';
   #upstream: UpstreamExchange | undefined;
-  #state: ExchangeState = queued;
+  /** When it was given a connection, and when the upstream's part was over. */
+  #sentMs: number | undefined;
+  #settledMs = 0;
+  #isRetried = false;
+  #relay: ResponseRelay | undefined;
+  /** Stops the watch over a streaming request body. */
+  #stopWatching: (() => void) | undefined;
+  #answerTimer: NodeJS.Timeout | undefined;
+  #collectTimer: NodeJS.Timeout | undefined;
+  #sendTimer: NodeJS.Timeout | undefined;
 
   constructor(
     options: ExchangeOptions,
@@ -78,11 +91,11 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#body = body;
     this.#caller = caller;
     const responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
-    // A feature relies on its deadline; the limits of a route may only make it earlier.
-    const answerWithinMs =
-      input.hooks?.answerWithinMs && Math.min(input.hooks.answerWithinMs, responseTimeoutMs);
-    this.#deadlines = new Deadlines(this, answerWithinMs, responseTimeoutMs);
-    this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
+    this.#responseTimeoutMs = responseTimeoutMs;
+    // A feature relies on its deadline; the limits of a route may only make it earlier. A handshake has no body to wait for.
+    const withinMs = input.upgrade === undefined ? input.hooks?.answerWithinMs : responseTimeoutMs;
+    this.#answerWithinMs = withinMs && Math.min(withinMs, responseTimeoutMs);
+    this.#client = new ClientResponse(input.incoming, input.response, options, this);
   }
 
   start(): void {
@@ -90,7 +103,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       this.#conclude('aborted', unsent);
       return;
     }
-    this.#deadlines.begin();
+    if (this.#answerWithinMs !== undefined) this.#awaitAnswer(this.#answerWithinMs);
     const { hooks } = this.#input;
     const maySend = hooks === undefined ? undefined : () => this.#maySend(hooks);
     this.#upstream = this.#options.client.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
@@ -102,54 +115,62 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   onConnection(): void {
-    expected(this.#state, 'queued');
-    const isStreamed = this.#body !== null && !Buffer.isBuffer(this.#body);
-    const stopWatching = isStreamed ? this.#watchBody() : undefined;
-    this.#state = entered(this.#state, {
-      name: 'sent',
-      sinceMs: performance.now(),
-      stopWatching,
-      isRetried: false,
-    });
-    this.#deadlines.dispatched();
+    this.#enter('sent');
+    this.#sentMs = performance.now();
+    if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#stopWatching = this.#watchBody();
+    if (this.#answerWithinMs === undefined) this.#awaitAnswer(this.#responseTimeoutMs);
   }
 
   onRetry(): void {
-    expected(this.#state, 'sent').isRetried = true;
-    this.#deadlines.progress();
+    this.#expect('sent');
+    this.#isRetried = true;
+    this.#progress();
   }
 
   onSent(): void {
-    expected(this.#state, 'sent', 'streaming');
-    this.#deadlines.sent();
+    this.#expect('sent', 'streaming');
+    clearTimeout(this.#sendTimer);
+    this.#progress();
   }
 
   onInformational(status: number, fields: FieldList): void {
-    expected(this.#state, 'sent');
-    this.#deadlines.progress();
+    this.#expect('sent');
+    this.#progress();
     this.#client.inform(status, fields);
   }
 
   onHead(status: number, reason: string, fields: FieldList): void {
-    const { sinceMs, stopWatching, isRetried } = expected(this.#state, 'sent');
+    this.#enter('streaming');
     const kept = endToEndFields(fields, status, this.#options.references, this.#input.request);
-    const relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, kept);
-    this.#state = entered(this.#state, { name: 'streaming', sinceMs, stopWatching, isRetried, relay });
-    this.#deadlines.progress();
-    if (relay.begin()) this.#deadlines.collecting();
+    this.#relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, kept);
+    this.#progress();
+    if (this.#relay.begin() && this.#answerWithinMs === undefined) {
+      const passOn = () => this.#relay?.passThrough();
+      this.#collectTimer = setTimeout(isolated(passOn, this.#onBroken), collectTimeoutMs);
+    }
+  }
+
+  onUpgrade(fields: FieldList, upstream: Socket): void {
+    const { upgrade, request } = this.#input;
+    this.#settle();
+    const kept = endToEndFields(fields, 101, this.#options.references, request);
+    const client = this.#client.upgrade(this.#caller.editResponse?.(kept, 101) ?? kept, request);
+    if (upgrade === undefined || client === undefined) upstream.destroy();
+    else upgrade.join(client, upstream);
+    this.#report(client === undefined ? 'client-gone' : 'sent');
   }
 
   onData(chunk: Buffer, release?: () => void): boolean {
-    const { relay } = expected(this.#state, 'streaming');
-    this.#deadlines.progress();
-    return relay.write(chunk, release);
+    this.#expect('streaming');
+    this.#progress();
+    return this.#relay?.write(chunk, release) ?? true;
   }
 
   onEnd(): void {
-    const { relay } = expected(this.#state, 'streaming');
-    const settling = this.#settle();
-    if (this.#input.hooks === undefined) this.#finish(settling, relay, {});
-    else this.#answer(settling, relay);
+    this.#expect('streaming');
+    this.#settle();
+    if (this.#input.hooks === undefined) this.#finish({});
+    else this.#answer();
   }
 
   onFault({ kind, sent, answerBegun, cause }: UpstreamFault): void {
@@ -161,27 +182,9 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     } else if (kind === 'internal') this.#refuseFault(cause);
   }
 
-  onTimeout(): void {
-    // While the client does not read, the upstream's silence is not its fault; the client has its own deadline.
-    if (this.#client.isBlocked && this.#input.hooks?.answerWithinMs === undefined) this.#deadlines.progress();
-    else this.#abort('timeout');
-  }
-
-  onLate(): void {
-    this.#abort('late');
-  }
-
-  onCollectedTooLong(): void {
-    expected(this.#state, 'streaming').relay.passThrough();
-  }
-
-  onBroken(): void {
-    this.#abort('internal');
-  }
-
   onDrain(): void {
-    if (this.#state.name !== 'streaming') return;
-    this.#deadlines.progress();
+    if (this.#state !== 'streaming') return;
+    this.#progress();
     this.#upstream?.resume();
   }
 
@@ -193,11 +196,20 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   get #isUnderWay(): boolean {
-    return this.#state.name !== 'settling' && this.#state.name !== 'done';
+    return this.#state !== 'settling' && this.#state !== 'done';
   }
 
   get #outlivesClient(): boolean {
     return this.#input.hooks?.ignoreClientAbort === true;
+  }
+
+  #enter(next: State): void {
+    if (!successors[this.#state].includes(next)) throw new TypeError(`${next} after ${this.#state}`);
+    this.#state = next;
+  }
+
+  #expect(state: State, or: State = state): void {
+    if (this.#state !== state && this.#state !== or) throw new TypeError(`${this.#state}, not ${state}`);
   }
 
   /** The client reports a fault with this cause within this call. */
@@ -205,9 +217,34 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#upstream?.abort(why);
   }
 
+  readonly #onBroken = (): void => this.#abort('internal');
+
+  #awaitAnswer(withinMs: number): void {
+    this.#answerTimer = setTimeout(
+      isolated(() => this.#onTimeout(), this.#onBroken),
+      withinMs,
+    );
+  }
+
+  #onTimeout(): void {
+    // While the client does not read, the upstream's silence is not its fault; the client has its own deadline.
+    if (this.#client.isBlocked && this.#answerWithinMs === undefined) this.#progress();
+    else this.#abort('timeout');
+  }
+
+  #progress(): void {
+    if (this.#answerWithinMs === undefined) this.#answerTimer?.refresh();
+  }
+
   #maySend({ maySend, sendWithinMs }: UpstreamHooks): boolean {
     if (maySend?.() === false) return false;
-    if (sendWithinMs !== undefined) this.#deadlines.sending(sendWithinMs);
+    if (sendWithinMs !== undefined) {
+      clearTimeout(this.#sendTimer);
+      this.#sendTimer = setTimeout(
+        isolated(() => this.#abort('late'), this.#onBroken),
+        sendWithinMs,
+      );
+    }
     return true;
   }
 
@@ -217,33 +254,38 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       this.#input.incoming,
       limitsOfRoute(this.#options, this.#input.limits),
       (rejection) => this.#abort(rejection),
-      () => this.#deadlines.progress(),
+      () => this.#progress(),
     );
   }
 
-  /** Stops all timers, and stops reading the request's body. */
-  #settle(): Settling {
-    const state = this.#state;
-    const settling = settlingOf(state, this.#startedMs, performance.now());
-    this.#state = entered(state, settling);
-    this.#deadlines.stop();
-    if ('stopWatching' in state) state.stopWatching?.();
-    return settling;
+  #stopTimers(): void {
+    clearTimeout(this.#answerTimer);
+    clearTimeout(this.#collectTimer);
+    clearTimeout(this.#sendTimer);
+  }
+
+  /** The upstream's part is over: stops all timers, and stops reading the request's body. */
+  #settle(): void {
+    this.#enter('settling');
+    this.#settledMs = performance.now();
+    this.#stopTimers();
+    this.#stopWatching?.();
   }
 
   /** The upstream's response is complete: `onOutcome` is asked. */
-  #answer(settling: Settling, relay: ResponseRelay): void {
+  #answer(): void {
     const finish = (edits: ResponseEdits | HookFailure) => {
-      if (this.#state !== settling) return;
+      if (this.#state !== 'settling') return;
       if ('failure' in edits) throw edits.failure;
-      this.#finish(settling, relay, edits);
+      this.#finish(edits);
     };
     const fail = (cause: unknown) => {
-      if (this.#state === settling) isolate(() => this.#refuseFault(cause), this.#giveUp);
+      if (this.#state === 'settling') isolate(() => this.#refuseFault(cause), this.#giveUp);
       else endAlone(cause, this.#giveUp);
     };
     try {
-      const edits = askForEdits(this.#input.hooks, relay.outcome());
+      const { hooks } = this.#input;
+      const edits = this.#relay === undefined ? {} : askForEdits(hooks, this.#relay.outcome());
       // Edits that are known at once cost no promise.
       if (edits instanceof Promise) isolateLate(edits.then(finish).catch(fail), this.#giveUp);
       else finish(edits);
@@ -252,13 +294,13 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     }
   }
 
-  #finish(settling: Settling, relay: ResponseRelay, edits: ResponseEdits): void {
-    if (edits.rejection !== undefined && relay.mayBeReplaced) {
-      this.#refuse(settling, edits.rejection, undefined, undefined);
+  #finish(edits: ResponseEdits): void {
+    if (edits.rejection !== undefined && this.#relay?.mayBeReplaced === true) {
+      this.#refuse(edits.rejection, undefined, undefined);
       return;
     }
-    relay.end(edits);
-    this.#report(settling, this.#client.isGone ? 'client-gone' : 'sent');
+    this.#relay?.end(edits);
+    this.#report(this.#client.isGone ? 'client-gone' : 'sent');
   }
 
   /** There will be no (whole) response. */
@@ -271,52 +313,66 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     { sent, answerBegun, cause }: Seen,
     rejection: Rejection | undefined,
   ): Promise<void> {
-    const settling = this.#settle();
+    this.#settle();
     let why = cause;
     if (this.#input.hooks !== undefined) {
       const edits = await askForEdits(this.#input.hooks, outcomeOfFault(fault, sent));
-      if (this.#state !== settling) return;
+      if (this.#state !== 'settling') return;
       if ('failure' in edits) why ??= edits.failure;
     }
-    if (rejection !== undefined) this.#refuse(settling, rejection, undefined, why);
-    else this.#refuse(settling, rejectionOfFault(fault, answerBegun, cause), fault, why);
+    if (rejection !== undefined) this.#refuse(rejection, undefined, why);
+    else this.#refuse(rejectionOfFault(fault, answerBegun, cause), fault, why);
   }
 
   /** Even the end of the exchange threw: the client's connection ends, and the caller learns it once. */
   readonly #giveUp = (): void => {
-    const isConcluded = this.#state.name === 'done';
-    this.#state = done;
-    this.#deadlines.stop();
+    const isConcluded = this.#state === 'done';
+    this.#state = 'done';
+    this.#stopTimers();
     this.#client.abandon();
-    if (!isConcluded) this.#caller.conclude(nothingKnown);
+    if (!isConcluded) this.#caller.conclude(this.#resultOf('cut', undefined, 'internal'));
   };
 
   /** One of our functions threw after the upstream had answered. */
   #refuseFault(cause: unknown): void {
-    const state = this.#state;
-    if (state.name === 'settling') this.#refuse(state, rejectionOfFault('internal', true), undefined, cause);
+    if (this.#state === 'settling') this.#refuse(rejectionOfFault('internal', true), undefined, cause);
   }
 
-  #refuse(settling: Settling, rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
+  #refuse(rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
     if (this.#client.isGone) {
-      this.#report(settling, 'client-gone', undefined, fault, cause);
+      this.#report('client-gone', undefined, fault, cause);
     } else if (this.#client.isBegun) {
       this.#client.cut();
-      this.#report(settling, 'cut', undefined, fault, cause);
+      this.#report('cut', undefined, fault, cause);
     } else {
       this.#client.withdraw();
-      this.#report(settling, 'rejected', rejection, fault, cause);
+      this.#report('rejected', rejection, fault, cause);
     }
   }
 
-  #report(
-    settling: Settling,
+  #report(end: ForwardResult['end'], rejection?: Rejection, fault?: ForwardFault, cause?: unknown): void {
+    this.#enter('done');
+    this.#caller.conclude(this.#resultOf(end, rejection, fault, cause));
+  }
+
+  #resultOf(
     end: ForwardResult['end'],
-    rejection?: Rejection,
-    fault?: ForwardFault,
+    rejection: Rejection | undefined,
+    fault: ForwardFault | undefined,
     cause?: unknown,
-  ): void {
-    this.#state = entered(this.#state, done);
-    this.#caller.conclude(resultOf(settling, this.#client, end, rejection, fault, cause));
+  ): ForwardResult {
+    const sentMs = this.#sentMs ?? this.#settledMs;
+    return {
+      end,
+      rejection,
+      status: this.#client.status,
+      upstreamStatus: this.#relay?.status ?? 0,
+      fault,
+      cause,
+      queuedMs: sentMs - this.#startedMs,
+      upstreamMs: this.#settledMs - sentMs,
+      bytes: this.#client.bytes,
+      retried: this.#isRetried,
+    };
   }
 }

@@ -1,8 +1,8 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
-import type { UpstreamRequest } from './port.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
+import type { UpstreamRequest } from './port.ts';
 import { limitsOfRoute, readWholeBody, sendContinue } from './request-body.ts';
 
 /** Bodies that stream, and so occupy a connection for as long as their clients take. */

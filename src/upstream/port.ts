@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
@@ -24,6 +25,8 @@ export interface UpstreamRequest {
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
   /** Whose share of the connections and of the queue it uses. Default: one client for all such requests. */
   readonly sender?: RequestSender | undefined;
+  /** A WebSocket handshake; needs a client with `forUpgrades`. */
+  readonly isUpgrade?: boolean | undefined;
   /** Called in the tick in which the first byte is written, on a connected socket; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }
@@ -57,6 +60,8 @@ export interface UpstreamHandler {
   /** 1xx other than 101 (RFC 9110 section 15.2). */
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
+  /** Instead of `onHead`, and the last call: a 101. The socket is the callee's; what it has sent already can be read. */
+  onUpgrade?(fields: FieldList, socket: Socket): void;
   /**
    * `false` pauses the upstream until `resume()`. Call `release` once `chunk` was written and will not be read again:
    * its memory is then reused. A handler that keeps `chunk` never calls it.
@@ -95,6 +100,8 @@ export interface ClientOptions {
   readonly sharePercent?: number | undefined;
   /** Further options of `tls.connect`, read for each connection; certificates are always verified. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'secureContext'> | undefined;
+  /** Each connection has one request, whose 101 may take its socket over. */
+  readonly forUpgrades?: boolean | undefined;
   /** Milliseconds for which an idle connection may be used, unless the upstream says otherwise. Default 4000. */
   readonly idleTimeoutMs?: number | undefined;
   /** Milliseconds after which a connection takes no new exchange. Default: unlimited. */

@@ -1,4 +1,4 @@
-import { type FieldList, hopByHopNames } from '../http/field-list.ts';
+import { hopByHopNames } from '../http/field-list.ts';
 import type { UpstreamRequest } from './port.ts';
 
 /** Fields that frame a message or belong to one connection; the client sets its own, whatever a request carries. */
@@ -9,30 +9,6 @@ const framingLengths = new Set([...framing].map((name) => name.length));
 /** Whatever its case; the length tells most other fields apart before a letter is folded. */
 function isFramingField(name: string): boolean {
   return framingLengths.has(name.length) && framing.has(name.toLowerCase());
-}
-
-/** Fields as the object form that `http.request` takes: repeats as an array, under the first line's spelling. */
-export function fieldsToObject(fields: FieldList): Record<string, string | string[]> {
-  // No prototype: `__proto__` is a field name like any other.
-  const byName: Record<string, string | string[]> = Object.create(null);
-  const spelling: Record<string, string> = Object.create(null);
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = fields[i] as string;
-    const value = fields[i + 1] as string;
-    const lower = name.toLowerCase();
-    if (framing.has(lower)) continue;
-    const spelt = spelling[lower];
-    if (spelt === undefined) {
-      spelling[lower] = name;
-      byName[name] = value;
-      continue;
-    }
-    const before = byName[spelt] as string | string[];
-    // In place: a list made anew for each of thousands of lines takes the square of them.
-    if (typeof before === 'string') byName[spelt] = [before, value];
-    else before.push(value);
-  }
-  return byName;
 }
 
 /** RFC 9110 section 5.6.2: a method, or the name of a field. */
@@ -47,7 +23,7 @@ const visible = /^[\x21-\x7e\x80-\xff]+$/;
  * @throws {TypeError} where a part would not be read back as that part. Nobody may send such a thing this far; were it
  * written, it could be a second request.
  */
-export function requestHead({ method, target, fields, body }: UpstreamRequest): string {
+export function requestHead({ method, target, fields, body, isUpgrade }: UpstreamRequest): string {
   if (!token.test(method) || !visible.test(target)) throw new TypeError('request line');
   let head = `${method} ${target} HTTP/1.1\r\n`;
   for (let i = 0; i + 1 < fields.length; i += 2) {
@@ -57,7 +33,8 @@ export function requestHead({ method, target, fields, body }: UpstreamRequest): 
     if (!token.test(name) || !valueText.test(value)) throw new TypeError(`field ${i / 2}`);
     head += `${name}: ${value}\r\n`;
   }
-  return `${head}${framingOf(method, body)}Connection: keep-alive\r\n\r\n`;
+  const connection = isUpgrade === true ? 'Upgrade\r\nUpgrade: websocket' : 'keep-alive';
+  return `${head}${framingOf(method, body)}Connection: ${connection}\r\n\r\n`;
 }
 
 /** RFC 9110 section 8.6: methods that have a meaning for a body say that there is none. */

@@ -26,8 +26,8 @@ export function endToEndFields(
     }
     const lower = name.toLowerCase();
     if (isHopByHop(lower)) continue;
-    // RFC 9110 section 8.6: there is none on a 204.
-    if (status === 204 && lower === 'content-length') continue;
+    // RFC 9110 section 8.6: there is none on a 1xx or 204.
+    if ((status === 204 || status < 200) && lower === 'content-length') continue;
     if (named?.has(lower) && !unnameable.has(lower)) continue;
     if (!token.test(name) || !valueText.test(value)) continue;
     const isRewritten = references !== undefined && request !== undefined && referenceNames.has(lower);

@@ -1,4 +1,4 @@
-import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { type FieldList, fieldValue, fieldValues, trimOws } from '../http/field-list.ts';
 
 /**
  * What is checked of an upstream's response beside the parser: parsers forgive, and what one of them
@@ -78,7 +78,7 @@ export class ResponseHeadCheck {
       this.#matched = 0;
       if (!head.test(whole)) return 'not the head of a response';
       if (otherCoding.test(whole)) return 'a transfer coding that nobody asked for';
-      this.isDone = whole.charCodeAt(9) !== interimDigit;
+      this.isDone = whole.charCodeAt(9) !== interimDigit || whole.startsWith('101', 9);
       if (!this.isDone && ++this.#interim > mostInterim) return 'too many interim responses';
       at = end;
     }
@@ -111,6 +111,19 @@ export function framingFault(fields: FieldList): string | undefined {
   if (codings > 1) return 'two transfer codings';
   if (fieldValue(fields, 'content-length') !== undefined) return 'a length beside a coding';
   return undefined;
+}
+
+/** A 101 for another protocol than the one that was asked for, or for none (RFC 9110 section 15.2.2). */
+export function isForWebSocket(fields: FieldList): boolean {
+  const protocols = fieldValues(fields, 'upgrade');
+  return (
+    protocols.length === 1 && protocols[0]?.toLowerCase() === 'websocket' && hasOption(fields, 'upgrade')
+  );
+}
+
+function hasOption(fields: FieldList, option: string): boolean {
+  const options = fieldValues(fields, 'connection').flatMap((value) => value.toLowerCase().split(','));
+  return options.some((one) => trimOws(one) === option);
 }
 
 /** HEAD, 204 and 304 have no body, whatever their fields say (RFC 9110 section 6.4.1). */

@@ -1,7 +1,13 @@
 import { isOws, trimEndWhile } from '../http/field-list.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 import type { ResponseHead } from './port.ts';
-import { framingFault, MalformedResponse, maySucceed, ResponseHeadCheck } from './response-framing.ts';
+import {
+  framingFault,
+  isForWebSocket,
+  MalformedResponse,
+  maySucceed,
+  ResponseHeadCheck,
+} from './response-framing.ts';
 
 /** Bytes of all fields of one response; more is a malformed response. */
 export const responseHeadBytes = 65_536;
@@ -26,6 +32,8 @@ export class ResponseParser implements ParserEvents {
   isComplete = false;
   /** Whether the connection may be used again; valid once the response is complete. */
   isReusable = false;
+  /** The response is a 101 that was asked for; from `bodyStart` on the octets are those of a WebSocket. */
+  isUpgrade = false;
   /** Why the bytes are not a response. */
   fault: Error | undefined;
 
@@ -33,6 +41,7 @@ export class ResponseParser implements ParserEvents {
   readonly #heads: ResponseHeadCheck;
   readonly #maxHeadBytes: number;
   #isHeadRequest = false;
+  #asksForUpgrade = false;
   #isHeadDone = false;
   #isFree = false;
   #mayBeFollowed = false;
@@ -48,9 +57,10 @@ export class ResponseParser implements ParserEvents {
   }
 
   /** Begins a response, before anything of it is read. */
-  begin(isHeadRequest: boolean): void {
+  begin(isHeadRequest: boolean, asksForUpgrade = false): void {
     llhttp.reset(this.#address);
     this.#isHeadRequest = isHeadRequest;
+    this.#asksForUpgrade = asksForUpgrade;
     this.#isHeadDone = false;
     this.#heads.begin();
     this.#trailerBytes = 0;
@@ -79,7 +89,9 @@ export class ResponseParser implements ParserEvents {
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
       // Bytes after the end: if the connection were used again, they would be taken for the response of the next request.
-      if (llhttp.consumed(this.#address) !== length) this.isReusable = false;
+      const consumed = llhttp.consumed(this.#address);
+      if (this.isUpgrade) [this.bodyStart, this.bodyEnd] = [consumed, length];
+      else if (consumed !== length) this.isReusable = false;
     } else this.fault ??= new MalformedResponse(llhttp.reasonOf(this.#address));
   }
 
@@ -114,13 +126,14 @@ export class ResponseParser implements ParserEvents {
   }
 
   onHeadComplete(status: number): number {
-    if (status < 100 || status > 599 || status === 101) {
-      this.fault = new MalformedResponse(`status ${status}`);
-      return parserError.callback;
-    }
     const fields = this.#fields;
     // RFC 9112 section 5.1: trailing whitespace is not part of the value; llhttp leaves it there.
     for (let i = 1; i < fields.length; i += 2) fields[i] = trimEndWhile(fields[i] as string, isOws);
+    const isUpgrade = status === 101 && this.#asksForUpgrade && isForWebSocket(fields);
+    if (status < 100 || status > 599 || (status === 101 && !isUpgrade)) {
+      this.fault = new MalformedResponse(`status ${status}`);
+      return parserError.callback;
+    }
     const head = { status, reason: this.#reason, fields };
     this.#clearHead();
     const fault = framingFault(fields);
@@ -128,14 +141,15 @@ export class ResponseParser implements ParserEvents {
       this.fault = new MalformedResponse(fault);
       return parserError.callback;
     }
-    if (status < 200) {
+    if (status < 200 && !isUpgrade) {
       if (this.informational === none) this.informational = [head];
       else this.informational.push(head);
       return noBody;
     }
     this.head = head;
     this.#isHeadDone = true;
-    this.#mayBeFollowed = maySucceed(this.#isHeadRequest, status);
+    this.isUpgrade = isUpgrade;
+    this.#mayBeFollowed = !isUpgrade && maySucceed(this.#isHeadRequest, status);
     return this.#mayBeFollowed ? 0 : noBody;
   }
 
@@ -182,6 +196,7 @@ export class ResponseParser implements ParserEvents {
     this.bodyChunks = 0;
     this.isComplete = false;
     this.isReusable = false;
+    this.isUpgrade = false;
     this.fault = undefined;
   }
 

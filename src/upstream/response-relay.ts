@@ -1,9 +1,9 @@
 import type { Method } from '../http/canonical-request.ts';
 import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
-import type { ResponseHead } from './port.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
+import type { ResponseHead } from './port.ts';
 import { CollectedBody } from './request-body.ts';
 import { isBodiless } from './response-framing.ts';
 

@@ -1,108 +1,179 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { createRequire } from 'node:module';
+import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { createProxyServer } from 'http-proxy-3';
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
-import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
-import { fieldsToObject } from './request-framing.ts';
-import { verification } from './upstream-tls.ts';
-import { Handshake, targetOf, type WebSocketOptions, type WebSocketResult } from './websocket-handshake.ts';
 
-export interface WebSocketForwarder {
-  /**
-   * Takes over a client's socket whose request passed every check. `refuse` must write its refusal within its call,
-   * because the socket is ended right after it. Resolves when the handshake is over; never rejects.
-   */
-  forward(
-    request: CanonicalRequest,
-    socket: Duplex,
-    head: Buffer,
-    refuse: (rejection: Rejection) => void,
-    editResponse?: (fields: FieldList) => FieldList,
-  ): Promise<WebSocketResult>;
-  readonly open: number;
-  /** Ends every open WebSocket. */
-  close(): void;
+/** RFC 6455 section 7.4.1. */
+export const closeCodes = { goingAway: 1001, policyViolation: 1008 } as const;
+type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
+
+/** Milliseconds for one end to take what is written to it, or to end when the other has. */
+const defaultStallTimeoutMs = 30_000;
+
+/** Milliseconds for the Close frames to leave, and for both ends to answer them. */
+const closingMs = 1_000;
+
+/** Where the frames of one direction begin and end (RFC 6455 section 5.2). */
+class FrameReader {
+  readonly #head = Buffer.alloc(14);
+  #headLength = 0;
+  /** Octets of payload to come. */
+  #left = 0;
+
+  get isBetween(): boolean {
+    return this.#headLength === 0 && this.#left === 0;
+  }
+
+  /** Reads a piece; with `stops` only to the end of the present frame. Returns the octets that it has read. */
+  read(piece: Buffer, stops = false): number {
+    let at = 0;
+    while (at < piece.length && !(stops && this.isBetween)) {
+      if (this.#left > 0) {
+        const length = Math.min(this.#left, piece.length - at);
+        this.#left -= length;
+        at += length;
+      } else {
+        this.#head[this.#headLength] = piece[at] as number;
+        this.#headLength += 1;
+        at += 1;
+        this.#endHead();
+      }
+    }
+    return at;
+  }
+
+  #endHead(): void {
+    if (this.#headLength < 2) return;
+    const second = this.#head[1] as number;
+    const short = second & 0x7f;
+    const lengthBytes = short === 126 ? 2 : short === 127 ? 8 : 0;
+    if (this.#headLength < 2 + lengthBytes + (second >= 0x80 ? 4 : 0)) return;
+    this.#headLength = 0;
+    this.#left =
+      short < 126
+        ? short
+        : lengthBytes === 2
+          ? this.#head.readUInt16BE(2)
+          : Number(this.#head.readBigUInt64BE(2));
+  }
 }
 
-/**
- * WebSocket upgrades (RFC 6455) through http-proxy-3, and no other protocol.
- *
- * @throws {Error} if DEBUG makes http-proxy-3 log request paths, which may hold tokens, to standard error.
- */
-export function createWebSocketForwarder(options: WebSocketOptions): WebSocketForwarder {
-  refuseDebug();
-  const { scheme, hostname, port } = options.upstream;
-  const target = { protocol: `${scheme}:`, host: hostname, hostname, port };
-  const proxy = createProxyServer({ target, toProxy: true, prependPath: false, secure: true });
-  const handshakes = new WeakMap<object, Handshake>();
-  const sockets = new Set<Duplex>();
-  // The `close` event of a broken socket says all that is needed.
-  proxy.on('error', () => {});
-  proxy.on(
-    'proxyReqWs',
-    isolated(
-      (upstream: ClientRequest, request: IncomingMessage) => handshakes.get(request)?.onRequest(upstream),
-      (upstream) => upstream.destroy(new Error('not sent')),
-    ),
-  );
-
-  return {
-    forward: (request, socket, head, refuse, editResponse) =>
-      new Promise((resolve) => {
-        if (sockets.size >= options.limit) {
-          const rejection = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
-          refuse(rejection);
-          resolve({ status: 0, rejection, cause: undefined });
-          return;
-        }
-        sockets.add(socket);
-        // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
-        (socket as Socket).setDefaultEncoding('latin1');
-        const shape = requestShape(request, targetOf(request, options));
-        const handshake = new Handshake(request, socket as Socket, options, refuse, resolve, editResponse);
-        handshakes.set(shape, handshake);
-        // One listener for everything: node takes more than ten listeners for a leak.
-        const closed = isolated(() => {
-          sockets.delete(socket);
-          handshake.onClientGone();
-        });
-        socket.once('close', closed);
-        try {
-          proxy.ws(
-            shape as unknown as IncomingMessage,
-            socket as Socket,
-            head,
-            { connectTimeout: options.connectTimeoutMs, ssl: verification(options) },
-            (error: Error) => handshake.onFault(error),
-          );
-        } catch (error) {
-          handshake.onFault(error);
-          socket.destroy();
-        }
-      }),
-    get open() {
-      return sockets.size;
-    },
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-    },
-  };
+/** One direction of an open WebSocket. */
+interface Way {
+  readonly from: Socket;
+  readonly to: Socket;
+  readonly frames: FrameReader;
+  /** `to` takes nothing, and `from` is not read. */
+  isHeld: boolean;
+  /** The Close frame was written; what `from` still sends is dropped. */
+  isClosed: boolean;
 }
 
-/** What http-proxy-3 reads of a request: ours, with an upgrade of our own making. */
-function requestShape(request: CanonicalRequest, url: string): object {
-  const headers = { ...fieldsToObject(request.fields), connection: 'Upgrade', upgrade: 'websocket' };
-  return { method: 'GET', url, headers, httpVersion: '1.1', httpVersionMajor: 1, on() {} };
+/** Both sides of a WebSocket after its handshake. Silence is not an error. */
+export class OpenWebSocket {
+  readonly #ways: readonly [Way, Way];
+  readonly #stallTimeoutMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #isEnding = false;
+  #code: CloseCode | undefined;
+
+  constructor(client: Socket, upstream: Socket, stallTimeoutMs = defaultStallTimeoutMs) {
+    this.#stallTimeoutMs = stallTimeoutMs;
+    this.#ways = [wayOf(client, upstream), wayOf(upstream, client)];
+    for (const way of this.#ways) this.#relay(way);
+  }
+
+  /** Ends both sides with a Close frame, which cannot be written inside another frame: after a second without one. */
+  end(code: CloseCode): void {
+    if (this.#code !== undefined) return;
+    this.#code = code;
+    for (const way of this.#ways) this.#closeIfBetween(way);
+    this.#isEnding = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#watch(closingMs);
+  }
+
+  #relay(way: Way): void {
+    const { from, to } = way;
+    const destroyBoth = () => this.#destroyBoth();
+    from.on(
+      'data',
+      isolated((piece: Buffer) => this.#move(way, piece), destroyBoth),
+    );
+    to.on(
+      'drain',
+      isolated(() => this.#goOn(way), destroyBoth),
+    );
+    from.on('error', () => from.destroy());
+    from.once(
+      'end',
+      isolated(() => {
+        this.#expectEnd();
+        to.end();
+      }, destroyBoth),
+    );
+    from.once(
+      'close',
+      isolated(() => {
+        this.#expectEnd();
+        to.destroySoon();
+        if (to.destroyed) clearTimeout(this.#timer);
+      }, destroyBoth),
+    );
+    from.resume();
+  }
+
+  #expectEnd(): void {
+    this.#isEnding = true;
+    this.#watch(this.#stallTimeoutMs);
+  }
+
+  #move(way: Way, piece: Buffer): void {
+    const { from, to, frames } = way;
+    if (way.isClosed || !to.writable) return;
+    const length = frames.read(piece, this.#code !== undefined);
+    if (length > 0 && !to.write(length === piece.length ? piece : piece.subarray(0, length))) {
+      way.isHeld = true;
+      from.pause();
+      this.#watch(this.#stallTimeoutMs);
+    }
+    this.#closeIfBetween(way);
+  }
+
+  #goOn(way: Way): void {
+    if (!way.isHeld) return;
+    way.isHeld = false;
+    way.from.resume();
+    if (this.#isEnding || this.#ways.some(({ isHeld }) => isHeld)) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #closeIfBetween(way: Way): void {
+    if (this.#code === undefined || way.isClosed || !way.frames.isBetween) return;
+    way.isClosed = true;
+    way.to.end(closeFrame(this.#code, way === this.#ways[0]));
+    if (way.from.isPaused()) way.from.resume();
+  }
+
+  #watch(withinMs: number): void {
+    this.#timer ??= setTimeout(() => this.#destroyBoth(), withinMs);
+  }
+
+  #destroyBoth(): void {
+    for (const { from } of this.#ways) from.destroy();
+  }
 }
 
-function refuseDebug(): void {
-  if (process.env.DEBUG === undefined) return;
-  const require = createRequire(import.meta.url);
-  const debug = createRequire(require.resolve('http-proxy-3'))('debug') as { enabled(name: string): boolean };
-  if (!debug.enabled('http-proxy-3') && !debug.enabled('http-proxy-3:ws-incoming')) return;
-  throw new Error('DEBUG makes http-proxy-3 log request paths, which may hold tokens; leave it out of DEBUG');
+function wayOf(from: Socket, to: Socket): Way {
+  return { from, to, frames: new FrameReader(), isHeld: false, isClosed: false };
+}
+
+/** RFC 6455 section 5.5.1; what goes to the shop is masked. */
+function closeFrame(code: CloseCode, isMasked: boolean): Buffer {
+  const payload = Buffer.from([code >> 8, code & 0xff]);
+  if (!isMasked) return Buffer.concat([Buffer.from([0x88, 2]), payload]);
+  const key = randomBytes(4);
+  const masked = payload.map((octet, i) => octet ^ (key[i] as number));
+  return Buffer.concat([Buffer.from([0x88, 0x82]), key, masked]);
 }

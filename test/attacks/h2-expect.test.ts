@@ -6,7 +6,7 @@ const stage = useAttackStage();
 const expects = 'Expect: 100-continue';
 const json = 'Content-Type: application/json';
 
-/** H2: node answers 100 before anybody was asked for a token, and http-proxy-3 leaves its hooks out. */
+/** H2: Node answers 100 before a token is checked, unless it is told not to. */
 describe('H2: Expect: 100-continue', () => {
   it.each([
     ['POST /returns', 401, '002', []],

@@ -4,7 +4,7 @@ import { expectRejection, useAttackStage } from '../harness/attack-stage.ts';
 const stage = useAttackStage();
 const host = 'Host: shop.example\r\n\r\n';
 
-/** P18: node takes HTTP/0.9 for a request and http-proxy-3 forwards it as 1.1. */
+/** P18: Node takes HTTP/0.9 for a request. */
 it.each([
   ['GET /orders\r\n\r\n', 400, 'bad-request'],
   ['GET /stores\r\n\r\n', 400, 'bad-request'],

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { expectRejection, request, useAttackStage } from '../harness/attack-stage.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
@@ -7,6 +8,33 @@ const stage = useAttackStage({
   // Reader and others have one address: no share of a client, so that the bound of all is what counts.
   config: { upstream: { connections: 2, connectTimeout: '2s' }, limits: { clientShare: 100 } },
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(50_000_000)) : undefined),
+});
+
+const many = 50_000_000;
+const slow = useAttackStage({
+  config: {
+    upstream: { connections: 2, connectTimeout: '20s' },
+    limits: { clientShare: 100, bodyTimeout: '1s' },
+  },
+  script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(many)) : undefined),
+});
+
+/** X3: two clients that read a little at a time hold every connection, too, and cost the others no 503. */
+it('X3: a reader that takes 2 KB/s is cut, and its connection goes to a request that waits', async () => {
+  const readers = await Promise.all(
+    Array.from({ length: 2 }, async () => {
+      const { socket, write } = await openRawConnection(slow.port);
+      const reading = setInterval(() => socket.read(1_000), 500);
+      const ended = once(socket.removeAllListeners('data').pause(), 'close');
+      socket.on('readable', () => {});
+      await write(request('GET /big'));
+      return { socket, ended: ended.finally(() => clearInterval(reading)) };
+    }),
+  );
+  await expect.poll(() => slow.upstream.requestLines.length).toBe(2);
+  expect((await exchangeRaw(slow.port, request('GET /stores'))).status).toBe(200);
+  for (const { socket } of readers) socket.destroy();
+  await Promise.all(readers.map(({ ended }) => ended));
 });
 
 /** X3: two clients that do not read hold every connection to the upstream; nobody may wait for them for ever. */

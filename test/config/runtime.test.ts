@@ -29,11 +29,6 @@ it.each([
     [],
   ],
   ['unchecked certificates', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, ['error']],
-  ['forwarding by fetch', { env: { FORCE_FETCH_PATH: 'true' } }, ['error']],
-  ['forwarding by fetch, off', { env: { FORCE_FETCH_PATH: 'false' } }, []],
-  ['debug output', { env: { DEBUG: 'a,http-proxy-3*' } }, ['warning']],
-  ['all debug output', { env: { DEBUG: '*' } }, ['warning']],
-  ['debug output of others', { env: { DEBUG: 'ioredis:*' } }, []],
 ])('%s', (_name, given, severities) => {
   expect(findUnsafeRuntime({ ...safe, ...given }).map(({ severity }) => severity)).toEqual(severities);
 });

@@ -26,7 +26,6 @@ import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/public-references.ts';
-import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
 import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
 import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
@@ -125,8 +124,6 @@ const rows: readonly Row[] = [
   ['a long Accept of a refused request', field, negotiateFormat],
   ['an ETag of the shop', field, parseStrongTag],
   ['a Vary of the shop', field, (text) => readVary([text])],
-  // Of no more than 64 KiB, with a character for a value each.
-  ['lines of one field', 16_384, (text) => fieldsToObject(Array.from(text, (value) => ['x', value]).flat())],
   ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],
   ['cookies among which a token may stand', field, (text) => present(['Cookie', text])],
   ['a token in a cookie', field, (text) => present(['Cookie', `url=${text}`, 'Origin', text])],

@@ -15,12 +15,14 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 const get = (target: string, ...fields: string[]) =>
   `${[`GET ${target} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
 
+const big = 'x'.repeat(8_000_000);
+
 /** A proxy, its shop and its crowd, all of a test's own: tests stand side by side. */
 async function start(context: TestContext, config: object, launcher?: readonly string[]) {
   const open = closingAtEnd(context);
   const upstream = open(
     await startRecordingUpstream(({ head }) =>
-      head.includes('/hold') ? new Promise(() => {}) : answer('ok'),
+      head.includes('/hold') ? new Promise(() => {}) : answer(head.includes('/big') ? big : 'ok'),
     ),
   );
   const options = {
@@ -111,14 +113,18 @@ describe.concurrent('one client never holds more than its share of limits.inFlig
 
 describe.concurrent('connections to the shop', () => {
   it.for([
-    ['one address', () => '192.0.2.1'],
-    ['one IPv6 network', (i: number) => `2001:db8::${i + 1}`],
-  ] as const)('300 slow answers of %s leave connections to others', async ([, addressOf], context) => {
+    ['slow answers of one address', '/hold', () => '192.0.2.1'],
+    ['slow answers of one IPv6 network', '/hold', (i: number) => `2001:db8::${i + 1}`],
+    ['slow readers of one address', '/big', () => '192.0.2.1'],
+  ] as const)('300 %s leave connections to others', async ([, target, addressOf], context) => {
     const { shopward, leave, ask, held } = await start(context, {
       upstream: { connections: 16, connectTimeout: '60s' },
       trustedProxies: ['127.0.0.1/32'],
     });
-    for (let i = 0; i < 300; i++) await ask(get('/hold', `X-Forwarded-For: ${addressOf(i)}`));
+    for (let i = 0; i < 300; i++) {
+      const { socket } = await ask(get(target, `X-Forwarded-For: ${addressOf(i)}`));
+      socket.pause();
+    }
     await held(8);
     // Others wait for nothing: eight at a time, on eight connections.
     for (let i = 0; i < 40; i++) {

@@ -21,6 +21,7 @@ let faults: unknown[] = [];
 const inFlight = new InFlight({ limit: 10, sharePercent: 100 });
 const origin = 'https://shop.example';
 const context: ExchangeContext = {
+  cut: { isDue: false, requests: 0 },
   rejections: new RejectionBodies(buildRejections()),
   ownFields: createOwnFields(createCors({ origins: [origin], exposedFields: ['ETag'], maxAge: 1_000 })),
   redactPath: (segments) => `/${segments.join('/')}`,
@@ -97,6 +98,17 @@ describe('an answer', () => {
       exchange.answer(answer);
     });
     expect(response?.field('cache-control')).toBe('private, max-age=60');
+  });
+
+  it('that a drain cuts is recorded as such, and counted', async () => {
+    context.cut.isDue = true;
+    const { records: seen } = await play((exchange) => {
+      exchange.conclude({ end: 'client-gone', status: 200 } as ForwardResult);
+      exchange.response.destroy();
+    });
+    context.cut.isDue = false;
+    expect(seen).toEqual([{ ...none, decision: 'aborted', status: 200, fault: 'drain' }]);
+    expect(context.cut.requests).toBe(1);
   });
 
   it('no status is recorded for a client that has left', async () => {
@@ -253,14 +265,10 @@ describe('a forwarded request', () => {
 
   it('whose end cannot be written is a fault', async () => {
     const { faults: heard } = await play((exchange) => {
-      Object.defineProperty(exchange, 'writeRejection', {
-        value: () => {
-          Object.defineProperty(exchange, 'writeRejection', { value: () => 500 });
-          exchange.response.destroy();
-          throw new Error('a bug');
-        },
-        configurable: true,
-      });
+      exchange.response.writeHead = () => {
+        exchange.response.destroy();
+        throw new Error('a bug');
+      };
       const rejection = reject('upstream-unreachable', { reason: 'reset' });
       exchange.conclude({ end: 'rejected', status: 0, rejection } as never);
     });

@@ -68,6 +68,23 @@ it.concurrent.for([
   },
 );
 
+it.concurrent('a request that has not ended at the deadline is cut, after it was noted', async () => {
+  const cut = { isDue: false };
+  const { promise: noted, resolve } = Promise.withResolvers<boolean>();
+  const listener = createListener((response) => {
+    response.write('data: 1\n\n');
+    response.on('close', () => resolve(cut.isDue));
+  });
+  const { port } = await listener.listen();
+  const client = await openRawConnection(port);
+  const asked = once(listener.server, 'request');
+  await client.write(get);
+  await asked;
+  await listener.drain({ graceMs: 0, withinMs: 100, cut });
+  expect(await noted).toBe(true);
+  client.close();
+});
+
 it.concurrent('an answer that its client has not read to its end yet is not cut by a drain', async () => {
   // More than the kernel takes without a reader.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');

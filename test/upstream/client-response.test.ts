@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClientResponse } from '../../src/upstream/client-response.ts';
 
+const patience = { writeStallTimeoutMs: 10_000, bodyTimeoutMs: 60_000 };
 const ends: (() => unknown)[] = [];
 afterEach(() => {
   vi.useRealTimers();
@@ -23,7 +25,7 @@ async function startUnread(onDrain: () => void, onGone: () => void) {
   client.write('GET / HTTP/1.1\r\nHost: s\r\n\r\n');
   ends.push(() => client.destroy());
   const [incoming, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
-  const unread = new ClientResponse(incoming, response, 10_000, { onDrain, onGone });
+  const unread = new ClientResponse(incoming, response, patience, { onDrain, onGone });
   unread.begin(200, 'OK', ['Content-Type', 'text/plain']);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const piece = Buffer.alloc(65_536, 'a');
@@ -89,7 +91,7 @@ describe('an interim response', () => {
     const client = new ClientResponse(
       incoming as unknown as IncomingMessage,
       response as unknown as ServerResponse,
-      1_000,
+      patience,
       { onDrain() {}, onGone() {} },
     );
     if (isBegun) {
@@ -115,7 +117,7 @@ async function answer(act: (client: ClientResponse) => void) {
     () => 'cut',
   );
   const [incoming, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
-  const client = new ClientResponse(incoming, response, 10_000, { onDrain() {}, onGone() {} });
+  const client = new ClientResponse(incoming, response, patience, { onDrain() {}, onGone() {} });
   act(client);
   return { client, got: await reading.catch(() => 'cut') };
 }
@@ -168,5 +170,46 @@ describe('what is counted of a response', () => {
       one.end();
     });
     expect([got, client.isGone, client.bytes]).toEqual(['cut', true, 3]);
+  });
+});
+
+describe('a client that reads slowly', () => {
+  /** Milliseconds until it is cut, at most 60,000, if it takes 1,000 octets and then waits. */
+  async function timeOf(bytesPerSecond: number, responseBytesPerSecond: number): Promise<number> {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    let taken: () => void = () => {};
+    const socket = new Writable({
+      highWaterMark: 1,
+      write(_chunk, _encoding, done) {
+        taken = done;
+      },
+    });
+    const incoming = Object.assign(new IncomingMessage(socket as Socket), {
+      method: 'GET',
+      httpVersion: '1.1',
+    });
+    const response = new ServerResponse(incoming);
+    response.assignSocket(socket as Socket);
+    const events = { onDrain: () => void client.write(Buffer.alloc(1_000)), onGone: () => {} };
+    const slow = { writeStallTimeoutMs: 60_000, bodyTimeoutMs: 20_000, responseBytesPerSecond };
+    const client = new ClientResponse(incoming, response, slow, events);
+    client.begin(200, 'OK', []);
+    for (let i = 0; i < 3; i += 1) client.write(Buffer.alloc(5_000));
+    let ms = 0;
+    for (; ms < 60_000 && !response.destroyed; ms += 100) {
+      vi.advanceTimersByTime(100);
+      if (bytesPerSecond > 0 && ms % (1_000_000 / bytesPerSecond) === 0) taken();
+      await new Promise((resolve) => process.nextTick(resolve));
+    }
+    return ms;
+  }
+
+  it.each([
+    ['nothing', 0, 20_000],
+    ['half of the rate', 2_000, 40_000],
+    ['more', 5_000, 60_000],
+  ])('and takes %s has its time', async (_, bytesPerSecond, expectedMs) => {
+    const ms = await timeOf(bytesPerSecond, 4_000);
+    expect(Math.abs(ms - expectedMs)).toBeLessThan(6_000);
   });
 });

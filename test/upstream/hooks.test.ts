@@ -1,5 +1,4 @@
-import { expect, it, vi } from 'vitest';
-import { Deadlines } from '../../src/upstream/deadlines.ts';
+import { expect, it } from 'vitest';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { frontSuite } from '../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
@@ -20,27 +19,6 @@ function noting(
   };
   return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
 }
-
-it('a body is held back for a second at most, where the hooks have no deadline', ({ onTestFinished }) => {
-  onTestFinished(() => void vi.useRealTimers());
-  vi.useFakeTimers();
-  const events: string[] = [];
-  const note = (event: string) => () => void events.push(event);
-  const heard = {
-    onTimeout: note('timeout'),
-    onLate: note('late'),
-    onCollectedTooLong: note('long enough'),
-    onBroken: note('broken'),
-  };
-  const deadlines = new Deadlines(heard, undefined, 60_000);
-  deadlines.dispatched();
-  deadlines.collecting();
-  vi.advanceTimersByTime(999);
-  expect(events).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(events).toEqual(['long enough']);
-  deadlines.stop();
-});
 
 frontSuite('upstream hooks', (start) => {
   it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {

@@ -4,8 +4,11 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { createWebSocketForwarder, type WebSocketForwarder } from '../../src/upstream/websocket.ts';
-import type { WebSocketOptions } from '../../src/upstream/websocket-handshake.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
+import { responseOn } from '../../src/server/upgrade.ts';
+import { createUpstreamClient } from '../../src/upstream/client.ts';
+import { createForwarder } from '../../src/upstream/forwarder.ts';
+import { OpenWebSocket } from '../../src/upstream/websocket.ts';
 
 const handshake = 'GET / HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
@@ -21,7 +24,7 @@ interface Ends {
 }
 
 interface Stage {
-  readonly forwarder: WebSocketForwarder;
+  readonly forwarder: { readonly open: number };
   /** What the shop does with the next handshakes. */
   act: (shop: Socket) => unknown;
   /** A client that is connected. */
@@ -35,7 +38,7 @@ interface Stage {
 /** A shop, and a front whose only step is the forwarder; closed when the test ends. */
 async function startStage(
   context: TestContext,
-  patience: Pick<WebSocketOptions, 'stallTimeoutMs'> = { stallTimeoutMs: patienceMs },
+  stallTimeoutMs: number | undefined = patienceMs,
 ): Promise<Stage> {
   /** Every socket of the front, of its clients and of the shop that is still there. */
   const sockets = new Set<Socket>();
@@ -48,19 +51,37 @@ async function startStage(
     socket.once('data', () => stage.act(socket));
   });
   const shopPort = await listen(shop);
-  const forwarder = createWebSocketForwarder({
-    upstream: { scheme: 'http', hostname: '127.0.0.1', port: shopPort },
-    connectTimeoutMs: patienceMs,
-    handshakeTimeoutMs: patienceMs,
-    limit: 1_000,
-    ...patience,
+  const forwarder = createForwarder({
+    client: createUpstreamClient({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: shopPort },
+      connectTimeoutMs: patienceMs,
+      connections: 1_000,
+      queueLimit: 1,
+      queueTimeoutMs: patienceMs,
+      forUpgrades: true,
+    }),
+    responseTimeoutMs: patienceMs,
+    ...{ bodyLimitBytes: 1, bodyTimeoutMs: patienceMs, writeStallTimeoutMs: patienceMs },
+    streamingBodies: new InFlight({ limit: 1, sharePercent: 100 }),
   });
   const front = createHttpServer();
   front.on('connection', keep);
-  front.on('upgrade', (_incoming, socket: Socket, head) => {
-    const request = { method: 'GET', path: '/', query: '', fields: ['Host', 's'] };
-    const canonical = request as unknown as CanonicalRequest;
-    void forwarder.forward(canonical, socket, head, () => socket.end(refused));
+  front.on('upgrade', (incoming, socket: Socket) => {
+    const fields = { method: 'GET', path: '/', query: '', fields: ['Host', 's'], body: 'none' };
+    const request = fields as unknown as CanonicalRequest;
+    const join = (client: Socket, upstream: Socket) =>
+      void new OpenWebSocket(client, upstream, stallTimeoutMs);
+    const response = responseOn(incoming, socket);
+    void forwarder.forward(
+      { request, incoming, response, upgrade: { join } },
+      {
+        conclude({ rejection }) {
+          if (rejection === undefined) return;
+          response.sendDate = false;
+          response.writeHead(502, ['Content-Length', '0']).end();
+        },
+      },
+    );
   });
   const port = await listen(front);
   context.onTestFinished(() => {
@@ -69,7 +90,11 @@ async function startStage(
     shop.close();
   });
   const stage: Stage = {
-    forwarder,
+    forwarder: {
+      get open() {
+        return forwarder.inFlight + forwarder.queued;
+      },
+    },
     act: () => {},
     async dial() {
       const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
@@ -97,7 +122,7 @@ async function startStage(
     },
     async expectNothingLeft(ends) {
       const { expect } = context;
-      await expect.poll(() => forwarder.open, often).toBe(0);
+      await expect.poll(() => stage.forwarder.open, often).toBe(0);
       const theirs = new Set(ends);
       await expect
         .poll(
@@ -296,7 +321,7 @@ describe.concurrent('a WebSocket', () => {
 // By itself, since its clock is everybody's.
 it('an end that is not answered is borne for 30 s, and no longer', async (context) => {
   context.onTestFinished(() => void vi.useRealTimers());
-  const { forwarder, join } = await startStage(context, {});
+  const { forwarder, join } = await startStage(context, 30_000);
   const ends = await join();
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   ends.client.end();

@@ -174,7 +174,7 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body in all. Every 500 bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive.',
+        'How long shopward waits for a request body in all. Every 500 bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive. A client that takes a response too slowly to keep the shop sending has the same time; every 4 KiB that it takes give back one second. When it is used up, its connection is cut.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
