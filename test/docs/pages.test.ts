@@ -66,22 +66,23 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
+/** Bars and rules of tables are no words. */
 const words = (page: string) =>
   read(page)
     .split(/\s+/)
-    .filter((word) => word !== '').length;
+    .filter((word) => /\w/.test(word)).length;
 
 it('stays short: README 900 words, all pages for users and decisions have a limit', () => {
   const forUsers = pages.filter((page) => /^(?:[A-Z]+\.md|docs\/[^/]+\.md)$/.test(page));
   const sum = (some: readonly string[]) => some.reduce((total, page) => total + words(page), 0);
   expect(words('README.md')).toBeLessThanOrEqual(900);
   expect(words('CHANGELOG.md')).toBeLessThanOrEqual(500);
-  expect(sum(forUsers)).toBeLessThanOrEqual(33_000);
-  expect(sum(globSync('docs/decisions/*.md', { cwd: root }))).toBeLessThanOrEqual(16_500);
+  expect(sum(forUsers)).toBeLessThanOrEqual(27_000);
+  expect(sum(globSync('docs/decisions/*.md', { cwd: root }))).toBeLessThanOrEqual(15_500);
 });
 
 it('no cell of a table that is written by hand has more than 25 words', () => {
-  const generated = ['docs/configuration.md', 'docs/results.md', 'docs/command-line.md'];
+  const generated = ['docs/configuration.md', 'docs/results.md'];
   const long = pages
     .filter((page) => !generated.includes(page) && !page.startsWith('docs/decisions/'))
     .flatMap((page) =>
