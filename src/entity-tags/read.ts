@@ -1,10 +1,11 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { namesTag, parseStrongTag } from '../http/entity-tag-list.ts';
-import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
-import type { Answer } from '../http/rejection.ts';
+import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
+import { editFields, type FieldEdits, type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { type Answer, reject } from '../http/rejection.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
+import { readIfMatch, stateOf } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, entityTagOf, randomTag, readVary, type Vary, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
@@ -89,24 +90,49 @@ function hooksOf(read: Read): UpstreamHooks {
   return {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
+    // An answer that is too long for a tag cannot meet `If-Match`.
+    ...(!meetsIfMatch(read, undefined) && {
+      withholds: (status) => status === 200,
+      answerWithinMs: context.times.longestReadMs,
+    }),
     onOutcome: (outcome) => settleRead(read, outcome),
   };
 }
 
 /**
- * The shop never sees our tags. `If-Modified-Since` is void beside `If-None-Match` (RFC 9110 section 13.1.3), and a
- * range is not asked for on a condition that the shop cannot decide. Most reads have none of these.
+ * The shop never sees our tags. A date is void beside a tag (RFC 9110 sections 13.1.3 and 13.1.4), and no range is asked for,
+ * because only the whole body shows whether a condition is met (section 13.2.2). Most reads have none of these.
  */
 function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
-  const isConditional = fieldValue(fields, 'if-none-match') !== undefined;
-  const isRange = fieldValue(fields, 'if-range') !== undefined;
-  if (!isConditional && !isRange && fieldValue(fields, 'if-match') === undefined) return undefined;
+  const [isMatch, isNoneMatch, isRange] = conditions.map((name) => fieldValue(fields, name) !== undefined);
+  if (!isMatch && !isNoneMatch && !isRange) return undefined;
   return {
-    'if-match': null,
-    'if-none-match': null,
-    ...(isConditional && { 'if-modified-since': null }),
-    ...(isRange && { 'if-range': null, range: null }),
+    ...{ 'if-match': null, 'if-none-match': null, 'if-range': null, range: null },
+    ...(isMatch && { 'if-unmodified-since': null }),
+    ...(isNoneMatch && { 'if-modified-since': null }),
   };
+}
+
+const conditions = ['if-match', 'if-none-match', 'if-range'];
+
+/** Whether `If-Match` lets a 200 with this tag through. */
+function meetsIfMatch({ request, tracked }: Read, tag: string | undefined): boolean {
+  const lines = fieldValues(request.fields, 'if-match');
+  const { ifMatch } = tracked.resource;
+  if (lines.length === 0 || parseEntityTags(lines, ifMatch) === '*') return true;
+  const states = readIfMatch(lines, [], ifMatch);
+  return tag !== undefined && typeof states !== 'string' && states.includes(stateOf(tag) ?? '');
+}
+
+/**
+ * Caches must ask before they reuse a tracked answer, unless the shop says how long it is fresh: else they guess, and show a
+ * state that a write has replaced.
+ */
+function revalidated(fields: FieldList): FieldEdits {
+  const said = fieldValues(fields, 'cache-control').join(', ');
+  if (/(?:^|,)\s*(?:no-cache(?!\s*=)|no-store|max-age|immutable)/i.test(said)) return {};
+  if (fieldValue(fields, 'expires') !== undefined) return {};
+  return { 'Cache-Control': said === '' ? 'no-cache' : `${said}, no-cache` };
 }
 
 /** Within this call if body and store are at hand, as the memory store is. */
@@ -114,17 +140,21 @@ function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdi
   const { context } = read;
   if (outcome.kind !== 'answered') return {};
   const { status, fields, body } = outcome;
-  if (status !== 200) return {};
-  if (body === null) {
-    context.onEvent('untracked-too-large');
-    return {};
-  }
-  return andThen(tagOf(read, fields, body), (tag) => editsFor(read, tag));
+  if (status !== 200) return { fields: revalidated(fields) };
+  if (body === null) context.onEvent('untracked-too-large');
+  const tag = body === null ? undefined : tagOf(read, fields, body);
+  return andThen(tag, (given) => editsFor(read, fields, given));
 }
 
-function editsFor({ context, request, tracked }: Read, tag: GivenTag | undefined): ResponseEdits {
-  if (tag === undefined) return {};
-  const fields = { etag: null, ETag: `"${tag.value}"` };
+/** RFC 9110 section 13.2.2: `If-Match` comes before `If-None-Match`. */
+function editsFor(read: Read, answered: FieldList, tag: GivenTag | undefined): ResponseEdits {
+  const { context, request, tracked } = read;
+  if (!meetsIfMatch(read, tag?.value)) {
+    context.onEvent('precondition-failed');
+    return { rejection: reject('if-match-invalid', { reason: 'not-current' }) };
+  }
+  if (tag === undefined) return { fields: revalidated(answered) };
+  const fields = { etag: null, ETag: `"${tag.value}"`, ...revalidated(answered) };
   const lines = fieldValues(request.fields, 'if-none-match');
   const { ifMatch } = tracked.resource;
   if (tag.isValidator && namesTag(lines, tag.value, ifMatch)) {
@@ -215,8 +245,9 @@ function isFromCache(fields: readonly string[]): boolean {
 function writeFields(fields: readonly string[], vary: Vary): string | null {
   if (!coversVary(vary)) return null;
   if (fieldValue(fields, 'access-control-allow-origin') !== undefined) return null;
+  const given = editFields(fields, revalidated(fields));
   const kept = fieldsOf304.flatMap((name) =>
-    fieldValues(fields, name.toLowerCase()).map((value) => [name, value] as const),
+    fieldValues(given, name.toLowerCase()).map((value) => [name, value] as const),
   );
   const text = JSON.stringify(kept.flat());
   return text.length > maxStoredFieldsBytes ? null : text;

@@ -56,6 +56,36 @@ const call = (line: string, options: ShopCall = {}) => {
 const tagOf = async (path: string) => (await call(`GET ${path}`)).field('etag') ?? '';
 const patch = (path: string, ifMatch: string) => call(`PATCH ${path}`, { ifMatch, body: {} });
 
+describe('conditions of a read (RFC 9110 section 13.2.2)', () => {
+  const long = answer(`"${'x'.repeat(70_000)}"`, json);
+  it.each<[string, string[], string]>([
+    ['If-None-Match beside a range', ['If-None-Match: TAG', 'Range: bytes=0-1'], '304'],
+    ['If-None-Match that is not met', ['If-None-Match: "x"', 'Range: bytes=0-1'], '200'],
+    ['If-Match with the tag', ['If-Match: TAG', 'Range: bytes=0-1'], '200'],
+    ['If-Match with another one', ['If-Match: "x"'], '412 006'],
+    ['If-Match before If-None-Match', ['If-Match: "x"', 'If-None-Match: TAG'], '412 006'],
+    ['both with the tag', ['If-Match: TAG', 'If-None-Match: TAG'], '304'],
+  ])('%s', async (_, lines, expected) => {
+    script = anyCart;
+    const tag = await tagOf('/carts/1');
+    const fields = lines.map((line) => line.replace('TAG', tag));
+    const response = await call('GET /carts/1', { fields });
+    expect(response.status === 304 ? '304' : outcomeOf(response)).toBe(expected);
+    expect(heads[0]).not.toMatch(/^(?:if-match|if-none-match|range):/im);
+    const without = await call('GET /carts/1', { fields: ['Range: bytes=0-1'] });
+    expect([without.status, heads[0]]).toEqual([200, expect.stringMatching(/^range: bytes=0-1/im)]);
+    if (!lines.some((line) => line.startsWith('If-Match'))) return;
+    script = () => long;
+    expect(outcomeOf(await call('GET /carts/1', { fields }))).toBe('412 006');
+  });
+
+  it('a cache has to ask again', async () => {
+    script = anyCart;
+    const { field } = await call('GET /carts/1');
+    expect(field('cache-control')).toBe('private, no-cache');
+  });
+});
+
 describe('answers', () => {
   it('HEAD carries the tag that a GET learnt; and replaces the shop’s own', async () => {
     script = anyCart;

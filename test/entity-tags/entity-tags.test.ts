@@ -61,6 +61,58 @@ describe('reads', () => {
     expect((await two(['If-None-Match', `"${stateOfTag(second)}"`])).status).toBe(200);
   });
 
+  test.each<[string, string, number | string]>([
+    ['"TAG"', '', 200],
+    ['"x", "STATE"', '', 200],
+    ['*', '', 200],
+    ['W/"TAG"', '', 'if-match-invalid'],
+    ['"x"', '', 'if-match-invalid'],
+    ['x', '', 'if-match-invalid'],
+    ['"TAG"', '"TAG"', 304],
+    ['*', '"TAG"', 304],
+    ['"x"', '"TAG"', 'if-match-invalid'],
+    ['', '"TAG"', 304],
+    ['', '"x"', 200],
+  ])('a read with If-Match: %s, If-None-Match: %s and a range: %s', async (match, noneMatch, status) => {
+    const under = createFilter();
+    const tag = (await tagOf(under)).slice(1, -1);
+    const given = [match, noneMatch].map((field) =>
+      field.replace('TAG', tag).replace('STATE', tag.slice(0, 32)),
+    );
+    const fields = ['Range', 'bytes=0-1', 'If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'];
+    if (match !== '') fields.push('If-Match', given[0] ?? '');
+    if (noneMatch !== '') fields.push('If-None-Match', given[1] ?? '');
+    for (const method of ['GET', 'HEAD'] as const) {
+      const body = method === 'HEAD' ? '' : cart('a');
+      const seen = await ask(under.filter, requestOf(method, '/carts/1', fields), answered(200, body));
+      // Only a body shows whether the state is the one of the tag.
+      expect(seen.status).toBe(status === 304 && method === 'HEAD' ? 200 : status);
+      expect(fieldValue(seen.forwarded ?? [], 'range')).toBeUndefined();
+    }
+    const changed = await ask(under.filter, get(fields), answered(200, cart('b')));
+    expect(changed.status).toBe(match === '' || match === '*' ? 200 : 'if-match-invalid');
+  });
+
+  test.each<[string[], string | undefined]>([
+    [[], 'no-cache'],
+    [['Cache-Control', 'private'], 'private, no-cache'],
+    [['Cache-Control', 'public', 'Cache-Control', 's-maxage=5'], 'public, s-maxage=5, no-cache'],
+    [['Cache-Control', 'no-cache="set-cookie"'], 'no-cache="set-cookie", no-cache'],
+    [['Cache-Control', 'x-max-age'], 'x-max-age, no-cache'],
+    [['Cache-Control', 'private, max-age=60'], 'private, max-age=60'],
+    [['Cache-Control', 'No-Store'], 'No-Store'],
+    [['Cache-Control', 'public,no-cache'], 'public,no-cache'],
+    [['Expires', '0'], undefined],
+  ])('caches have to ask again where the shop says %j', async (fields, expected) => {
+    const { filter } = createFilter({ freshForMs: 60_000 });
+    const { tag = '', fields: first } = await ask(filter, get(), answered(200, cart('a'), fields));
+    expect(fieldValue(first, 'cache-control')).toBe(expected);
+    const fresh = await ask(filter, get(['If-None-Match', tag]), answered(200, cart('a'), fields));
+    expect([fresh.status, fieldValue(fresh.fields, 'cache-control')]).toEqual([304, expected]);
+    const { fields: missing } = await ask(filter, get(), answered(404, '', fields));
+    expect(fieldValue(missing, 'cache-control')).toBe(expected);
+  });
+
   test.each(['*', 'Accept, *'])('Vary: %s gives no 304', async (vary) => {
     const under = createFilter();
     const read = (fields: string[] = []) =>
@@ -76,7 +128,7 @@ describe('reads', () => {
       'If-None-Match',
       '"x"',
       'If-Match',
-      '"y"',
+      '*',
       'If-Modified-Since',
       'z',
       'If-Range',
@@ -273,7 +325,7 @@ describe('reads', () => {
     const again = get(['If-None-Match', tag]);
     const fresh = await ask(under.filter, again, answered(200, cart('changed')));
     expect(fresh).toMatchObject({ status: 304, tag, forwarded: undefined });
-    expect(fresh.fields).toEqual(['Vary', 'Accept', 'ETag', tag]);
+    expect(fresh.fields).toEqual(['Cache-Control', 'no-cache', 'Vary', 'Accept', 'ETag', tag]);
     for (const [request, subject] of [
       [again, 'berta'],
       [again, ''],

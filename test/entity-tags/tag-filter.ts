@@ -116,6 +116,8 @@ async function forward(
       : shop;
   const edits = (await hooks?.onOutcome(outcome)) ?? {};
   if (outcome.kind !== 'answered') return { status: 0, tag: undefined, fields: [], forwarded };
+  if (edits.rejection !== undefined)
+    return { status: edits.rejection.rejection, tag: undefined, fields: [], forwarded };
   const fields = editFields(outcome.fields, edits.fields ?? {});
   const status = edits.notModified === true ? 304 : outcome.status;
   return { status, tag: fieldValue(fields, 'etag'), fields, forwarded };
