@@ -82,42 +82,49 @@ export function answerOctets(
   return andThen(decodeBody(body, coding, trackedResponseBytes * maxExpansion), (octets) => octets ?? body);
 }
 
+/** What the store says, within this call if it is at hand; `otherwise` if it is away. */
+export function askStore<T>(
+  { onEvent }: EntityTagContext,
+  ask: () => Eventually<T>,
+  otherwise: () => T,
+): Eventually<T> {
+  const withoutStore = () => {
+    onEvent('store-unavailable');
+    return otherwise();
+  };
+  try {
+    const answer = ask();
+    return answer instanceof Promise ? answer.catch(withoutStore) : answer;
+  } catch {
+    return withoutStore();
+  }
+}
+
 /**
  * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one. The tag of what was read; null: the
  * response gets none.
  */
 export function recordRead(
-  { context: { store, onEvent }, request }: Pick<TrackedExchange, 'context' | 'request'>,
+  { context, request }: Pick<TrackedExchange, 'context' | 'request'>,
   key: ResourceKey,
   earlier: ReadStamp | null,
   startedAt: number,
   read: Omit<ReadEnd, 'stamp'>,
   vary?: Vary,
 ): Eventually<string | null> {
+  const { store } = context;
+  const endWith = (stamp: ReadStamp | null) =>
+    andThen(stamp && store.endRead(key, { ...read, stamp }), (given) => {
+      if (given === null) context.onEvent('untagged');
+      if (given === null || stamp === null) return null;
+      const fingerprint = given.fingerprint ?? '';
+      return entityTagOf(given.tag, { ...read, epoch: stamp.epoch, fingerprint }, request, vary);
+    });
   const known = store.readStampAt(key, startedAt, earlier);
-  const endWith = (stamp: ReadStamp | null) => {
-    if (stamp === null) return null;
-    const { epoch } = stamp;
-    const tagged = ({ tag, fingerprint }: { tag: string; fingerprint: string | null }) =>
-      entityTagOf(tag, { epoch, variant: read.variant, fingerprint: fingerprint ?? '' }, request, vary);
-    return andThen(store.endRead(key, { ...read, stamp }), (given) => given && tagged(given));
-  };
-  const withoutStore = () => {
-    onEvent('store-unavailable');
-    return null;
-  };
-  const note = (tag: string | null) => {
-    if (tag === null) onEvent('untagged');
-    return tag;
-  };
-  try {
-    // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
-    const given =
-      known === null
-        ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))
-        : endWith(known);
-    return given instanceof Promise ? given.then(note, withoutStore) : note(given);
-  } catch {
-    return withoutStore();
-  }
+  // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
+  const end = () =>
+    known === null
+      ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))
+      : endWith(known);
+  return askStore(context, end, () => null);
 }

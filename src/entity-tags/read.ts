@@ -4,7 +4,7 @@ import { editFields, type FieldEdits, type FieldList, fieldValue, fieldValues } 
 import { type Answer, reject } from '../http/rejection.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
+import { answerOctets, askStore, recordRead, type TrackedExchange } from './context.ts';
 import { readIfMatch, stateOf } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, entityTagOf, randomTag, readVary, type Vary, variantOf } from './keys.ts';
@@ -37,31 +37,19 @@ export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks |
     !isAnonymous &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
-  if (mayBeFresh || !store.hasHeard(key)) return askStore(exchange, variant, mayBeFresh);
+  if (mayBeFresh || !store.hasHeard(key)) {
+    return askStore<UpstreamHooks | Answer>(
+      context,
+      () =>
+        andThen(store.lookUp(key, mayBeFresh ? variant : null), (known) =>
+          heedStore(exchange, variant, known),
+        ),
+      () => hooksOf({ ...exchange, variant, stamp: null, isStoreAway: true, startedAt: context.monotonic() }),
+    );
+  }
   const startedAt = context.monotonic();
   const stamp = store.readStampAt(key, startedAt);
   return hooksOf({ ...exchange, variant, stamp, isStoreAway: false, startedAt });
-}
-
-/** Within this call if the store is at hand: a 304 from memory costs no promise. */
-function askStore(
-  exchange: TrackedExchange,
-  variant: string,
-  mayBeFresh: boolean,
-): Eventually<UpstreamHooks | Answer> {
-  const { context, key } = exchange;
-  const withoutStore = () => {
-    context.onEvent('store-unavailable');
-    return hooksOf({ ...exchange, variant, stamp: null, isStoreAway: true, startedAt: context.monotonic() });
-  };
-  try {
-    const looked = context.store.lookUp(key, mayBeFresh ? variant : null);
-    return looked instanceof Promise
-      ? looked.then((late) => heedStore(exchange, variant, late)).catch(withoutStore)
-      : heedStore(exchange, variant, looked);
-  } catch {
-    return withoutStore();
-  }
 }
 
 function heedStore(
