@@ -4,7 +4,7 @@ const stateLength = 32;
 /** `<state>.<variant>`, or the state alone, as earlier versions gave it out. */
 const ownTag = /^[0-9a-f]{32}(?:\.[0-9a-f]{1,24})?$/;
 
-/** The state that one of shopward's own tags names; undefined for any other tag. Exported for its tests. */
+/** The state that one of shopward's own tags names; undefined for any other tag. */
 export function stateOf(tag: string): string | undefined {
   return ownTag.test(tag) ? tag.slice(0, stateLength) : undefined;
 }
