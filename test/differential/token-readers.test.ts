@@ -44,6 +44,16 @@ const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[
       body: Buffer.from(`{"refreshToken":"${token}"}`, 'utf16le').toString('base64'),
     }),
   ],
+  Perl: [
+    (token) => form(`refresh%u005ftoken=${token}`),
+    (token) => form(`a=b;refresh_token=${token}`),
+    (token) => ({ ...form(''), query: `refresh_token=${token}` }),
+  ],
+  Tomcat: [
+    (token) => multipart('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="', token),
+    (token) => multipart('name="=?utf-8?Q?refresh=5Ftoken?="', token),
+    (token) => ({ ...form(''), query: `refresh_token=${token}` }),
+  ],
   Ruby: [(token) => json(`/* */{"refreshToken":"${token}"}`)],
   Go: [
     (token) => json(`{"refreshTo\u212aen":"${token}"}`),

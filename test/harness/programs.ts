@@ -34,6 +34,26 @@ const programs = {
   ruby: program('ruby', 'ruby', 'RUBY'),
   rackup: program('rackup', 'ruby-rack', 'RACKUP'),
   go: program('go', 'golang-go', 'GO'),
+  // Files of Perl's libraries, which they are found by.
+  'cgi-pm': {
+    files: ['/usr/share/perl5/CGI.pm'],
+    packages: [['libcgi-pm-perl']],
+    variable: 'CGI_PM',
+  },
+  plack: {
+    files: ['/usr/share/perl5/Plack/Request.pm'],
+    packages: [['libplack-perl']],
+    variable: 'PLACK_REQUEST',
+  },
+  java: program('java', 'default-jre-headless', 'JAVA'),
+  tomcat: {
+    files: ['/usr/share/tomcat10/bin/bootstrap.jar', '/usr/share/tomcat9/bin/bootstrap.jar'],
+    packages: [
+      ['tomcat10-common', 'libtomcat10-java'],
+      ['tomcat9-common', 'libtomcat9-java'],
+    ],
+    variable: 'TOMCAT_BOOTSTRAP',
+  },
   curl: program('curl', 'curl', 'CURL'),
   promtool: program('promtool', 'prometheus', 'PROMTOOL'),
   buildah: program('buildah', 'buildah', 'BUILDAH'),

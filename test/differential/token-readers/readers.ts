@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,6 +23,11 @@ export const readers: Readonly<Record<string, (() => Promise<TokenReader>) | und
     ofLines(spawn(program, ['-W0', source('reader.rb')], { stdio: ['pipe', 'pipe', 'ignore'] })),
   ),
   Go: withProgram(findProgram('go'), startGo),
+  // CGI.pm and Plack.
+  Perl: withProgram(findProgram('cgi-pm') && findProgram('plack') && 'perl', async (program) =>
+    ofLines(spawn(program, [source('reader.pl')], { stdio: ['pipe', 'pipe', 'ignore'] })),
+  ),
+  Tomcat: withProgram(findProgram('java') && findProgram('tomcat'), startTomcat),
 };
 
 function withProgram(program: string | undefined, start: (program: string) => Promise<TokenReader>) {
@@ -77,9 +82,39 @@ function ofLines(child: ChildProcess, afterwards: () => void = () => undefined):
 async function startPhp(program: string): Promise<TokenReader> {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-php-'));
   const port = await freePort();
-  const child = spawn(program, ['-n', '-q', '-S', `127.0.0.1:${port}`, '-t', folder, source('reader.php')], {
-    stdio: 'ignore',
-  });
+  const args = ['-n', '-q', '-S', `127.0.0.1:${port}`, '-t', folder, source('reader.php')];
+  return ofServer(port, spawn(program, args, { stdio: 'ignore' }), folder);
+}
+
+/** Tomcat with one page, which gets every path. */
+async function startTomcat(bootstrap: string): Promise<TokenReader> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'shopward-tomcat-'));
+  const port = await freePort();
+  const app = path.join(folder, 'webapps/ROOT');
+  for (const name of ['conf', 'temp', 'logs', 'work', 'webapps/ROOT/WEB-INF'])
+    mkdirSync(path.join(folder, name), { recursive: true });
+  copyFileSync(source('reader.jsp'), path.join(app, 'reader.jsp'));
+  writeFileSync(
+    path.join(folder, 'conf/server.xml'),
+    `<Server port="-1"><Service name="Catalina"><Connector port="${port}" address="127.0.0.1"/>
+      <Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine></Service></Server>`,
+  );
+  writeFileSync(
+    path.join(app, 'WEB-INF/web.xml'),
+    `<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0"><servlet><servlet-name>reader</servlet-name>
+      <servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class>
+      <init-param><param-name>jspFile</param-name><param-value>/reader.jsp</param-value></init-param>
+      <multipart-config/></servlet>
+      <servlet-mapping><servlet-name>reader</servlet-name><url-pattern>/</url-pattern></servlet-mapping></web-app>`,
+  );
+  const home = path.dirname(path.dirname(bootstrap));
+  const jars = [bootstrap, path.join(home, 'bin/tomcat-juli.jar')].join(':');
+  const folders = [`-Dcatalina.home=${home}`, `-Dcatalina.base=${folder}`, `-Djava.io.tmpdir=${folder}/temp`];
+  const args = ['-Xmx128m', ...folders, '-cp', jars, 'org.apache.catalina.startup.Bootstrap', 'start'];
+  return ofServer(port, spawn('java', args, { stdio: 'ignore' }), folder);
+}
+
+async function ofServer(port: number, child: ChildProcess, folder: string): Promise<TokenReader> {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
@@ -87,7 +122,7 @@ async function startPhp(program: string): Promise<TokenReader> {
   return {
     async read(requests) {
       const answers: string[][] = [];
-      for (const one of requests) answers.push(await askPhp(port, one));
+      for (const one of requests) answers.push(await askServer(port, one));
       return answers;
     },
     async close() {
@@ -99,7 +134,7 @@ async function startPhp(program: string): Promise<TokenReader> {
   };
 }
 
-async function askPhp(port: number, { method, query, contentType, body }: WireRequest): Promise<string[]> {
+async function askServer(port: number, { method, query, contentType, body }: WireRequest): Promise<string[]> {
   const octets = Buffer.from(body, 'base64');
   const headers = { 'Content-Type': contentType, 'Content-Length': octets.length };
   const target = { host: '127.0.0.1', port, method, path: `/?${query}` };
@@ -107,5 +142,6 @@ async function askPhp(port: number, { method, query, contentType, body }: WireRe
   outgoing.end(octets);
   const [incoming] = await once(outgoing, 'response');
   const chunks: Buffer[] = await incoming.toArray();
-  return JSON.parse(Buffer.concat(chunks).toString());
+  // A server refuses what it does not take for a request.
+  return incoming.statusCode === 200 ? JSON.parse(Buffer.concat(chunks).toString()) : [];
 }
