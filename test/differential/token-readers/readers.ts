@@ -142,6 +142,7 @@ async function askServer(port: number, { method, query, contentType, body }: Wir
   outgoing.end(octets);
   const [incoming] = await once(outgoing, 'response');
   const chunks: Buffer[] = await incoming.toArray();
-  // A server refuses what it does not take for a request.
-  return incoming.statusCode === 200 ? JSON.parse(Buffer.concat(chunks).toString()) : [];
+  const text = Buffer.concat(chunks).toString();
+  // A server refuses what it does not take for a request, and answers OPTIONS itself.
+  return incoming.statusCode === 200 && text !== '' ? JSON.parse(text) : [];
 }
