@@ -189,9 +189,7 @@ async function purge(url: string): Promise<void> {
 
 const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   // The request itself
-  'bad-request': [
-    { says: "The log names the rule.", attempt: () => ask('GET /', ['field: yes']) },
-  ],
+  'bad-request': [{ says: 'The log names the rule.', attempt: () => ask('GET /', ['field: yes']) }],
   'bad-request-target': [
     {
       says: '`shopward explain` names the refused part.',
