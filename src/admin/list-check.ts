@@ -12,7 +12,10 @@ const workerFile = new URL(`./list-check-worker${extname(import.meta.url)}`, imp
 /** Runs `checkList` in a worker thread, so that no request waits for it. Rejects only when the thread fails. */
 export function checkListInThread(input: ListCheckInput): Promise<ListCheck> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(workerFile, { workerData: input, execArgv: [] });
+    // It takes some ten times the texts. Without limits its heap grows by garbage, which the process keeps.
+    const maxOldGenerationSizeMb = 64 + Math.ceil((input.text.length + input.inForce.length) / 50_000);
+    const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb };
+    const worker = new Worker(workerFile, { workerData: input, execArgv: [], resourceLimits });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`checking a list ended with ${code}`)));
