@@ -26,8 +26,8 @@ const hashLengths = new Map([
 
 const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
 
-/** What is wrong with a secret, one text each, without any part of it. Exported for its tests. */
-export function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
+/** What is wrong with a secret, one text each, without any part of it. */
+function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
   // A public key is known to everybody, so it must not be the secret of an HMAC.
   if (secret.includes('-----BEGIN ')) return ['is PEM, not a secret; name public keys in auth.keys.files'];
   const length = Buffer.byteLength(secret);
