@@ -33,19 +33,14 @@ interface WatchedListOptions {
 /** More errors than an operator mends at once. */
 const maxErrors = 200;
 
-/** Parses, compiles and renders a list; the problems are the first errors of one that must not take effect. */
+/** Parses and compiles a list; the problems are the first errors of one that must not take effect. */
 function* readList(
   text: string,
   { file, paths, servesRequests = true }: WatchedListOptions,
-): Steps<
-  | { readonly list: ProtectedList; readonly rendered: RenderedDocument | undefined }
-  | { readonly problems: readonly Problem[] }
-> {
+): Steps<{ readonly list: ProtectedList } | { readonly problems: readonly Problem[] }> {
   const { list: parsed, problems } = yield* parseInSteps(text, file, { withWarnings: false });
   if (parsed === undefined) return { problems: problems.slice(0, maxErrors) };
-  if (!servesRequests) return { list: compileOnDemand(parsed, paths), rendered: undefined };
-  const list = yield* compileInSteps(parsed, paths);
-  return { list, rendered: yield* renderProtectedResources(list) };
+  return { list: servesRequests ? yield* compileInSteps(parsed, paths) : compileOnDemand(parsed, paths) };
 }
 
 /**
@@ -61,7 +56,7 @@ export class WatchedList implements Component {
   readonly #options: WatchedListOptions;
   readonly #watch: FileWatch | undefined;
   #current: ProtectedList;
-  #rendered: RenderedDocument | undefined;
+  #rendered: Promise<RenderedDocument> | undefined;
   #text: string;
   #problems: readonly Problem[] = [];
   #applying: Promise<void> = Promise.resolve();
@@ -72,7 +67,7 @@ export class WatchedList implements Component {
     const first = finish(readList(text, options));
     if ('problems' in first) throw new Error(first.problems.map(formatProblem).join('\n'));
     this.#options = options;
-    ({ list: this.#current, rendered: this.#rendered } = first);
+    this.#current = first.list;
     this.#text = text;
     const onChange = async (content: FileBytes) => {
       await this.apply(content);
@@ -83,9 +78,9 @@ export class WatchedList implements Component {
   }
 
   readonly current = () => this.#current;
-  /** The same for clients. */
-  readonly rendered = (): RenderedDocument => {
-    this.#rendered ??= finish(renderProtectedResources(this.#current));
+  /** The same for clients, made when one asks: of 60,000 rows it takes 10 MB. */
+  readonly rendered = (): Promise<RenderedDocument> => {
+    this.#rendered ??= finishInSlices(renderProtectedResources(this.#current));
     return this.#rendered;
   };
   /** Why the last edit is not in force; empty when it is. */
@@ -134,7 +129,8 @@ export class WatchedList implements Component {
     const next = await finishInSlices(readList(decoded.text, this.#options));
     if ('problems' in next) return this.#refuse(next.problems);
     const before = this.#current.rows.length;
-    ({ list: this.#current, rendered: this.#rendered } = next);
+    this.#current = next.list;
+    this.#rendered = undefined;
     const textBefore = this.#text;
     this.#text = decoded.text;
     this.#problems = [];

@@ -44,7 +44,7 @@ const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
       ? undefined
       : createDocumentMatcher('protected-resources', path, 'the protected list for clients'),
   create(matcher, { list }) {
-    return { ...matcher, run: (_match, { request }) => answerDocument(request, list.rendered()) };
+    return { ...matcher, run: async (_match, { request }) => answerDocument(request, await list.rendered()) };
   },
 };
 

@@ -31,7 +31,7 @@ const words = (text: string) => text.split(' ');
  * that begin so.
  */
 const spoofable = {
-  /** Whoever sends them: they replace the request line, or command the server behind. */
+  /** From every peer: they replace the request line, or command the server that gets them. */
   always: words(
     'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
       'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +

@@ -116,10 +116,10 @@ describe('GET /protected-resources', () => {
     const log = { info: () => {}, warn: () => {}, error: () => {}, debug: () => {} };
     const paths = { ignoredPrefixes: [] };
     const list = new WatchedList({ paths, file: 'list.yaml', text: first, isWatched: false, log });
-    const before = answerDocument(ask('/list'), list.rendered());
-    expect(answerDocument(ask('/list'), list.rendered()).body).toBe(before.body);
+    const before = answerDocument(ask('/list'), await list.rendered());
+    expect(answerDocument(ask('/list'), await list.rendered()).body).toBe(before.body);
     await list.apply({ bytes: Buffer.from(first.replace('GET /carts/{cart_id}', 'GET /carts')) });
-    const after = answerDocument(ask('/list', ['If-None-Match', tagOf(before)]), list.rendered());
+    const after = answerDocument(ask('/list', ['If-None-Match', tagOf(before)]), await list.rendered());
     expect([after.status, json(after).data[0].id]).toEqual([200, 'GET /carts']);
   });
 });
