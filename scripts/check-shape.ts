@@ -10,9 +10,9 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 4809,
+  access: 4805,
   admin: 2803,
-  app: 2470,
+  app: 2469,
   cli: 5501,
   cluster: 1038,
   config: 2800,

@@ -63,9 +63,8 @@ interface NamedDifference {
 
 /** More than anybody reads; without a bound, one list of 60,000 rows in place of another would name all of them. */
 const mostNamed = 500;
-/** Characters of a text, and scopes of a row, that are reported: a single row may be as long as a whole list. */
+/** Characters of a text that are reported, and of 50 scopes of a row: a single row may be as long as a whole list. */
 const longestText = 1_000;
-const mostScopes = 50;
 
 type DescribedRow = ReturnType<typeof describe>;
 
@@ -107,21 +106,19 @@ const isLooser = (one: { readonly isLooser: boolean }) => one.isLooser;
 
 /** A changed group or parameter name makes a row neither stricter nor looser. */
 function isStricter({ isLooser, what }: RouteChange): boolean {
-  return !isLooser && (what.includes('scopes') || what.includes('tokenIn') || what.includes('observe'));
+  return !isLooser && what.some((part) => part !== 'group' && part !== 'template');
 }
 
 /** All in their order; where there are more than `mostNamed`, the important ones first. */
 function nameFirst<One>(all: readonly One[], isImportant: (one: One) => boolean): readonly One[] {
   if (all.length <= mostNamed) return all;
-  const first = all.filter(isImportant).slice(0, mostNamed);
-  const others = all.filter((one) => !isImportant(one)).slice(0, mostNamed - first.length);
-  return [...first, ...others];
+  return [...all.filter(isImportant), ...all.filter((one) => !isImportant(one))].slice(0, mostNamed);
 }
 
 function describe(row: ProtectedResource) {
   const { group, tokenIn, observe, source } = row;
   const cut = (text: string) => cutText(text, longestText);
-  const scopes = row.scopes.slice(0, mostScopes).map(cut);
+  const scopes = row.scopes.slice(0, 50).map(cut);
   const about = { id: cut(resourceId(row)), group: cut(group), scopes };
   return { ...about, ...(tokenIn && { tokenIn }), observe, line: source.line };
 }
