@@ -14,6 +14,11 @@ export function tagOfWrite(state: string): string {
   return `${state}.0`;
 }
 
+/** Whether a request creates: RFC 9110 section 13.1.2. */
+export function isCreation(ifMatch: readonly string[], ifNoneMatch: readonly string[]): boolean {
+  return ifMatch.length === 0 && parseEntityTags(ifNoneMatch, 'strict') === '*';
+}
+
 /**
  * What `If-Match` requires (RFC 9110 section 13.1.1), together with the `If-None-Match` of a write: the states of which
  * one must be current. `never`: no current state can match, because the field is malformed, or has only weak tags, tags

@@ -6,7 +6,7 @@ import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../
 import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from './context.ts';
-import { readIfMatch } from './entity-tag.ts';
+import { isCreation, readIfMatch } from './entity-tag.ts';
 import type { Identity } from './keys.ts';
 import { beginRead } from './read.ts';
 import {
@@ -16,6 +16,7 @@ import {
   type TrackedRequest,
   type TrackedResourceOptions,
 } from './resources.ts';
+import { noTag } from './tag-record.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
@@ -72,8 +73,9 @@ export function createEntityTagMatcher(
       const precondition = preconditionOf(match, request);
       if (isRejection(precondition)) return precondition;
       if (rule === 'collection-write') return reject('collection-write');
-      return precondition === null
-        ? undefined
+      if (precondition === null) return undefined;
+      return precondition.includes(noTag)
+        ? 'If-None-Match: * is there; whether the member exists, the store and the shop know'
         : 'If-Match is there; whether it is the current tag, the store knows';
     },
     describe,
@@ -157,18 +159,18 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
-/** The tags that a write names (null: none required), or the refusal that follows from its head. */
+/** The tags that a write names (null: none required; `noTag`: a creation), or the refusal that follows from its head. */
 function preconditionOf(
   tracked: TrackedRequest,
   request: CanonicalRequest,
 ): readonly string[] | null | Rejection {
   const { resource, role } = tracked;
   const isRequired = needsIfMatch(tracked, request);
-  const ifMatch = readIfMatch(
-    fieldValues(request.fields, 'if-match'),
-    role === 'below' ? [] : fieldValues(request.fields, 'if-none-match'),
-    resource.ifMatch,
-  );
+  const lines = fieldValues(request.fields, 'if-match');
+  const unless = role === 'below' ? [] : fieldValues(request.fields, 'if-none-match');
+  const mayCreate = role === 'member' && (request.method === 'PUT' || !isRequired);
+  if (mayCreate && isCreation(lines, unless)) return [noTag];
+  const ifMatch = readIfMatch(lines, unless, resource.ifMatch);
   if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
   if (ifMatch !== 'never') return ifMatch;
   // Below a member, a tag that does not have shopward's form is the shop's own tag of the child.
@@ -181,10 +183,13 @@ function beginTrackedWrite(
 ): Rejection | Promise<ObservedHooks | Rejection> {
   const { context, request, tracked, subject, isAnonymous } = exchange;
   const precondition = preconditionOf(tracked, request);
-  const write: Omit<Write, 'tags'> = {
+  const creates = Array.isArray(precondition) && precondition.includes(noTag);
+  const write: Write = {
     ...exchange,
+    tags: isRejection(precondition) ? null : precondition,
     isOfOwnPath: tracked.role !== 'below',
-    answerTag: answerTagOf(tracked, request),
+    isCreation: creates,
+    answerTag: creates ? 'own' : answerTagOf(tracked, request),
     // Collections that are read without a verified token have no tag.
     alsoChanged: tracked.member === undefined || isAnonymous ? undefined : collectionKeyOf(tracked, subject),
   };
@@ -192,24 +197,22 @@ function beginTrackedWrite(
     context.onEvent(
       precondition.rejection === 'if-match-missing' ? 'precondition-missing' : 'precondition-failed',
     );
-    return isObserved ? observeWrite({ ...write, tags: null }, precondition) : precondition;
+    return isObserved ? observeWrite(write, precondition) : precondition;
   }
   if (tracked.role === 'collection') {
     context.onEvent('collection-write');
     const refusal = reject('collection-write');
-    return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
+    return isObserved ? observeWrite(write, refusal) : refusal;
   }
   const mayTakeLease = !isAnonymous || tracked.resource.openWrites === 'lease';
-  const begun =
-    precondition === null && !mayTakeLease
-      ? beginUnleasedWrite(write)
-      : beginWrite({ ...write, tags: precondition });
+  const namesState = precondition !== null && !creates;
+  const begun = namesState || mayTakeLease ? beginWrite(write) : beginUnleasedWrite(write);
   if (!isObserved) return begun;
   return begun.then((outcome) =>
     !isRejection(outcome)
       ? outcome
       : outcome.rejection === 'if-match-invalid'
-        ? observeWrite({ ...write, tags: null }, outcome)
+        ? observeWrite(write, outcome)
         : unleased(outcome),
   );
 }
@@ -219,7 +222,7 @@ function beginTrackedWrite(
  * writes.
  */
 async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedHooks> {
-  const begun = await beginWrite(write);
+  const begun = await beginWrite({ ...write, tags: null });
   return isRejection(begun) ? unleased(refusal) : { ...begun, observed: refusal };
 }
 
@@ -229,7 +232,8 @@ function unleased(observed: Rejection): ObservedHooks {
 }
 
 function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
-  if (tracked.role === 'below' || !needsIfMatch(tracked, request)) return 'shown';
+  if (tracked.role === 'below') return 'shown';
   // A form POST may be a DELETE: then no tag may stay current.
-  return request.method === 'DELETE' || request.isFormPost ? 'gone' : 'own';
+  if (request.method === 'DELETE' || request.isFormPost) return 'gone';
+  return needsIfMatch(tracked, request) ? 'own' : 'shown';
 }

@@ -188,13 +188,13 @@ end
 return answer(r.tag)
 `;
 
-/** `tagged` = '1': one of the tags has to be current; 'o': an anonymous write without one. */
+/** `tagged` = '1': one of the tags has to be current, and it takes a lease; 'o': an anonymous write that takes none. */
 const claim = `
 local token, tagged, is_verified, tags = ...
 if cold then return answer('cold-start', int(cold_start_until - now)) end
-if tagged == '1' then
+if tagged == '1' or #tags > 0 then
   local current = false
-  for _, tag in ipairs(tags) do current = current or (record ~= nil and record.tag ~= '' and tag == record.tag) end
+  for _, tag in ipairs(tags) do current = current or tag == (record and record.tag or '') end
   if not current then
     if indeterminate then return answer('indeterminate', int(record.indeterminate - now)) end
     if is_verified then give_priority(record) end

@@ -5,6 +5,7 @@ import {
   isLeased,
   type Lease,
   markIndeterminate,
+  noTag,
   saysNothing,
   type TagRecord,
   taint,
@@ -143,7 +144,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
     kind: 'indeterminate',
     remainingMs: (indeterminateUntil - now) / 1000,
   };
-  if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
+  if (tags !== null && !tags.includes(record?.tag ?? noTag)) {
     if (isIndeterminate(record)) return refuse(indeterminate);
     const after = wanted.isAnonymous === true ? record : givePriority(opened, times);
     return { record: after, answer: { kind: 'not-current' } };

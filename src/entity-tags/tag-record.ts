@@ -23,6 +23,9 @@ export interface TagRecord {
   readonly changedAt: number;
 }
 
+/** Named by a write that creates a member: it is current while the member has no tag. No client can send it. */
+export const noTag = '';
+
 export interface Lease {
   readonly token: string;
   readonly until: number;

@@ -76,7 +76,7 @@ export interface ReadTag {
 
 export interface Claim {
   readonly token: string;
-  /** Tags of which one must be current; null for a write that needs none (below a member). */
+  /** Tags of which one must be current, or `noTag`; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
   /** The request has no verified token: its record expires early. */
   readonly isAnonymous?: boolean;

@@ -16,13 +16,12 @@ import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFiel
  * it, the member's tag dies before the answer goes out: what was read before is not written over by a later write. To a
  * write that was granted after this one was let through, and before that mark, it is a writer elsewhere.
  */
-export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<UpstreamHooks | Rejection> {
+export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const { context, key } = write;
-  const untagged: Write = { ...write, tags: null };
-  const granted = await takeLease(untagged, true);
+  const granted = await takeLease(write, true);
   if (isRejection(granted)) return granted;
   return {
-    requestFields: writtenFields(untagged, null),
+    requestFields: writtenFields(write, null),
     maySend: () => isInTime(context, granted),
     sendWithinMs: context.times.sendWithinMs,
     bufferLimit: context.trackedResponseBytes,

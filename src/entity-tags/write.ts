@@ -32,8 +32,10 @@ export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
 export interface Write extends TrackedExchange {
   /** The path is that of the tagged resource itself, not one below it. */
   readonly isOfOwnPath: boolean;
-  /** Tags of which one must be current; null: none is required. */
+  /** Tags of which one must be current, or `noTag`; null: none is required. */
   readonly tags: readonly string[] | null;
+  /** `If-None-Match: *`: the shop has to check it too, since it may have a member that has no tag here. */
+  readonly isCreation: boolean;
   /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
   readonly answerTag: 'gone' | 'own' | 'shown';
   /** Another record whose state changes together with this one: the subject's collection. */
@@ -155,7 +157,8 @@ export function isInTime({ monotonic, now, times }: EntityTagContext, { claimedA
 }
 
 /** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */
-export function writtenFields({ tags, isOfOwnPath }: Write, shopTag: string | null): FieldEdits {
+export function writtenFields({ tags, isOfOwnPath, isCreation }: Write, shopTag: string | null): FieldEdits {
+  if (isCreation) return {};
   // Below a member the client's preconditions are about a child, which has tags of its own: the shop's business.
   if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
   const edits = { 'if-match': null, 'if-none-match': null };

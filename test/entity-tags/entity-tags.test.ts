@@ -751,6 +751,92 @@ describe('writes', () => {
   });
 });
 
+describe('PUT with If-None-Match: * creates a member', () => {
+  const create = (fields: string[] = ['If-None-Match', '*']) => requestOf('PUT', '/carts/1', fields);
+  const methods = [
+    ['where PUT needs If-Match', { methods: ['PUT'] as const }],
+    ['where it does not', {}],
+  ] as const;
+
+  test.each(methods)('%s: it is forwarded with the condition, and its 201 is tagged', async (_, resource) => {
+    const { filter } = createFilter(resource);
+    const created = await ask(filter, create(), answered(201, '', ['ETag', '"shop"']));
+    expect(created.status).toBe(201);
+    expect(fieldValue(created.forwarded ?? [], 'if-none-match')).toBe('*');
+    expect(fieldValue(created.forwarded ?? [], 'if-match')).toBeUndefined();
+    const { tag = '' } = created;
+    expect(stateOfTag(tag)).toBeDefined();
+    const write = await ask(filter, patch(tag), answered(200, cart('b')));
+    expect(write.status).toBe(200);
+    const { tag: current } = await ask(filter, get(), answered(200, cart('b')));
+    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
+    expect((await ask(filter, get(), answered(200, cart('b')))).tag).toBe(current);
+  });
+
+  test.each(methods)('%s: 412 while a tag is known, and again 201 after a DELETE', async (_, resource) => {
+    const { filter } = createFilter(resource);
+    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
+    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
+    await ask(filter, requestOf('DELETE', '/carts/1', ['If-Match', tag]), answered(204));
+    expect((await ask(filter, create(), answered(201))).status).toBe(201);
+  });
+
+  test('412 of a shop that knows the member passes, and the next GET sets its tag', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    expect((await ask(filter, create(), answered(412, '', ['ETag', '"shop"']))).status).toBe(412);
+    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
+    const put = requestOf('PUT', '/carts/1', ['If-Match', tag]);
+    expect((await ask(filter, put, answered(200, cart('b')))).status).toBe(200);
+  });
+
+  test('of two that are sent at once one waits, and is 412', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] }, { waitMs: 5_000 });
+    const first = await runFilter(filter, create(), { subject: 'anna' }, Buffer.alloc(0));
+    if (first === undefined || !('onOutcome' in first)) throw new Error('no hooks');
+    const second = ask(filter, create(), answered(201), { subject: 'berta' });
+    await first.onOutcome(answered(201));
+    expect((await second).status).toBe('if-match-invalid');
+  });
+
+  test('an unknown outcome keeps others away for a lease', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    await ask(filter, create(), { kind: 'unknown', fault: 'timeout' });
+    expect((await ask(filter, create(), answered(201))).status).toBe('tag-store-unavailable');
+  });
+
+  test('without a verified token: the same conditions, no lease, and a mark', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    const anonymous = { subject: '' };
+    const hooks = await runFilter(filter, create(), undefined, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+    // Its owner does not wait for it.
+    expect((await ask(filter, create(), answered(201))).status).toBe(201);
+    await hooks.onOutcome(answered(201));
+    await ask(filter, get(), answered(200, cart('a')));
+    expect((await ask(filter, create(), answered(201), anonymous)).status).toBe('if-match-invalid');
+  });
+
+  test('in observe mode the condition reaches the shop', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    await ask(filter, get(), answered(200, cart('a')));
+    const seen = await ask(filter, create(), answered(412), { observed: true });
+    expect(seen.status).toBe(412);
+    expect(fieldValue(seen.forwarded ?? [], 'if-none-match')).toBe('*');
+  });
+
+  test.each([
+    ['with If-Match beside it', create(['If-None-Match', '*', 'If-Match', '"x"']), 'if-match-invalid'],
+    ['with a list', create(['If-None-Match', '*, "x"']), 'if-match-missing'],
+    ['in two lines', create(['If-None-Match', '*', 'If-None-Match', '*']), 'if-match-missing'],
+    ['by PATCH', requestOf('PATCH', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
+    ['by DELETE', requestOf('DELETE', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
+    ['of the collection', requestOf('PUT', '/carts', ['If-None-Match', '*']), 'if-match-missing'],
+  ])('not %s', async (_, request, expected) => {
+    const { filter } = createFilter({ methods: ['PUT', 'PATCH', 'DELETE'] });
+    expect((await ask(filter, request, answered(201))).status).toBe(expected);
+  });
+});
+
 describe("a stranger's write that names no tag", () => {
   test.each([
     [201, 'dead'],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { digest } from '../../src/entity-tags/keys.ts';
+import { noTag } from '../../src/entity-tags/tag-record.ts';
 import type { ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../../src/entity-tags/times.ts';
 
@@ -174,6 +175,27 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         remainingMs: expect.any(Number),
       });
       expect(await kindOf(under, key, 't2', null)).toBe('busy');
+    });
+
+    test('a creation is granted while there is no tag, and excludes all others', async () => {
+      const under = await create();
+      const key = freshKey();
+      const anonymous = { token: 's', tags: [noTag], isAnonymous: true, isOpen: true };
+      const passes = async () => (await under.store.claim(key, anonymous)).kind;
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't1', [noTag])).toBe('granted');
+      expect(await kindOf(under, key, 't2', [noTag])).toBe('busy');
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      expect(await passes()).toBe('busy');
+      expect(await end(under, key, { token: 't1', newTag: A })).toBe(A);
+      expect(await kindOf(under, key, 't2', [noTag])).toBe('not-current');
+      expect(await passes()).toBe('not-current');
+      expect(await kindOf(under, key, 't4', [A])).toBe('granted');
+      await end(under, key, { token: 't4', newTag: null });
+      expect(await kindOf(under, key, 't5', [noTag])).toBe('granted');
+      await end(under, key, { token: 't5', outcome: 'unknown' });
+      expect(await kindOf(under, key, 't6', [noTag])).toBe('indeterminate');
+      expect(await passes()).toBe('indeterminate');
     });
 
     test.each([

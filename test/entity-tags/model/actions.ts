@@ -43,7 +43,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   const tell = (from: World, outcome: 'applied' | 'refused' | 'unknown', took: number) =>
     writer.at === 3 && !writer.isDone ? put(from, write.by, { outcome, took }) : from;
   const vanish: Action = { name: `vanish ${write.by}`, apply: () => rest };
-  if (!world.shop.exists) {
+  if (!world.shop.exists && writer.program !== 'putter') {
     return [{ name: `refuse ${write.by}`, apply: () => tell(rest, 'refused', 0) }, vanish];
   }
   const land = (answer: 'applied' | 'unknown'): World => {

@@ -338,6 +338,21 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
+    rule: '18: a creation is not granted while a tag is current',
+    steps: [{ search: '!tags.includes(record?.tag ?? noTag)', replace: '!tags.includes(noTag)' }],
+    lua: [{ search: "tag == (record and record.tag or '')", replace: "tag == ''" }],
+    isCalm: true,
+    programs: ['reader', 'putter'],
+    maxTicks: 1,
+  },
+  {
+    rule: '18: a creation takes the lease',
+    proxy: 'creation-takes-no-lease',
+    isCalm: true,
+    programs: ['reader', 'deleter', 'putter', 'putter'],
+    maxTicks: 2,
+  },
+  {
     rule: '15: no 304 from the store while a lease runs',
     steps: [{ search: 'known === undefined || unsettled !== null', replace: 'known === undefined' }],
     lua: [{ search: "local known = why == '' and record", replace: 'local known = record' }],

@@ -38,6 +38,9 @@ describe('the claim protocol, whole', () => {
     [['reader', 'reader', 'writer', 'child'], { evict: 2 }, 2],
     [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
     [['reader', 'deleter', 'creator'], {}, 3],
+    [['reader', 'deleter', 'putter', 'putter'], {}, 2],
+    [['reader', 'deleter', 'putter'], { crash: 1 }, 3],
+    [['reader', 'putter', 'writer'], { restart: 1 }, 2],
     [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],
     [['reader', 'other', 'checker', 'fresh', 'writer'], {}, 1],
     [['reader', 'writer', 'writer'], { 'end-again': 2 }, 3],
@@ -113,9 +116,14 @@ describe('the claim protocol, whole', () => {
   test(`${walks} random orders of a crowd in a split brain: no lost update, nothing stuck`, () => {
     const programs: readonly Program[] = [
       ...(['reader', 'timed-reader', 'fresh', 'writer', 'writer'] as const),
-      ...(['child', 'stranger', 'stranger'] as const),
+      ...(['child', 'stranger', 'stranger', 'deleter', 'putter', 'putter'] as const),
     ];
-    const setting: Setting = { ...whole, programs, faults: { failover: 1, 'end-again': 1 }, maxTicks: 30 };
+    const setting: Setting = {
+      ...whole,
+      programs,
+      faults: { failover: 1, 'end-again': 1, crash: 1 },
+      maxTicks: 30,
+    };
     expect(walkMany(setting, walks).found).toBeNull();
   });
 });

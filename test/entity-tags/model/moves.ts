@@ -1,3 +1,4 @@
+import { noTag } from '../../../src/entity-tags/tag-record.ts';
 import {
   type Call,
   type Held,
@@ -164,6 +165,10 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
       const begin = (version: number, tag: string | null) =>
         put(world, p, { at: 1, version, tag, startedAt: world.now, token: `token-${p}` });
       if (isChild) return [['begin', () => begin(0, null)]];
+      if (process.program === 'putter') {
+        const tag = setting.broken === 'creation-takes-no-lease' ? null : noTag;
+        return [['begin', () => begin(0, tag)]];
+      }
       return world.held.map(({ version, tag }, i) => [`begin with ${i}`, () => begin(version, tag)]);
     }
     case 1:
@@ -285,6 +290,8 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   if (answer.kind !== 'granted') {
     return process.at === 7 ? put(after, p, { at: 4, outcome: 'unsent' }) : put(after, p, { isDone: true });
   }
+  if (process.tag === noTag && (opened.record?.tag ?? null) !== null)
+    return { ...after, wrong: 'a creation over a tag that is current' };
   if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
   const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
@@ -301,8 +308,11 @@ function isConfirmed(setting: Setting, world: World, p: number, unless?: ProxyBr
 
 function send(setting: Setting, world: World, p: number): World {
   const landBy = world.now + setting.ticks.landing * tick;
-  const { version, tag, besides } = at(world, p);
-  const basedOn = tag === null ? null : version;
+  const { program, version, tag, besides } = at(world, p);
+  const isCreation = program === 'putter';
+  // The shop gets the condition, too; it looks first and acts later.
+  if (isCreation && world.shop.exists) return put(world, p, { at: 3, outcome: 'invalidated' });
+  const basedOn = isCreation ? world.shop.version : tag === null ? null : version;
   return put({ ...world, pending: [...world.pending, { by: p, landBy, basedOn, besides }] }, p, { at: 3 });
 }
 

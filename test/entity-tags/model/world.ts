@@ -29,6 +29,7 @@ export type Program =
   | 'child' // POST below the member
   | 'stranger' // the same without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
+  | 'putter' // PUT with If-None-Match: * of the member
   | 'idle' // nothing
   | 'fresh'; // GET that a 304 from the store may answer
 
@@ -43,6 +44,7 @@ export type ProxyBreak =
   | 'no-mark' // an applied write of a stranger is not reported to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
+  | 'creation-takes-no-lease' // a PUT that creates claims as a write without a tag does
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
   | 'pass-without-replicas' // the same for a stranger alone
