@@ -118,7 +118,7 @@ const ownKinds = [
 
 /**
  * Kinds by field name, in lower case and in the usual spelling. `ownFields` are for shopward to set: they are dropped,
- * whoever sends them. Throws a TypeError that names the entry of `trustedFields` that must not be trusted (see
+ * from any sender. Throws a TypeError that names the entry of `trustedFields` that must not be trusted (see
  * `isTrustableField`), or the one of `ownFields` that shopward must not set (see `isIdentityField`).
  */
 export function buildFieldKinds(

@@ -7,8 +7,8 @@ const space = 0x20;
 
 /**
  * Decodes one name or value of a query as the shop's PHP does: `+` is a space, `%XX` an octet, and a `%` without two hex
- * digits stands for itself. `text` holds octets (one char each, as Node gives a request target). Undefined when the
- * octets are not UTF-8; nothing is thrown on the way, since a query may hold thousands of such texts.
+ * digits stands for itself. `text` has octets (one char each, as Node gives a request target). Undefined when the
+ * octets are not UTF-8; nothing is thrown on the way, since a query may have thousands of such texts.
  */
 export function decodeFormText(text: string): string | undefined {
   const octets = decodeOctets(Buffer.from(text, 'latin1'));

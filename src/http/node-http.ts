@@ -9,8 +9,8 @@ export const { Agent, createServer, IncomingMessage, request, ServerResponse, ST
 /** A request that knows whether its body came with its head. */
 export interface EarlyBody {
   /**
-   * Calls `take` once, which must not throw: with the whole body when its end is parsed in this turn of the event loop, else
-   * with undefined at the latest at the end of the turn, and the body is to be read as a stream. Nobody may read it before.
+   * Calls `take` once, which must not throw: with the whole body if its end is parsed in this tick of the event loop, else
+   * with undefined by the end of the tick: then read the body as a stream. It must not be read before.
    */
   readEarly(take: (whole: Buffer | undefined) => void): void;
 }

@@ -2,7 +2,7 @@ import { decodeEscapes, decodeSegment } from './path-folding.ts';
 
 /** A path of literals and `{name}`s, and perhaps a last `**` (the rest of the path, or nothing). */
 export interface PathTemplate {
-  /** The template with its literals as a canonical path holds them. */
+  /** The template with its literals as a canonical path has them. */
   readonly text: string;
   /** Without the last `**`; empty for `/` and `/**`. */
   readonly segments: readonly TemplateSegment[];
@@ -21,7 +21,7 @@ interface TemplateProblem {
 /** Of a path: a request with more is refused, so that no template needs more. */
 export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
-/** What a canonical path holds besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
+/** What a canonical path has besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
 /** What is its own canonical form, whatever is read into it; most literals are so. */

@@ -102,7 +102,7 @@ const mediaTypes = Object.values(errorMediaTypes);
 
 /**
  * The form that an `Accept` prefers (RFC 9110 section 12.5.1). Where it takes none of them, or all alike, the default
- * one: a refusal without a body would help nobody (section 15.5.7 leaves it to the server). Exported for its tests.
+ * one: a refusal without a body would not help (section 15.5.7 leaves it to the server). Exported for its tests.
  */
 export function negotiateFormat(accept: string): ErrorFormat {
   if (accept === '*/*' || accept.length > longestField) return 'jsonapi';

@@ -93,7 +93,7 @@ const copiedBytes = 4096;
 /** Milliseconds that a client has to read an answer that did not fit into the kernel's buffer. */
 const unreadMs = 60_000;
 
-/** A response whose last piece waits for the end of the turn. */
+/** A response whose last chunk waits for the end of the tick. */
 interface Ending {
   readonly response: ServerResponse;
   readonly chunk: Buffer | string | undefined;
@@ -126,7 +126,7 @@ function ended(response: ServerResponse, onEnded: (() => void) | undefined): voi
 /**
  * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
  * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
- * read its answer (RFC 9112 section 9.6). `onEnded`: the last piece was handed over, which may be later in this turn;
+ * read its answer (RFC 9112 section 9.6). `onEnded`: the last chunk was handed over, which may be later in this tick;
  * without it, a client that does not read is cut after a minute.
  */
 export function endResponse(

@@ -1,14 +1,13 @@
 import { endAlone } from './faults.ts';
 
 /**
- * Work that is put off to the end of the current turn of the event loop, after everything that was read in it, in the order
- * in which it came. Writes belong there: several in a row cost less than several that each wake up their reader. A turn with
- * one request ends at once, so that it waits for nothing.
+ * Defers work to the end of the current tick of the event loop, after everything that was read in it, in order. Writes belong
+ * there: several in a row cost less than several that each wake up their reader. A tick with one request ends at once.
  */
 export class EndOfTurn<T> {
   readonly #run: (item: T) => void;
   readonly #failed: (item: T) => void;
-  /** The items of this turn. Two arrays are used in alternation, so that no turn allocates one. */
+  /** The items of this tick. Two arrays alternate, so that no tick allocates one. */
   #items: (T | undefined)[] = [];
   #spare: (T | undefined)[] = [];
   #count = 0;

@@ -1,4 +1,4 @@
-/** A value, or a promise of one only where it is not known yet: a promise costs a turn. */
+/** A value, or a promise if it is not known yet: awaiting a promise takes a microtask. */
 export type Eventually<T> = T | Promise<T>;
 
 /** As `then`, but calls `next` at once where the value is known; what `next` throws is then thrown, not a rejection. */

@@ -1,6 +1,6 @@
 /**
- * Exceptions in the work of one exchange must end that exchange and no other. They are caught where it is called (a listener,
- * a timer, the end of a turn), which has no log, and are reported here.
+ * An exception in the work of one exchange ends that exchange and no other. It is caught in a listener, a timer or deferred work,
+ * which have no log, and is reported here.
  */
 let report: (fault: unknown) => void = () => {};
 
@@ -39,7 +39,7 @@ export function isolated<A = void, B = void, C = void>(
   };
 }
 
-/** As `isolate`, for a promise that nobody awaits. */
+/** As `isolate`, for a promise that is not awaited. */
 export function isolateLate(work: Promise<unknown>, failed: () => void = nothing): void {
   work.catch((fault: unknown) => endAlone(fault, failed));
 }

@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream';
 import { EndOfTurn } from './end-of-turn.ts';
 
-/** Pieces of this many octets or more are passed on by themselves; smaller ones are gathered. */
+/** Chunks of this many octets or more are passed on by themselves; smaller ones are gathered. */
 export const wholeBytes = 4_096;
-/** Gathered octets that are passed on without waiting for the end of the turn. */
+/** Gathered octets that are passed on without waiting for the end of the tick. */
 const gatheredBytes = 16_384;
-/** Size of the largest buffer: the last piece may exceed `gatheredBytes` by its own length. */
+/** Size of the largest buffer: the last chunk may exceed `gatheredBytes` by its own length. */
 const maxGathered = gatheredBytes + wholeBytes;
 /** Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. */
 const waitingBytes = 32_768;
-/** Small pieces that one connection may deliver in one turn of the event loop; the rest waits for the next turn. */
+/** Small chunks that one connection may deliver in one tick of the event loop; the rest waits for the next one. */
 const piecesPerTurn = 1_024;
 
 const gathered = new EndOfTurn<GatheredPieces>(
@@ -18,10 +18,9 @@ const gathered = new EndOfTurn<GatheredPieces>(
 );
 
 /**
- * Gathers the small pieces of a body, so that it costs by its length and not by how its sender cuts it. Node makes a Buffer,
- * an event and a queue entry of each chunk: chunks of one octet would take three hundred times their size while they wait,
- * and then a write each. Here small pieces are copied together until the end of the turn or until the stream is read, and one
- * connection may deliver a bounded number of them in a turn.
+ * Gathers the small chunks of a body, so that its cost depends on its length, not on its chunks. Node makes a Buffer, an event
+ * and a queue entry of each chunk: chunks of one octet take three hundred times their size, and a write each. Here small chunks
+ * are copied together until the end of the tick or until the stream is read; one connection may deliver a bounded number.
  */
 export class GatheredPieces {
   readonly stream: Readable;
@@ -36,7 +35,7 @@ export class GatheredPieces {
     this.#pushOn = pushOn;
   }
 
-  /** Takes a piece of less than `wholeBytes`. `false`: the socket is to be paused. */
+  /** Takes a chunk of less than `wholeBytes`. `false`: the socket is to be paused. */
   add(piece: Buffer): boolean {
     if (this.#pieces === 0) gathered.add(this);
     this.#pieces += 1;
@@ -50,7 +49,7 @@ export class GatheredPieces {
     if (this.#length > 0 && this.stream.readableLength === 0) this.release();
   }
 
-  /** Called at the end of the turn. Where nobody reads yet the octets stay in one Buffer, so that the queue does not grow. */
+  /** Called at the end of the tick. Without a reader the octets stay in one Buffer, so that the queue does not grow. */
   handOn(): void {
     const { stream } = this;
     this.#pieces = 0;

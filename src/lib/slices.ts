@@ -11,10 +11,10 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** Milliseconds of long work in one turn of the event loop. */
+/** Milliseconds of long work in one tick of the event loop. */
 const sliceMs = 2;
 
-/** Does the steps in slices of two milliseconds, with a turn of the event loop in between. Rejects with what a step throws. */
+/** Does the steps in slices of two milliseconds, with a tick of the event loop in between. Rejects with what a step throws. */
 export async function finishInSlices<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
     const endMs = performance.now() + sliceMs;

@@ -22,7 +22,7 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
  * place, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap): it is read every `pollMs`, which also
  * serves bind mounts and network file systems without events, and events of the directory only hasten that.
  *
- * A change is reported after `onChange` of the one before has settled. Several changes meanwhile are reported as one; the
+ * A change is reported after `onChange` of the previous one has ended. Several changes meanwhile are reported as one; the
  * last content always is. A file whose content changes at 50 readings in a row (5 s) is reported as one that cannot be
  * read, until it stays the same. `onChange` must not throw or reject.
  */
@@ -83,7 +83,7 @@ export class FileWatch {
       await sleep(this.#settleMs, undefined, { ref: false });
       const next = await this.#read(this.#path);
       if (isSame(next, seen)) return this.#report(seen);
-      // A file that is written in place all the time may be half of each of two contents: neither is safe to use.
+      // A file that is rewritten all the time may mix two contents: neither is safe to use.
       if (reads >= maxReads) return this.#report(changing);
       seen = next;
     }

@@ -40,15 +40,14 @@ const longestSegment = 80;
 const cut = '/…';
 const cutOctets = Buffer.byteLength(cut);
 /**
- * Longest path that is logged, in octets. A line has it twice, and fits into what a pipe takes in one piece (log-output.ts):
- * of workers that share one, a longer line would be torn.
+ * Longest path that is logged, in octets. A line has it twice, and must fit into one write to a pipe (log-output.ts): workers
+ * that share a pipe would tear a longer line.
  */
 const longestPath = 1536;
 
 /**
- * A path as it may be logged: it ends after 1,536 octets, and has no segments that may hold a secret. These are over-long ones,
- * and all those after a segment that contains one of `words`, after which a token's id comes, in any case and whatever stands
- * between (`/REFRESH-TOKENS;x//ID`, `/index.phprefresh-tokens/ID`).
+ * A path as it may be logged: at most 1,536 octets, without segments that may be secret. These are over-long ones, and all
+ * after a segment that contains one of `words` in any case: a token's id follows (`/REFRESH-TOKENS;x//ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
   const lowered = words.map((word) => word.toLowerCase());

@@ -52,7 +52,7 @@ export class LogOutput {
   readonly #options: LogOutputOptions;
   /** Pieces of which nothing is written yet; the last one takes further lines. */
   #pieces: Piece[] = [];
-  /** The piece that is being written, and what is left of it. */
+  /** The buffer that is being written, and what is left of it. */
   #current: { bytes: Buffer; readonly lines: number } | undefined;
   #waitingBytes = 0;
   #unreported = 0;

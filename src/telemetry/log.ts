@@ -90,7 +90,7 @@ function openStdout(worker: number | undefined): DestinationStream {
   return output as DestinationStream;
 }
 
-/** Octets of a message and of a stack as JSON: a line stays in one piece (log-output.ts). */
+/** Octets of a message and of a stack as JSON: a line fits into one write (log-output.ts). */
 const [longestMessage, longestStack] = [800, 1600];
 
 /** Only these four fields: errors of libraries carry claims, commands and URLs with passwords. */

@@ -85,7 +85,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   };
 }
 
-/** Node's own metrics, made with the first registry: they measure for as long as the process lives, whoever shows them. */
+/** Node's own metrics, made with the first registry: they measure as long as the process lives. */
 let ofNode: Registry | undefined;
 
 function nodeMetrics(): Metric[] {
