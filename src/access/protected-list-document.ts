@@ -284,10 +284,19 @@ type Complain = (offset: number, text: string) => unknown;
 /** scope-token of RFC 6749 section 3.3. */
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
+/** A row in the text of another one: YAML folds a line that is indented further into the text above it. */
+const rowInText = / - ([A-Z]{3,10} \/\S{0,200})/;
+
 function readText(node: unknown, complain: Complain): ResourceText | undefined {
   const read = textOf(node);
   if ('problem' in read) {
     complain(offsetOf(node), read.problem);
+    return undefined;
+  }
+  const below = isScalar(node) && node.type === 'PLAIN' ? rowInText.exec(read.text)?.[1] : undefined;
+  if (below !== undefined) {
+    const text = `"- ${below}" below is indented further than this row, so that YAML takes it for a part of this text`;
+    complain(offsetOf(node), `${text}: indent both alike`);
     return undefined;
   }
   const parsed = parseResourceText(read.text);

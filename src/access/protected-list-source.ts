@@ -64,7 +64,6 @@ const faultTexts: Readonly<Record<string, string>> = {
   MISSING_CHAR: 'a quote, bracket, comma or colon is missing',
   MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
   MULTIPLE_DOCS: 'only one document is allowed in this file',
-  TAB_AS_INDENT: 'tabs must not be used as indentation',
   TAG_RESOLVE_FAILED: 'tags are not allowed; put quotes around a text that begins with !',
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a row that stands inside { }',
 };

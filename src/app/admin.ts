@@ -66,13 +66,11 @@ export interface Admin {
 }
 
 /** What the traffic of this process, or of all workers, has shown. */
-interface Observed {
-  readonly activity: Activity;
-  readonly series: Series;
-  readonly drift: Drift;
-  readonly decisions: DecisionLog;
-  readonly incidents: Incidents;
-}
+type Observed = ReturnType<typeof createObserved>;
+const createObserved = (log: Log, nowMs: number) => ({
+  ...{ activity: new Activity(), series: new Series(), drift: reportDrift(log) },
+  ...{ decisions: new DecisionLog(), incidents: new Incidents(nowMs) },
+});
 
 /** How often health is read whether or not a console is open, so that the console can say since when something is wrong. */
 const lookEveryMs = 5_000;
@@ -83,15 +81,8 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const settings = config.admin;
   const history = followHistory(input);
   if (settings === false) return undefined;
-  const drift = reportDrift(log);
-  const observed: Observed = {
-    activity: new Activity(),
-    series: new Series(),
-    drift,
-    decisions: new DecisionLog(),
-    incidents: new Incidents(now()),
-  };
-  const { activity, series, decisions, incidents } = observed;
+  const observed = createObserved(log, now());
+  const { activity, series, drift, decisions, incidents } = observed;
   const look = async () => {
     const condition = conditionOf(await status.health());
     const traffic = findTrafficIncidents(series.readOutcomes('5m', now()), (id) => incidents.has(id));

@@ -28,6 +28,18 @@ export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshToke
   create: (matcher, { config, redis, metrics }) => createFilter(matcher, config, redis?.forTokens, metrics),
 };
 
+/** The refresh tokens of all replicas, for the proxy and for `shopward tokens`. */
+export function sharedTokens(
+  { lifetime, retention }: Exclude<Config['refreshTokens'], false>,
+  { prefix, replicas }: Config['store'],
+  redis: Redis,
+): RedisTokenStore {
+  return new RedisTokenStore({
+    ...{ lifetimeMs: lifetime, retentionMs: retention },
+    ...{ redis, keyPrefix: prefix, replicas },
+  });
+}
+
 function createFilter(
   matcher: TokenMatcher,
   config: Config,
@@ -40,14 +52,7 @@ function createFilter(
   const memory = redis
     ? undefined
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
-  const store =
-    memory ??
-    new RedisTokenStore({
-      ...times,
-      redis: redis as Redis,
-      keyPrefix: config.store.prefix,
-      replicas: config.store.replicas,
-    });
+  const store = memory ?? sharedTokens(settings, config.store, redis as Redis);
   const filter = createRefreshTokens(matcher, {
     store,
     subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),

@@ -9,18 +9,21 @@ import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
 
+/** How `store` is reached, for the proxy and for every verb; undefined: it is this process's memory. */
+export function storeConnection({ store }: Pick<Config, 'store'>) {
+  const { url, timeout: timeoutMs, replicas, tls, sentinelPassword } = store;
+  if (url.kind === 'memory') return undefined;
+  const password = sentinelPassword === undefined ? {} : { sentinelPassword };
+  return { url, timeoutMs, replicas, ...password, ...(tls && { tls: readTls(tls) }) };
+}
+
 /** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
 export async function openStore(config: Config, log: Log): Promise<RedisStore | undefined> {
-  const { url, timeout, prefix, replicas, tls, sentinelPassword } = config.store;
-  if (url.kind === 'memory') return undefined;
+  const connection = storeConnection(config);
+  if (connection === undefined) return undefined;
   // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
-  const connection = { url, timeoutMs: timeout, prefix, replicas, ...(tls && { tls: readTls(tls) }) };
-  const member = describeMember(config);
-  return openRedisStore(
-    { ...connection, ...(sentinelPassword !== undefined && { sentinelPassword }), member },
-    log,
-  );
+  return openRedisStore({ ...connection, prefix: config.store.prefix, member: describeMember(config) }, log);
 }
 
 export const memoryStore: Component = {

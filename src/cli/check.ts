@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { compileProtectedList } from '../access/protected-list.ts';
 import { buildOpenApi } from '../app/openapi.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
@@ -13,20 +14,64 @@ import {
   processIo,
   version,
 } from './command-io.ts';
+import { explainRequest } from './explain/explain-request.ts';
 import { adviceValidators } from './list-advice.ts';
 import { loadSettings } from './load-settings.ts';
+import { withIssuers } from './token.ts';
 
-/** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
-export async function runCheck(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
+/**
+ * Checks every file and the key sources, and prints all problems. `offline`: asks no key source. Resolves to the exit code: 0,
+ * or 1 when there is an error.
+ */
+export async function runCheck(
+  options: CommonChoice & { readonly offline?: boolean },
+  io: CommandIo = processIo,
+): Promise<number> {
   const { env, cwd } = io;
   const result = await loadConfig({ file: options.config, env, cwd, validators: adviceValidators });
   const problems = 'problems' in result ? result.problems : result.warnings;
-  const notes = 'config' in result ? [...looseAuth(result.config), ...costsOf(result.config)] : [];
+  const notes = 'config' in result ? await notesOf(result.config, options.offline === true) : [];
   if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));
   else {
     io.out([...problems.map(formatProblem), ...notes, summary(problems, result.files)].join('\n'));
   }
   return hasErrors(problems) ? 1 : 0;
+}
+
+async function notesOf(config: Config, isOffline: boolean): Promise<string[]> {
+  return [
+    ...looseAuth(config),
+    ...(isOffline ? [] : await missingKeys(config)),
+    ...refusedTokenEndpoints(config),
+    ...costsOf(config),
+  ];
+}
+
+/** Warnings about key sets that cannot be loaded from here. Key files are checked with the configuration. */
+async function missingKeys(config: Config): Promise<string[]> {
+  const remote = listIssuers(config.auth).filter(
+    ({ keys }) => keys && ('jwks' in keys || 'discover' in keys),
+  );
+  if (remote.length === 0) return [];
+  return withIssuers(config, ({ all }) =>
+    remote.flatMap(({ path, name }) => {
+      const status = all.find((issuer) => issuer.name === name)?.keys?.source.status();
+      if (status === undefined || status.keys > 0) return [];
+      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is, each token is answered with 503. --offline does not ask`;
+    }),
+  );
+}
+
+/** Warnings about token endpoints of which a tracked resource makes a refusal: nobody could sign in. */
+function refusedTokenEndpoints(config: Config): string[] {
+  if (config.refreshTokens === false || config.entityTags === false) return [];
+  const noRows = compileProtectedList({ rows: [] }, config.request);
+  return config.refreshTokens.endpoints.flatMap(({ method, path }) => {
+    const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
+    const { refusal } = explainRequest({ method, target, host: 'localhost' }, config, noRows);
+    if (refusal === null || refusal.rejection !== 'lenient-spelling') return [];
+    return `warning: entityTags.resources: ${method} ${path} is an endpoint of refreshTokens and a change of a tracked resource, so that it is answered with ${refusal.status}: users cannot sign in. Take the resource out of entityTags.resources`;
+  });
 }
 
 /** Warnings about tokens that are accepted though they were made for another API: valid, and rarely what is meant. */

@@ -69,6 +69,7 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
   verb('check', 'validate every file and print all problems', async (options) =>
     (await import('./check.ts')).runCheck(options),
   )
+    .option('--offline', 'do not load the keys')
     .addOption(configFile)
     .addOption(json);
   const small = ['init', 'check', 'schema', 'openapi', 'purge', 'tokens', 'health', 'version'];

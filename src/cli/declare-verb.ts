@@ -64,7 +64,8 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or a file exists already' },
   },
   check: {
-    examples: ['shopward check', 'shopward check --json --config staging.yaml'],
+    before: ['Also loads the keys of auth.keys, as the proxy would from here; --offline leaves that out.'],
+    examples: ['shopward check', 'shopward check --offline --json --config staging.yaml'],
     exits: { 0: 'no error, perhaps warnings', 1: 'an error', 2: badUsage },
   },
   explain: {
@@ -125,15 +126,9 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     examples: [
       'shopward protected import schema.yml > protected-resources.yaml',
       'shopward protected import schema.json --out config/protected-resources.yaml --base-path /',
+      'shopward protected import schema.json --out new.yaml; shopward protected diff config/protected-resources.yaml new.yaml',
     ],
     exits: { 0: 'done', 1: 'no operation needs a token', 2: 'bad usage or document' },
-  },
-  'protected compare': {
-    examples: [
-      'shopward protected compare schema.yml',
-      'shopward protected compare schema.yml --list new.yaml --json',
-    ],
-    exits: { 0: 'they agree', 1: 'they disagree', 2: 'bad usage or document', 78: badConfiguration },
   },
   verify: {
     before: [

@@ -1,15 +1,15 @@
 import { type Command, Option } from 'commander';
 import { configFile, declareVerb, helpAfter, json, listFile } from './declare-verb.ts';
-import { runProtectedCompare, runProtectedDiff } from './protected/difference.ts';
+import { runProtectedDiff } from './protected/difference.ts';
 import { runProtectedImport, runProtectedList } from './protected/list.ts';
 
 const basePath = new Option('--base-path <path>', "in place of the document's servers; / for none");
 
-/** `protected list|diff|import|compare`. */
+/** `protected list|diff|import`. */
 export function declareProtected(program: Command): void {
   const verb = program
     .command('protected')
-    .description('list, compare and import protected resources')
+    .description('list, import and compare protected resources')
     .addHelpText('after', helpAfter('protected'));
   declareVerb(verb, 'protected list', 'print the rows (default)', (options) => runProtectedList(options))
     .addOption(configFile)
@@ -32,15 +32,4 @@ export function declareProtected(program: Command): void {
     .option('--out <file>', 'write the list into a file')
     .option('--force', 'replace that file')
     .addOption(basePath);
-  declareVerb(
-    verb,
-    'protected compare',
-    'print where the list and an OpenAPI 3 document disagree',
-    (document, options) => runProtectedCompare(document, options),
-  )
-    .argument('<openapi>', 'JSON or YAML')
-    .addOption(configFile)
-    .addOption(listFile)
-    .addOption(basePath)
-    .addOption(json);
 }

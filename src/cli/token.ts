@@ -32,14 +32,26 @@ const maxInput = 65_536;
  * Runs `use` with the keys and introspection of the configuration, then closes them. Without keys the verdict is
  * `keys-unavailable`.
  */
-export async function withTokenInspector<T>(
-  config: Pick<Config, 'auth' | 'limits'>,
+export function withTokenInspector<T>(
+  config: IssuersConfig,
   use: (inspect: InspectToken) => Promise<T>,
+): Promise<T> {
+  return withIssuers(config, (issuers) =>
+    use((token, scopes) => inspectToken(token, issuers, scopes, config.auth.forward)),
+  );
+}
+
+type IssuersConfig = Pick<Config, 'auth' | 'limits'>;
+
+/** Runs `use` once the first keys were loaded, or were not. */
+export async function withIssuers<T>(
+  config: IssuersConfig,
+  use: (issuers: ReturnType<typeof createIssuers>['issuers']) => T | Promise<T>,
 ): Promise<T> {
   const { issuers, components } = createIssuers(config, Date.now, noLog);
   try {
     for (const component of components) await component.start?.();
-    return await use((token, scopes) => inspectToken(token, issuers, scopes, config.auth.forward));
+    return await use(issuers);
   } finally {
     for (const { signed } of issuers.all) signed?.close();
     for (const component of components) void component.close?.();

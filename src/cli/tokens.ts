@@ -1,7 +1,8 @@
+import { sharedTokens } from '../app/refresh-tokens.ts';
+import { storeConnection } from '../app/store.ts';
 import type { Config } from '../config/schema.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import { createDigests } from '../refresh-tokens/token-digest.ts';
 import type { TokenStore } from '../refresh-tokens/token-store.ts';
 import type { SubjectDigest, TokenEntry } from '../refresh-tokens/token-values.ts';
@@ -53,31 +54,35 @@ export async function runTokens(
 }
 
 async function withStore(
-  { refreshTokens, store: { url, timeout, prefix } }: Config,
+  config: Config,
   io: CommandIo,
   use: (store: TokenStore, digestOf: (subject: string) => SubjectDigest) => Promise<void>,
 ): Promise<number> {
+  const { refreshTokens } = config;
   if (refreshTokens === false) {
     io.err('refreshTokens is false in this configuration: no states are kept');
     return 1;
   }
-  if (url.kind === 'memory') {
+  const connection = storeConnection(config);
+  if (connection === undefined) {
     io.err(
       'store.url is `memory`: states of refresh tokens are in the running process only; Redis is needed',
     );
     return 1;
   }
-  const redis = connectRedis({ url, timeoutMs: Math.max(timeout, 1000) });
+  const redis = connectRedis({ ...connection, timeoutMs: Math.max(connection.timeoutMs, 1000) });
   try {
-    if (!(await redis.ready(connectMs))) throw new RedisUnavailable('connection');
-    const { lifetime, retention, digestKey } = refreshTokens;
-    const store = new RedisTokenStore({
-      redis,
-      keyPrefix: prefix,
-      lifetimeMs: lifetime,
-      retentionMs: retention,
-    });
-    await use(store, createDigests(digestKey).ofSubject);
+    if (!(await redis.ready(connectMs))) {
+      const { cause } = redis.state();
+      io.err(
+        `store: Redis cannot be used (${cause?.text ?? 'connection'}): look at store.url, store.tls and store.sentinelPassword`,
+      );
+      return 1;
+    }
+    await use(
+      sharedTokens(refreshTokens, config.store, redis),
+      createDigests(refreshTokens.digestKey).ofSubject,
+    );
     return 0;
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;

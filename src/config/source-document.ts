@@ -26,7 +26,6 @@ const parserTexts: Readonly<Record<string, string>> = {
   MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
   MULTIPLE_DOCS: 'only one document is allowed in this file',
   NON_STRING_KEY: 'a key must be plain text',
-  TAB_AS_INDENT: 'tabs must not be used as indentation',
   TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',
   RESOURCE_EXHAUSTION: 'this is nested too deeply',
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value that holds { } [ ] or a comma',

@@ -219,9 +219,16 @@ describe('a document that is refused', () => {
     ],
     [
       'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',
+      ['2:1 error this line is indented with a tab: YAML takes spaces only'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n\t- GET /b\n  B:\n\t- GET /c\n',
+      ['4:1 error this line is indented with a tab: YAML takes spaces only'],
+    ],
+    [
+      inGroup('GET /a\n      - GET /b'),
       [
-        '1:8 error groups must be names with a list of rows each',
-        '2:1 error tabs must not be used as indentation',
+        '3:7 error "- GET /b" below is indented further than this row, so that YAML takes it for a part of this text: indent both alike',
       ],
     ],
   ])('%j', (text, problems) => {

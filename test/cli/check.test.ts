@@ -1,7 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { freePort } from '../harness/free-port.ts';
 import { runCommand } from './command-run.ts';
 
 const onlyKeys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" }, audience: shop }';
@@ -11,11 +14,11 @@ const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
 
 function check(
   files: Record<string, string>,
-  options: { json?: boolean; config?: string } = {},
+  options: { json?: boolean; config?: string; offline?: boolean } = {},
   env: Record<string, string> = {},
 ) {
   const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
-  return runCommand((io) => runCheck(options, io), { cwd, env });
+  return runCommand((io) => runCheck({ offline: true, ...options }, io), { cwd, env });
 }
 
 describe('check', () => {
@@ -185,6 +188,40 @@ complete: true
     }
   });
 
+  it('asks the key source, and warns of one without a key, unless it is told not to', async () => {
+    const key = {
+      ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+    };
+    const server = createServer((_, response) => response.end(JSON.stringify({ keys: [key] })));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const said = async (at: number, offline: boolean) => {
+      const text = `auth: { keys: { jwks: "http://127.0.0.1:${at}/jwks.json" }, audience: a }\nrefreshTokens: false\n`;
+      const { code, out } = await check({ 'config/shopward.yaml': text }, { offline });
+      expect(code).toBe(0);
+      return out.slice(0, -1);
+    };
+    expect(await said(await freePort(), false)).toEqual([
+      expect.stringMatching(/^warning: auth\.keys: no key could be loaded \(unreachable\)/),
+    ]);
+    expect(await said(await freePort(), true)).toEqual([]);
+    expect(await said(port, false)).toEqual([]);
+  });
+
+  it('warns of a tracked token endpoint, which the proxy would refuse', async () => {
+    const said = async (resource: string, more = '') => {
+      const config = `${onlyKeys}\nentityTags: { resources: [{ collection: ${resource}, member: "${resource}/{id}" }] }\n${more}`;
+      const { out } = await check({ 'config/shopward.yaml': config });
+      return out.filter((line) => line.includes('cannot sign in'));
+    };
+    expect(await said('/access-tokens')).toEqual([
+      expect.stringMatching(/^warning: entityTags\.resources: POST \/access-tokens .* answered with 400/),
+    ]);
+    expect(await said('/carts')).toEqual([]);
+    expect(await said('/access-tokens', 'refreshTokens: false\n')).toEqual([]);
+  });
+
   it('warns of end-family without a leeway', async () => {
     const said = async (more: string) =>
       (await check({ 'config/shopward.yaml': `${onlyKeys}\nrefreshTokens: { replay: end-family${more} }\n` }))
@@ -228,7 +265,7 @@ complete: true
 describe('the shipped files', () => {
   it('are right as they are, with the address of the keys from the environment', async () => {
     const env = { JWKS_URL: 'https://shop.example/jwks.json', UPSTREAM_URL: 'http://shop:9000' };
-    const { code, out } = await runCommand((io) => runCheck({}, io), { env });
+    const { code, out } = await runCommand((io) => runCheck({ offline: true }, io), { env });
     expect(out.filter((line) => line.includes(': error: '))).toEqual([]);
     expect(code).toBe(0);
   });

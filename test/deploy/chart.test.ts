@@ -76,7 +76,7 @@ function check(manifests: readonly Manifest[]): string {
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(path.join(folder, name), text.replaceAll('/run/secrets/shopward', secrets));
   }
-  const args = [findMain(), 'check', '--config', path.join(folder, 'shopward.yaml')];
+  const args = [findMain(), 'check', '--offline', '--config', path.join(folder, 'shopward.yaml')];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(status, stderr).toBe(0);
   return stdout + stderr;

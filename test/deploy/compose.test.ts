@@ -45,7 +45,7 @@ test('the configuration that is mounted passes shopward check, with its variable
   writeFileSync(path.join(folder, 'shopward.yaml'), text);
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [findMain(), 'check', '--config', path.join(folder, 'shopward.yaml')],
+    [findMain(), 'check', '--offline', '--config', path.join(folder, 'shopward.yaml')],
     { encoding: 'utf8', env: { ...bareEnvironment, ...shopward.environment } },
   );
   expect(stderr).toBe('');

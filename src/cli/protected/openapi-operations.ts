@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../lib/json.ts';
 import { followReference, type OperationSecurity, securityOf } from './openapi-document.ts';
 
 /** An operation of a document, as a route. */
-export interface Operation extends OperationSecurity {
+interface Operation extends OperationSecurity {
   readonly method: ResourceMethod;
   readonly template: string;
   /** Its first tag; without one the first segment of its path. */
