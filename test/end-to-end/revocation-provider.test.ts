@@ -29,6 +29,7 @@ beforeAll(async () => {
     rows: ['GET /secret'],
     config: {
       refreshTokens: {
+        replay: 'refuse',
         endpoints: [
           { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
           { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },

@@ -20,7 +20,8 @@ let shop: CarelessTokenShop;
 let shopward: RunningShopward;
 beforeAll(async () => {
   shop = await startCarelessTokenShop();
-  shopward = await startShopwardHere({ upstream: shop.url, rows: ['GET /secret'] });
+  const config = { refreshTokens: { replay: 'refuse' } };
+  shopward = await startShopwardHere({ upstream: shop.url, rows: ['GET /secret'], config });
 });
 afterAll(async () => {
   await shopward?.stop();

@@ -162,7 +162,9 @@ describe('a used token', () => {
     const body = JSON.parse(response.body.toString());
     const isType = response.status === 415;
     expect(isType || response.status === 400).toBe(true);
-    if (/^\/token/.test(sent.path ?? '')) {
+    // A name in the query that still has a `%` may also be that of a method override, which is refused for all paths.
+    if (body.errors?.[0].code === 'method-override') expect(sent.path).toContain('?refresh%u005ftoken');
+    else if (/^\/token/.test(sent.path ?? '')) {
       expect(body.error).toBe('invalid_request');
       expect(body.error_description).toContain('`refresh_token`');
     } else {
