@@ -61,13 +61,7 @@ function open(
     if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
     return hooks;
   };
-  const revoke = async (named: string) => {
-    const request = requestOf('DELETE', `/refresh-tokens/${named}`, []);
-    const hooks = await runFilter(filter, request, { subject: 'DE--1' }, undefined);
-    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('nothing was noted');
-    return hooks;
-  };
-  return { filter, store, events, clock, request, post, refresh, forward, signIn, revoke };
+  return { filter, store, events, clock, request, post, refresh, forward, signIn };
 }
 
 const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
@@ -114,15 +108,6 @@ test('of several interpretations of a token those that were claimed are free whe
   expect(await refresh(token)).toBe('refresh-token-busy');
   expect([released, events]).toEqual([2, ['exchange-refused-in-exchange']]);
   expect(await store.claim(own, 'b', 1000)).toMatchObject({ kind: 'granted' });
-});
-
-test('may be sent until the margin has passed', async () => {
-  const { forward, clock } = open();
-  const { maySend } = await forward('a');
-  clock.now = 5000;
-  expect(maySend?.()).toBe(true);
-  clock.now = 5001;
-  expect(maySend?.()).toBe(false);
 });
 
 test('a token that somebody has revoked and nobody is known to own is withheld', async () => {
@@ -304,22 +289,6 @@ test('in observe mode a used token goes on, noted', async () => {
   });
 });
 
-test.each(['mine', 'abc'])(
-  'a revocation stands unless the shop certainly refused it, and its body streams: %s',
-  async (named) => {
-    const { revoke, events } = open();
-    const undone = await revoke(named);
-    expect([undone.bufferLimit, undone.ignoreClientAbort]).toEqual([0, true]);
-    expect(await undone.onOutcome({ ...answer(), status: 403 })).toEqual({});
-    expect(events).toEqual(['revocation-noted', 'revocation-undone']);
-    const done = await revoke(named);
-    await done.onOutcome({ ...answer(), status: 204 });
-    const unknown = await revoke(named);
-    await unknown.onOutcome({ kind: 'unknown', fault: 'reset' });
-    expect(events.slice(2)).toEqual(['revocation-noted', 'revocation-noted']);
-  },
-);
-
 test('a claim lasts for the answer and a margin', async () => {
   const holds: number[] = [];
   const { forward } = open((store) => {
@@ -356,24 +325,6 @@ test('the answer to a used token that is forwarded is held back as it comes, rea
     ['revoked', 'used'],
   ]);
 });
-
-test.each(['end-family', 'forward'] as const)(
-  '%s: within the leeway, or where it is only observed, a used token ends nothing',
-  async (replay) => {
-    const tabs = open(undefined, { replay, leewayMs: 600_000 });
-    // An answer of this length is not kept.
-    const body = Buffer.concat([answer('b').body, Buffer.alloc(16_384, ' ')]);
-    await (await tabs.forward('a')).onOutcome({ ...answer('b'), body });
-    tabs.events.length = 0;
-    expect(await tabs.refresh('a')).toBe('refresh-token-invalid');
-    expect(tabs.events).toEqual(['exchange-refused-used']);
-    const observed = open(undefined, { replay });
-    await (await observed.forward('a')).onOutcome(answer('b'));
-    observed.events.length = 0;
-    expect(await observed.refresh('a', true)).toMatchObject({ observed: { reason: 'used' } });
-    expect(observed.events).toEqual(['exchange-refused-used']);
-  },
-);
 
 describe('a path that ends tokens by POST and refreshes them by PUT', () => {
   const { fields } = shopEndpoints.find(({ format }) => format === 'form') as TokenEndpoint;
@@ -428,22 +379,6 @@ test.each([
   const refused = await request('PUT', '/refresh-tokens', body, 'application/json');
   if (reason === undefined) expect(refused).toBeUndefined();
   else expect(refused).toMatchObject({ rejection: 'token-request-not-plain', reason });
-});
-
-test('the answer of a refresh comes again within the leeway, as it was, to be stored by nobody', async () => {
-  const { forward, post, events } = open(undefined, { leewayMs: 600_000 });
-  const first = answer('new');
-  await (await forward('a')).onOutcome(first);
-  const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
-  expect(again).toEqual({
-    status: 201,
-    fields: [
-      ...['Content-Type', 'application/json', 'Content-Length', String(first.body.length)],
-      ...['Cache-Control', 'no-store'],
-    ],
-    body: first.body,
-  });
-  expect(events.at(-1)).toBe('exchange-repeated');
 });
 
 test.each([
