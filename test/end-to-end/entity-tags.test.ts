@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cartIds } from '../../demo/data/ids.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
@@ -118,6 +119,18 @@ describe.each([
     }
     expect(shop.received.total).toBe(0);
     expect(await tagOf()).toBe(tag);
+  });
+
+  it('a change makes two calls to the store', async () => {
+    if (redis === undefined) return;
+    const client = new Redis({ port: redis.port, host: '127.0.0.1' });
+    const calls = async () =>
+      Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1]);
+    const tag = await tagOf();
+    const before = await calls();
+    expect((await patch(tag)).status).toBe(200);
+    expect((await calls()) - before).toBe(2);
+    client.disconnect();
   });
 
   it('401 comes before 428 and 412', async () => {
