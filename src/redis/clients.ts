@@ -1,7 +1,7 @@
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Cluster, Redis as RedisClient, type RedisOptions } from 'ioredis';
-import { isolate, isolated, isolateLate } from '../lib/faults.ts';
+import { isolated } from '../lib/faults.ts';
 import { isNotPrimary } from './faults.ts';
 import type { RedisAddress } from './redis-url.ts';
 
@@ -27,8 +27,8 @@ export type Client = RedisClient | Cluster;
  * Creates an ioredis client that fails at once instead of waiting: no offline queue, no retries, and commands that were under
  * way when a connection broke are not sent again. By default ioredis would keep a call for a minute, and may run a script twice.
  */
-export function createClient(options: ClientOptions, autoResubscribe = true): Client {
-  const client = buildClient(options, autoResubscribe);
+export function createClient(options: ClientOptions): Client {
+  const client = buildClient(options);
   // ioredis 6.0.0 gives up for good when a Sentinel announces the next primary while a connection is being made: its
   // failover detector then breaks the attempt, which ends the client without asking the retry strategy.
   const connectAgain = isolated(() => {
@@ -51,14 +51,13 @@ export function closeClient(client: Client): void {
   client.disconnect();
 }
 
-function buildClient(options: ClientOptions, autoResubscribe: boolean): Client {
+function buildClient(options: ClientOptions): Client {
   const { address, tls, timeoutMs, sentinelPassword } = options;
   const common: RedisOptions = {
     protocol: 2,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    autoResubscribe,
     disableClientInfo: true,
     connectTimeout: Math.max(1000, timeoutMs),
     // Nothing comes back from a stopped server or over a dead network path: a new connection may reach a live server.
@@ -135,97 +134,4 @@ export function findConnectError({ address, tls, timeoutMs }: ClientOptions): Pr
     socket.once('error', end);
     socket.once(address.tls ? 'secureConnect' : 'connect', () => end(undefined));
   });
-}
-
-interface Listener {
-  readonly onMessage: (message: string) => void;
-  readonly onReconnect: (() => void) | undefined;
-}
-
-const retryMs = 250;
-
-/** Subscriptions to channels, on a connection of their own that is opened with the first; renewed after each reconnection. */
-export class Subscriptions {
-  readonly #options: ClientOptions;
-  readonly #listeners = new Map<string, Set<Listener>>();
-  /** Channels whose subscription was confirmed before: confirmed again, they may have missed messages in between. */
-  readonly #confirmed = new Set<string>();
-  #client: Client | undefined;
-  #retry: NodeJS.Timeout | undefined;
-
-  constructor(options: ClientOptions) {
-    this.#options = options;
-  }
-
-  /** Calls `onMessage` until the returned function is called. */
-  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
-    const listener: Listener = { onMessage, onReconnect };
-    const known = this.#listeners.get(channel);
-    if (known === undefined) this.#listeners.set(channel, new Set([listener]));
-    else known.add(listener);
-    if (this.#client === undefined) this.#client = this.#open();
-    else if (known === undefined && this.#client.status === 'ready') this.#subscribeOne(channel);
-    return () => this.#unsubscribe(channel, listener);
-  }
-
-  close(): void {
-    clearTimeout(this.#retry);
-    if (this.#client !== undefined) closeClient(this.#client);
-  }
-
-  #unsubscribe(channel: string, listener: Listener): void {
-    const left = this.#listeners.get(channel);
-    left?.delete(listener);
-    if (left?.size !== 0) return;
-    this.#listeners.delete(channel);
-    this.#confirmed.delete(channel);
-    this.#client?.unsubscribe(channel).catch(() => {});
-  }
-
-  #open(): Client {
-    // Not by ioredis' own re-subscription, which does not tell when it is done.
-    const opened = createClient(this.#options, false);
-    const subscribeAll = isolated(() => this.#subscribeAll());
-    opened.on('error', () => {});
-    const heard = (channel: string, message: string) => {
-      for (const listener of this.#listeners.get(channel) ?? []) isolate(() => listener.onMessage(message));
-    };
-    opened.on('message', heard);
-    opened.on('ready', subscribeAll);
-    // The subscriber connection of a Cluster moves between nodes without an event of its own. Of others none comes.
-    opened.on('+node', subscribeAll);
-    opened.on('-node', subscribeAll);
-    return opened;
-  }
-
-  #subscribeAll(): void {
-    for (const channel of this.#listeners.keys()) this.#subscribeOne(channel);
-  }
-
-  #subscribeOne(channel: string): void {
-    const subscribed = this.#client?.subscribe(channel).then(
-      () => this.#confirm(channel),
-      () => this.#retryLater(),
-    );
-    if (subscribed !== undefined) isolateLate(subscribed);
-  }
-
-  #confirm(channel: string): void {
-    if (!this.#confirmed.has(channel)) {
-      this.#confirmed.add(channel);
-      return;
-    }
-    for (const listener of this.#listeners.get(channel) ?? []) listener.onReconnect?.();
-  }
-
-  #retryLater(): void {
-    // While it is not connected, `ready` subscribes again; here the server is connected and refused.
-    if (this.#client?.status !== 'ready' || this.#retry !== undefined) return;
-    const again = isolated(() => {
-      this.#retry = undefined;
-      this.#subscribeAll();
-    });
-    this.#retry = setTimeout(again, retryMs);
-    this.#retry.unref();
-  }
 }

@@ -6,7 +6,6 @@ import {
   closeClient,
   createClient,
   type RedisTlsOptions,
-  Subscriptions,
 } from './clients.ts';
 import { isUnknownScript, RedisUnavailable, withinDeadline } from './faults.ts';
 import type { Redis, RedisArgument, RedisScript, RedisStatus } from './redis.ts';
@@ -39,7 +38,6 @@ class ConnectedRedis implements Redis {
   readonly #clientOptions: ClientOptions;
   readonly #client: Client;
   readonly #watch: RedisWatch;
-  readonly #subscriptions: Subscriptions;
   readonly #timeoutMs: number;
   readonly #main: ClaimPath;
   /** The connection for claims that replicas have to confirm: WAIT would block other calls. */
@@ -55,7 +53,6 @@ class ConnectedRedis implements Redis {
     this.#client = createClient(this.#clientOptions);
     this.#watch = new RedisWatch(this.#client, this.#clientOptions, options);
     this.#main = { claims: new Claims(this.#client), opened: undefined };
-    this.#subscriptions = new Subscriptions(this.#clientOptions);
   }
 
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown> {
@@ -118,10 +115,6 @@ class ConnectedRedis implements Redis {
     }
   }
 
-  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
-    return this.#subscriptions.subscribe(channel, onMessage, onReconnect);
-  }
-
   state(): Health {
     return this.#watch.state();
   }
@@ -136,7 +129,6 @@ class ConnectedRedis implements Redis {
 
   async close(): Promise<void> {
     this.#watch.close();
-    this.#subscriptions.close();
     for (const client of [this.#client, this.#confirmed?.client])
       if (client !== undefined) closeClient(client);
   }

@@ -108,9 +108,8 @@ const refusedInScript = "The user executing the script can't";
 function refusedText(message: string): string {
   const command = quotedIn(message.replace(refusedInScript, ''));
   if (command !== undefined) return `NOPERM ${command}: grant +${command}`;
-  if (message.includes('channel')) return 'NOPERM: grant &PREFIX:*';
   if (message.includes(' key')) return 'NOPERM: grant ~PREFIX:*';
-  return 'NOPERM: grant +@read +@write +@connection +@scripting +@pubsub +info +time +wait';
+  return 'NOPERM: grant +@read +@write +@connection +@scripting +info +time +wait';
 }
 
 /** The first short text in quotes: in messages of Redis it is a command. */

@@ -127,7 +127,6 @@ export function guardRedis(redis: Redis, refusal: () => RedisFaultWord | undefin
     command: guard(redis.command.bind(redis)),
     runScript: guard(redis.runScript.bind(redis)),
     runScriptAndWait: guard(redis.runScriptAndWait.bind(redis)),
-    subscribe: redis.subscribe.bind(redis),
     status: redis.status.bind(redis),
     state: redis.state.bind(redis),
     ready: redis.ready.bind(redis),

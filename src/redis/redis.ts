@@ -25,11 +25,6 @@ export interface Redis {
     args: readonly RedisArgument[],
     replicas: number,
   ): Promise<{ readonly reply: unknown; readonly replicas: number }>;
-  /**
-   * Subscribes to a channel until the returned function is called. `onReconnect` is called whenever messages may have been
-   * missed: after each new connection but the first.
-   */
-  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
   /** Whether it can be used, for health and metrics; never asks the server. */
   state(): Health;
   /** Replicas, claims and memory, for health and metrics; never asks the server. */

@@ -6,31 +6,27 @@ import {
   maxScopes,
   type Purge,
   PurgeEpochs,
-  type Raise,
   scopeOf,
 } from './purge-epochs.ts';
 
-/** The epochs that all processes share. */
+/** The epochs that all processes share. Its calls reject when the store cannot be reached. */
 export interface EpochStore {
-  /** Raises and publishes in one step. Rejects when the store cannot be reached: the purge is then not in force. */
-  raise(scope: string): Promise<Raise>;
-  /** All epochs; undefined: `last` is still the last one. Rejects when the store cannot be reached. */
+  /** Gives the scope a new epoch. */
+  raise(scope: string): Promise<unknown>;
+  /** All epochs; undefined: `last` is still the last one. */
   read(last: string): Promise<EpochTable | undefined>;
-  /** Calls `onRaise` for each purge, and `onGap` whenever purges may have been missed. Returns how to unsubscribe. */
-  subscribe(onRaise: (raise: Raise) => void, onGap: () => void): () => void;
 }
 
-/** The store is also read this often, in case the subscription has died unnoticed. */
-const readEveryMs = 1000;
+/** A purge reaches every process within a second: this time, and a round trip. */
+const readEveryMs = 500;
 
 /** Keeps the epochs of this process in step with the store, by the transitions of docs/decisions/url-mapping-purge.md. */
 export class EpochFollower {
   readonly epochs = new PurgeEpochs();
   readonly #store: EpochStore | undefined;
   readonly #forget: () => void;
-  #reading: Promise<void> | undefined;
+  #reading: Promise<boolean> | undefined;
   #mustReadAgain = false;
-  #unsubscribe: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** Without a store, this process is the only one. `forget` has to drop all its mappings. */
@@ -39,31 +35,25 @@ export class EpochFollower {
     this.#forget = forget;
   }
 
-  /** Subscribes, then reads the store; one that cannot be reached is read later. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#store?.subscribe(
-      (raise) => this.#hear(raise),
-      () => void this.catchUp(),
-    );
     this.#timer = setInterval(() => void this.catchUp(), readEveryMs).unref();
     await this.catchUp();
   }
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#unsubscribe?.();
   }
 
   /** Resolves once this process knows the purge and all earlier ones. Rejects when the store cannot be reached. */
   async purge(purge: Purge): Promise<void> {
     const scope = scopeOf(purge);
     if (this.#store === undefined) return this.epochs.raise(scope, createEpoch());
-    this.#hear(await this.#store.raise(scope));
-    await this.catchUp();
+    await this.#store.raise(scope);
+    if (!(await this.catchUp())) throw new Error('the epochs cannot be read');
   }
 
-  /** Reads the store. A call during a reading causes another one. Never rejects. */
-  catchUp(): Promise<void> {
+  /** Reads the store; false: it cannot be reached. A call during a reading causes another one. Never rejects. */
+  catchUp(): Promise<boolean> {
     this.#mustReadAgain = true;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
@@ -71,37 +61,30 @@ export class EpochFollower {
     return this.#reading;
   }
 
-  #hear({ scope, epoch, previous }: Raise): void {
-    if (previous === this.epochs.last) this.epochs.raise(scope, epoch);
-    else if (epoch !== this.epochs.last) void this.catchUp();
-  }
-
-  async #read(): Promise<void> {
+  async #read(): Promise<boolean> {
+    let table: EpochTable | undefined | null;
     while (this.#mustReadAgain) {
       this.#mustReadAgain = false;
-      const { last } = this.epochs;
-      // A store that cannot be reached is read at the next interval, or after the reconnection.
-      const table = await this.#store?.read(last).catch(() => undefined);
-      if (table === undefined) continue;
-      if (last !== this.epochs.last) this.#mustReadAgain = true;
-      else if (!this.epochs.replace(table)) this.#forget();
+      table = await this.#store?.read(this.epochs.last).catch(() => null);
+      if (table && !this.epochs.replace(table)) this.#forget();
     }
+    return table !== null;
   }
 }
 
-// KEYS epochs; ARGV scope, epoch, channel, most scopes
+/** Characters of the last epochs that are kept: some two hundred of them. */
+const recentLength = 2600;
+
+// KEYS epochs; ARGV scope, epoch, most scopes, characters of the last epochs
 const raiseScript = defineScript(
   'purge-raise',
   `
 local scope = ARGV[1]
-local previous = redis.call('HGET', KEYS[1], 'last') or ''
-local isFull = redis.call('HLEN', KEYS[1]) > tonumber(ARGV[4])
+local recent = string.sub(ARGV[2] .. ' ' .. (redis.call('HGET', KEYS[1], 'recent') or ''), 1, tonumber(ARGV[4]))
+local isFull = redis.call('HLEN', KEYS[1]) > tonumber(ARGV[3])
 if isFull or redis.call('HEXISTS', KEYS[1], '${everything}') == 0 then scope = '${everything}' end
 if scope == '${everything}' then redis.call('DEL', KEYS[1]) end
-redis.call('HSET', KEYS[1], scope, ARGV[2], 'last', ARGV[2])
-local message = ARGV[2] .. ' ' .. previous .. ' ' .. scope
-redis.call('PUBLISH', ARGV[3], message)
-return message
+redis.call('HSET', KEYS[1], scope, ARGV[2], 'last', ARGV[2], 'recent', recent)
 `,
 );
 
@@ -111,36 +94,26 @@ const readScript = defineScript(
   `
 local last = redis.call('HGET', KEYS[1], 'last')
 if last == ARGV[1] then return {} end
-if not last then redis.call('HSET', KEYS[1], '${everything}', ARGV[2], 'last', ARGV[2]) end
+if not last then redis.call('HSET', KEYS[1], '${everything}', ARGV[2], 'last', ARGV[2], 'recent', ARGV[2]) end
 return redis.call('HGETALL', KEYS[1])
 `,
 );
 
-/** The epochs as a hash `<prefix>:epochs` in Redis, with a channel of the same name. */
+/** The epochs as a hash `<prefix>:epochs` in Redis. */
 export function createRedisEpochStore(redis: Redis, prefix: string): EpochStore {
   const key = `${prefix}:epochs`;
   return {
-    async raise(scope) {
-      return readRaise(
-        String(await redis.runScript(raiseScript, [key], [scope, createEpoch(), key, maxScopes])),
-      );
-    },
-    async read(last) {
-      const reply = await redis.runScript(readScript, [key], [last, createEpoch()]);
+    raise: (scope) =>
+      redis.runScript(raiseScript, [key], [scope, createEpoch(), maxScopes + 2, recentLength]),
+    async read(known) {
+      const reply = await redis.runScript(readScript, [key], [known, createEpoch()]);
       const texts = Array.isArray(reply) ? reply.map(String) : [];
       if (texts.length === 0) return undefined;
-      const epochs = new Map<string, string>();
-      for (let i = 0; i + 1 < texts.length; i += 2) epochs.set(texts[i] as string, texts[i + 1] as string);
-      const newLast = epochs.get('last') ?? '';
-      epochs.delete('last');
-      return { last: newLast, epochs };
+      const fields = new Map<string, string>();
+      for (let i = 0; i + 1 < texts.length; i += 2) fields.set(texts[i] as string, texts[i + 1] as string);
+      const { last = '', recent = '' } = { last: fields.get('last'), recent: fields.get('recent') };
+      const epochs = new Map([...fields].filter(([scope]) => scope !== 'last' && scope !== 'recent'));
+      return { last, recent: recent.split(' '), epochs };
     },
-    subscribe: (onRaise, onGap) => redis.subscribe(key, (message) => onRaise(readRaise(message)), onGap),
   };
-}
-
-/** Reads `epoch previous scope`; only the scope may have spaces. Exported for its tests. */
-export function readRaise(message: string): Raise {
-  const [epoch = '', previous = ''] = message.split(' ', 2);
-  return { epoch, previous, scope: message.slice(epoch.length + previous.length + 2) };
 }

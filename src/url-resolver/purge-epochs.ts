@@ -19,16 +19,11 @@ export function createEpoch(): string {
   return randomBytes(9).toString('base64url');
 }
 
-/** A scope that was given a new epoch; `previous` is the epoch of the purge before it. */
-export interface Raise {
-  readonly scope: string;
-  readonly epoch: string;
-  readonly previous: string;
-}
-
-/** The epochs of all scopes, and the one of the last purge. */
+/** The epochs of all scopes, the one of the last purge, and those of the purges before it. */
 export interface EpochTable {
   readonly last: string;
+  /** The last one first; the oldest ones are left out. */
+  readonly recent: readonly string[];
   readonly epochs: ReadonlyMap<string, string>;
 }
 
@@ -70,8 +65,8 @@ export class PurgeEpochs {
   }
 
   /** Takes over all epochs of a store. False: the own last purge is not among them, so purges may be lost. */
-  replace({ last, epochs }: EpochTable): boolean {
-    const isContinued = epochs.values().some((epoch) => epoch === this.#last);
+  replace({ last, recent, epochs }: EpochTable): boolean {
+    const isContinued = recent.includes(this.#last);
     this.version += 1;
     this.#last = last;
     this.#clear(epochs.get(everything) ?? createEpoch());

@@ -27,7 +27,6 @@ import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/public-references.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
-import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
 import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
@@ -166,7 +165,6 @@ const rows: readonly Row[] = [
     (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
   ],
   ['a URL of a purge', body, foldUrl],
-  ['a message of a purge', body, (text) => [readRaise(text), readRaise(json(text))]],
   ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes, 0)],
   [
     'a reply of the shop to a question',

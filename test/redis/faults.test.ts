@@ -61,7 +61,7 @@ test.each<[string, boolean, boolean, number | undefined]>([
   for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
 });
 
-const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +@pubsub +info +time +wait';
+const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +info +time +wait';
 const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
 
 test.each<[string, unknown, string, string | undefined]>([
@@ -104,7 +104,6 @@ test.each<[string, unknown, string, string | undefined]>([
     `NOPERM ${'x'.repeat(40)}: grant +${'x'.repeat(40)}`,
   ],
   ['a key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
-  ['a channel', reply('NOPERM No permissions to access a channel'), 'noperm', 'NOPERM: grant &PREFIX:*'],
   ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', noperm],
   ['an old server', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
   ['its command first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],

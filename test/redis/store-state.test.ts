@@ -167,7 +167,7 @@ describe.concurrent('what the user of Redis may not use', () => {
   });
 });
 
-const granted = '+@read +@write +@connection +@scripting +@pubsub +info +time +wait'.split(' ');
+const granted = '+@read +@write +@connection +@scripting +info +time +wait'.split(' ');
 
 /** Tried with more and more arguments, because a wrong number of them is answered first. */
 async function mayRun(client: RawClient, name: string): Promise<boolean> {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../demo/http/request.ts';
-import { readRaise } from '../../src/url-resolver/epoch-follower.ts';
 import { foldUrl, maxScopes, type Purge, PurgeEpochs, scopeOf } from '../../src/url-resolver/purge-epochs.ts';
 
 /** The key under which the shop looks for a `url` that has been decoded once. */
@@ -137,7 +136,7 @@ it('epochs of another history are noticed', () => {
   epochs.raise('u:/a', 'a');
   expect(
     epochs.replace({
-      last: 'b',
+      ...{ last: 'b', recent: ['b', 'a'] },
       epochs: new Map([
         ['p:', 'x'],
         ['u:/A', 'a'],
@@ -147,19 +146,11 @@ it('epochs of another history are noticed', () => {
   ).toBe(true);
   expect(
     epochs.replace({
-      last: 'c',
+      ...{ last: 'c', recent: ['c'] },
       epochs: new Map([
         ['p:', 'x'],
         ['u:/C', 'c'],
       ]),
     }),
   ).toBe(false);
-});
-
-it.each([
-  ['e1 e0 u:/A B', { epoch: 'e1', previous: 'e0', scope: 'u:/A B' }],
-  ['e1  p:', { epoch: 'e1', previous: '', scope: 'p:' }],
-  ['', { epoch: '', previous: '', scope: '' }],
-])('reads the message %j', (message, raise) => {
-  expect(readRaise(message)).toEqual(raise);
 });

@@ -48,13 +48,9 @@ const broken: Readonly<Record<string, () => Promise<Partial<Code>> | Partial<Cod
   'a stamp has no epoch of a prefix': () => breakEpochs('stamp.push(epoch)', ''),
   'a stamp has no epoch of its URL': () => breakEpochs('stamp.push(own)', ''),
   'a stamp has no epoch of everything': () => breakEpochs('[this.#everything]', "['']"),
-  'a message is applied whatever came before it': () =>
-    breakFollower('previous === this.epochs.last', 'previous !== undefined'),
-  'a message after a gap is ignored, and so is the gap': () =>
-    breakFollower('this.#mustReadAgain = true;', 'if (this.epochs.version > 0) return Promise.resolve();'),
   'a process keeps its mappings although purges may be lost': () => breakFollower('this.#forget();', '{}'),
   'a purge ends before this process knows it': () =>
-    breakFollower('this.#hear(await this.#store.raise(scope));', 'void this.#store.raise(scope); return;'),
+    breakFollower('if (!(await this.catchUp()))', 'if (false)'),
   'a full store drops a scope': () => ({ whenFull: 'drops a scope' }),
   'the stamp is that of the end of the look-up': () =>
     breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.epochs.stampOf(lookup.url)) };'),

@@ -118,8 +118,7 @@ export const store = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })
       .default('shopward')
       .meta({
-        description:
-          'Prefix of every key and channel. Shops and stages that share a Redis need different ones.',
+        description: 'Prefix of every key. Shops and stages that share a Redis need different ones.',
       }),
   })
   .prefault({})
