@@ -12,6 +12,7 @@ import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
 import type { FileBytes } from './lib/watched-file.ts';
 import { createAccessLog, type ExchangeRecord } from './telemetry/exchange-record.ts';
+import type { RedisStore } from './redis/store.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { loadTracing } from './telemetry/tracing.ts';
@@ -111,7 +112,7 @@ export async function createApp(input: AppInput): Promise<App> {
     status,
     metricValues: metrics.values,
     applyList: list.apply,
-    applySecrets: (changed) => handOut(changed, { secrets, tokens, port, forwarding, admin }),
+    applySecrets: (changed) => handOut(changed, { secrets, tokens, port, forwarding, store, admin }),
   };
 }
 
@@ -123,6 +124,7 @@ function handOut(
     readonly tokens: Awaited<ReturnType<typeof createFeatures>>['tokens'];
     readonly port: PublicPort;
     readonly forwarding: Forwarding;
+    readonly store: RedisStore | undefined;
     readonly admin: Admin | undefined;
   },
 ): void {
@@ -130,6 +132,7 @@ function handOut(
   parts.tokens.useSecrets(changed.issuers);
   if (changed.tls) parts.port.listener.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
+  parts.store?.useCredentials(changed.store);
   if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
 }
 
@@ -137,7 +140,7 @@ function handOut(
 async function createFeatures({ config, secrets, log, worker, ...input }: AppInput, metrics: Metrics) {
   const access = createAccess(config, input.protectedList, worker === undefined, log);
   const forwarding = await createForwarding(config, secrets.upstreamTls, log);
-  const store = await openStore(config, log);
+  const store = await openStore(config, secrets.store, log);
   const { list, accessToken } = access;
   const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);

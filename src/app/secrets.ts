@@ -7,6 +7,7 @@ import { isolated } from '../lib/faults.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { RedisCredentials } from '../redis/clients.ts';
 import type { UpstreamCertificates } from '../upstream/upstream-tls.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
@@ -16,6 +17,8 @@ export interface Secrets {
   readonly tls: Certificate | undefined;
   /** PEM texts of `upstream.tls`. */
   readonly upstreamTls?: UpstreamCertificates | undefined;
+  /** User and passwords of `store`, and the PEM texts of `store.tls`. */
+  readonly store: RedisCredentials;
   /** Of each issuer of `auth`: its `keys.secret` and `introspection.clientSecret`. */
   readonly issuers: readonly IssuerSecrets[];
   /** `admin.token`. */
@@ -61,8 +64,12 @@ export class SecretsInForce implements Component {
 }
 
 /** What is to be said of the certificates in force: that one has expired, or soon will. */
-function certificateNotices({ tls, upstreamTls }: Secrets): string[] {
-  const certificates = { 'listen.tls': tls?.cert, 'upstream.tls': upstreamTls?.cert };
+function certificateNotices({ tls, upstreamTls, store }: Secrets): string[] {
+  const certificates = {
+    'listen.tls': tls?.cert,
+    'upstream.tls': upstreamTls?.cert,
+    'store.tls': store.tls?.cert,
+  };
   return Object.entries(certificates).flatMap(([setting, cert]) => {
     const notice = cert && certificateNotice(certificateEndMs({ cert }), Date.now());
     return notice ? `${setting}: ${notice}` : [];
@@ -84,12 +91,21 @@ type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
 export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): Secrets {
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
-  const { upstream } = config;
+  const { upstream, store } = config;
+  const pemsOf = (section: 'upstream' | 'store') => {
+    const pems = {
+      ca: textOf(`${section}-ca`),
+      cert: textOf(`${section}-certificate`),
+      key: textOf(`${section}-certificate-key`),
+    };
+    return Object.fromEntries(Object.entries(pems).filter(([, text]) => text !== undefined));
+  };
+  const { username, password } = store.url.kind === 'memory' ? {} : store.url;
   return {
-    upstreamTls: upstream.tls && {
-      ca: textOf('upstream-ca'),
-      cert: textOf('upstream-certificate'),
-      key: textOf('upstream-certificate-key'),
+    upstreamTls: upstream.tls && pemsOf('upstream'),
+    store: {
+      ...{ username, password, sentinelPassword: store.sentinelPassword },
+      tls: store.url.kind !== 'memory' && store.url.tls ? pemsOf('store') : undefined,
     },
     tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, ciphers, cert, key },
     issuers: listIssuers(config.auth).map(({ keys, introspection }) => ({
@@ -108,7 +124,8 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
 export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
   const known = new Map(loaded.secretFiles);
   for (const { role, path, text } of loaded.files) {
-    if (/^(?:upstream-|certificate)/.test(role) && text !== undefined) known.set(path, Buffer.from(text));
+    if (/^(?:upstream-|store-|certificate)/.test(role) && text !== undefined)
+      known.set(path, Buffer.from(text));
   }
   let inForce = secretsOf(loaded);
   let reading: Promise<void> = Promise.resolve();
@@ -155,9 +172,9 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   };
 }
 
-const followed = new Set(['admin.token']);
+const followed = new Set(['admin.token', 'store.sentinelPassword']);
 /** The same by the last part of a name, such as `auth.keys.secret`. */
-const followedParts = new Set(['secret', 'clientSecret']);
+const followedParts = new Set(['secret', 'clientSecret', 'username', 'password']);
 
 /** Settings that differ and take effect only at a restart. */
 function findRestartSettings(before: Config, after: Config): string[] {

@@ -3,27 +3,34 @@ import { readFileSync } from 'node:fs';
 import type { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
-import type { RedisTlsOptions } from '../redis/clients.ts';
+import type { RedisCredentials } from '../redis/clients.ts';
 import type { Member } from '../redis/members.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
 
-/** How `store` is reached, for the proxy and for every verb; undefined: it is this process's memory. */
+/** How `store` is reached, for the verbs; undefined: it is the proxy's memory. */
 export function storeConnection({ store }: Pick<Config, 'store'>) {
-  const { url, timeout: timeoutMs, replicas, tls, sentinelPassword } = store;
+  const { url, timeout: timeoutMs, replicas, tls = {}, sentinelPassword } = store;
   if (url.kind === 'memory') return undefined;
-  const password = sentinelPassword === undefined ? {} : { sentinelPassword };
-  return { url, timeoutMs, replicas, ...password, ...(tls && { tls: readTls(tls) }) };
+  const { username, password } = url;
+  const pems = Object.entries(tls).map(([name, file]) => [name, readFileSync(file, 'utf8')]);
+  const credentials = { username, password, sentinelPassword, tls: Object.fromEntries(pems) };
+  return { url, timeoutMs, replicas, credentials };
 }
 
 /** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
-export async function openStore(config: Config, log: Log): Promise<RedisStore | undefined> {
-  const connection = storeConnection(config);
-  if (connection === undefined) return undefined;
+export async function openStore(
+  config: Config,
+  credentials: RedisCredentials,
+  log: Log,
+): Promise<RedisStore | undefined> {
+  const { url, timeout, prefix, replicas } = config.store;
+  if (url.kind === 'memory') return undefined;
   // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
-  return openRedisStore({ ...connection, prefix: config.store.prefix, member: describeMember(config) }, log);
+  const member = describeMember(config);
+  return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member }, log);
 }
 
 export const memoryStore: Component = {
@@ -57,12 +64,6 @@ function describeResource({
   methods,
 }: Exclude<Config['entityTags'], false>['resources'][number]): string {
   return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
-}
-
-function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
-  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
-  const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
-  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }
 
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */

@@ -67,14 +67,19 @@ interface PemFile {
 /** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves nobody. */
 export function certificateProblems(files: readonly PemFile[], { listen }: PartialConfig): SettingProblem[] {
   const fileOf = (wanted: string) => files.find(({ role }) => role === wanted);
-  const ca = fileOf('upstream-ca');
-  const caFault = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
+  const ofSection = (section: 'upstream' | 'store') => {
+    const path = [section, 'tls'];
+    const ca = fileOf(`${section}-ca`);
+    const fault = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
+    return [
+      ...pairProblems(path, fileOf(`${section}-certificate`), fileOf(`${section}-certificate-key`)),
+      ...(fault === undefined ? [] : [{ path: [...path, 'ca'], text: `names ${ca?.name}: ${fault}` }]),
+    ];
+  };
   return [
     ...pairProblems(['listen', 'tls'], fileOf('certificate'), fileOf('certificate-key'), listen?.tls),
-    ...pairProblems(['upstream', 'tls'], fileOf('upstream-certificate'), fileOf('upstream-certificate-key')),
-    ...(caFault === undefined
-      ? []
-      : [{ path: ['upstream', 'tls', 'ca'], text: `names ${ca?.name}: ${caFault}` }]),
+    ...ofSection('upstream'),
+    ...ofSection('store'),
   ];
 }
 

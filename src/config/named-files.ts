@@ -17,7 +17,9 @@ type FileRole =
   | 'upstream-ca'
   | 'upstream-certificate'
   | 'upstream-certificate-key'
-  | 'store-tls';
+  | 'store-ca'
+  | 'store-certificate'
+  | 'store-certificate-key';
 
 /** A file that the configuration names, as it was checked. */
 export interface ConfigFile {
@@ -59,9 +61,9 @@ const fileSettings: readonly (readonly [FileRole, ...SettingPath])[] = [
   ['upstream-certificate', 'upstream', 'tls', 'cert'],
   ['upstream-certificate-key', 'upstream', 'tls', 'key'],
   ['protected-resources', 'protectedResources'],
-  ['store-tls', 'store', 'tls', 'ca'],
-  ['store-tls', 'store', 'tls', 'cert'],
-  ['store-tls', 'store', 'tls', 'key'],
+  ['store-ca', 'store', 'tls', 'ca'],
+  ['store-certificate', 'store', 'tls', 'cert'],
+  ['store-certificate-key', 'store', 'tls', 'key'],
 ];
 
 /** Every file that the valid sections name. */

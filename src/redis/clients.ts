@@ -5,20 +5,21 @@ import { isolated } from '../lib/faults.ts';
 import { isNotPrimary } from './faults.ts';
 import type { RedisAddress } from './redis-url.ts';
 
+/** What a new connection presents; it may change while the process runs. */
+export interface RedisCredentials {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** Of the Sentinels themselves. */
+  readonly sentinelPassword?: string | undefined;
+  /** PEM texts. Without `ca` Node's root certificates are trusted. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
+}
+
 export interface ClientOptions {
   readonly address: RedisAddress;
   readonly timeoutMs: number;
-  readonly tls?: RedisTlsOptions | undefined;
-  /** Password of the Sentinels; that of Redis is in `address`. */
-  readonly sentinelPassword?: string | undefined;
-}
-
-/** PEM texts. Without `ca` Node's root certificates are trusted. */
-export interface RedisTlsOptions {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
+  /** Those of now. */
+  credentials: RedisCredentials;
 }
 
 export type Client = RedisClient | Cluster;
@@ -43,6 +44,25 @@ export function createClient(options: ClientOptions): Client {
   return client;
 }
 
+/** Replaces the credentials for the connections that a client opens from now on. */
+export function useCredentials(client: Client, credentials: RedisCredentials): void {
+  const changed = optionsOf(credentials);
+  if (!(client instanceof Cluster)) return void Object.assign(client.options, changed);
+  // ioredis 6.0.0 copies the options of new nodes from here.
+  const { connectionPool } = client as unknown as { connectionPool: { redisOptions: RedisOptions } };
+  Object.assign(connectionPool.redisOptions, changed);
+  for (const { options } of client.nodes('all')) Object.assign(options, changed);
+}
+
+function optionsOf({ username, password, sentinelPassword, tls }: RedisCredentials): RedisOptions {
+  return {
+    username,
+    password,
+    sentinelPassword,
+    ...(tls && { tls: { ...tls }, sentinelTLS: { ...tls } }),
+  } as RedisOptions;
+}
+
 const closed = new WeakSet<Client>();
 
 /** Ends a client for good. */
@@ -52,7 +72,7 @@ export function closeClient(client: Client): void {
 }
 
 function buildClient(options: ClientOptions): Client {
-  const { address, tls, timeoutMs, sentinelPassword } = options;
+  const { address, timeoutMs, credentials } = options;
   const common: RedisOptions = {
     protocol: 2,
     enableOfflineQueue: false,
@@ -65,9 +85,7 @@ function buildClient(options: ClientOptions): Client {
     keepAlive: 10_000,
     reconnectOnError: (error) => (isNotPrimary(error) ? 1 : false),
     db: address.db,
-    ...(address.username === undefined ? {} : { username: address.username }),
-    ...(address.password === undefined ? {} : { password: address.password }),
-    ...(address.tls ? { tls: { ...tls } } : {}),
+    ...optionsOf({ ...credentials, tls: address.tls ? (credentials.tls ?? {}) : undefined }),
   };
   if (address.kind === 'cluster') return createCluster(address, common);
   if (address.kind === 'sentinel') {
@@ -78,10 +96,9 @@ function buildClient(options: ClientOptions): Client {
       retryStrategy: retryDelay,
       sentinelRetryStrategy: retryDelay,
       sentinelCommandTimeout: Math.max(1000, timeoutMs),
-      sentinelPassword,
+      enableTLSForSentinelMode: address.tls,
       failoverDetector: true,
     };
-    if (address.tls) Object.assign(sentinel, { enableTLSForSentinelMode: true, sentinelTLS: { ...tls } });
     return new RedisClient(sentinel as StrictOptions);
   }
   const single: RedisOptions = { ...common, ...address.hosts[0], retryStrategy: retryDelay };
@@ -122,10 +139,14 @@ function retryDelay(attempts: number): number {
  * Why no connection to the first host of the address can be made; undefined: it can. For Sentinels and Clusters ioredis 6.0.0
  * says no more than "Connection is closed". Connects, and sends nothing.
  */
-export function findConnectError({ address, tls, timeoutMs }: ClientOptions): Promise<Error | undefined> {
+export function findConnectError({
+  address,
+  credentials,
+  timeoutMs,
+}: ClientOptions): Promise<Error | undefined> {
   const { host = '', port = 0 } = address.hosts[0] ?? {};
   return new Promise((resolve) => {
-    const socket = address.tls ? connectTls({ host, port, ...tls }) : connectTcp({ host, port });
+    const socket = address.tls ? connectTls({ host, port, ...credentials.tls }) : connectTcp({ host, port });
     const end = (error: Error | undefined) => {
       socket.destroy();
       resolve(error);

@@ -5,7 +5,8 @@ import {
   type ClientOptions,
   closeClient,
   createClient,
-  type RedisTlsOptions,
+  type RedisCredentials,
+  useCredentials,
 } from './clients.ts';
 import { isUnknownScript, RedisUnavailable, withinDeadline } from './faults.ts';
 import type { Redis, RedisArgument, RedisScript, RedisStatus } from './redis.ts';
@@ -18,12 +19,12 @@ export interface ConnectRedisOptions extends WatchOptions {
   readonly url: string | RedisAddress;
   /** Milliseconds after which every call is rejected. Default 500. */
   readonly timeoutMs?: number;
-  readonly tls?: RedisTlsOptions;
-  readonly sentinelPassword?: string;
+  /** User and password default to those of the URL. */
+  readonly credentials?: RedisCredentials;
 }
 
 /** Connects in the background, and again after each loss. Throws only for a malformed URL. */
-export function connectRedis(options: ConnectRedisOptions): Redis {
+export function connectRedis(options: ConnectRedisOptions): ConnectedRedis {
   return new ConnectedRedis(options);
 }
 
@@ -33,7 +34,7 @@ interface ClaimPath {
   readonly opened: Promise<void> | undefined;
 }
 
-class ConnectedRedis implements Redis {
+export class ConnectedRedis implements Redis {
   readonly kind: Redis['kind'];
   readonly #clientOptions: ClientOptions;
   readonly #client: Client;
@@ -45,11 +46,12 @@ class ConnectedRedis implements Redis {
   #isGathering = false;
 
   constructor(options: ConnectRedisOptions) {
-    const { url, timeoutMs = 500, tls, sentinelPassword } = options;
+    const { url, timeoutMs = 500 } = options;
     const address = typeof url === 'string' ? parseRedisUrl(url) : url;
     this.kind = address.kind;
     this.#timeoutMs = timeoutMs;
-    this.#clientOptions = { address, timeoutMs, tls, sentinelPassword };
+    const { username, password } = address;
+    this.#clientOptions = { address, timeoutMs, credentials: { username, password, ...options.credentials } };
     this.#client = createClient(this.#clientOptions);
     this.#watch = new RedisWatch(this.#client, this.#clientOptions, options);
     this.#main = { claims: new Claims(this.#client), opened: undefined };
@@ -113,6 +115,13 @@ class ConnectedRedis implements Redis {
       if (!claim.mayHold || !(fault instanceof RedisUnavailable)) throw fault;
       throw new RedisUnavailable(fault.word, fault.cause, deadlineMs);
     }
+  }
+
+  /** Connections that are opened from now on present these. */
+  useCredentials(credentials: RedisCredentials): void {
+    this.#clientOptions.credentials = credentials;
+    for (const client of [this.#client, this.#confirmed?.client])
+      if (client !== undefined) useCredentials(client, credentials);
   }
 
   state(): Health {

@@ -80,7 +80,24 @@ export function causeOf(error: unknown): Cause {
 /** Error words of Redis that are looked for anywhere in a message: ioredis and scripts wrap them. */
 const replyWord =
   /\b(NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|LOADING|NOREPLICAS|TRYAGAIN|BUSY)\b/;
-const certificateCode = /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/;
+const certificateCode =
+  /^(?:CERT_|ERR_TLS_CERT|ERR_SSL_\w+_ALERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/;
+
+/** What Redis or the system says -> the setting to change. */
+const cures: readonly (readonly [said: RegExp, cure: string])[] = [
+  [/^NOAUTH/, 'store.url has no password'],
+  [/^WRONGPASS/, 'store.url has another user or password than Redis'],
+  [/^certificate: .*ALERT/, 'Redis refuses store.tls.cert'],
+  [/^certificate: .*(?:ALTNAME|HOSTNAME)/, 'it is not for the host of store.url'],
+  [/^certificate: CERT_(?!UNTRUSTED)/, 'renew the certificate of Redis'],
+  [/^certificate: /, 'store.tls.ca does not have its authority'],
+  [/^E(?!XEC)[A-Z]+ /, 'check host and port of store.url'],
+];
+
+/** The setting that takes the cause away; undefined: it is none. */
+export function cureOf({ text = '' }: Cause): string | undefined {
+  return cures.find(([said]) => said.test(text))?.[1];
+}
 
 function ownWord(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;

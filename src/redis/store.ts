@@ -8,8 +8,9 @@ import {
   type MetricSpec,
   total,
 } from '../lib/component.ts';
+import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
-import { RedisUnavailable } from './faults.ts';
+import { cureOf, RedisUnavailable } from './faults.ts';
 import { type Agreement, type Member, membersKeys } from './members.ts';
 import { guardRedis, Membership } from './membership.ts';
 import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
@@ -27,6 +28,8 @@ export interface RedisStore extends Component {
   health(): Health;
   /** How many processes share the store, this one included; null: it cannot be reached. */
   sharing(): Promise<number | null>;
+  /** Connections that are opened from now on present these. */
+  useCredentials(credentials: RedisCredentials): void;
   /** Calls `listener` with the reason whenever the data may be another (a first connection, an emptied store, a failover). */
   onNewData(listener: (why: string) => void): void;
 }
@@ -40,7 +43,7 @@ const fullShares = [0.8, 0.95] as const;
 const fullSlack = 0.02;
 
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
-  Pick<ConnectRedisOptions, 'tls' | 'sentinelPassword'> & {
+  Pick<ConnectRedisOptions, 'credentials'> & {
     readonly prefix: string;
     /** What the replicas that share the store have to agree on. */
     readonly member: Member;
@@ -83,6 +86,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
     sharing: () => countMembers(redis, prefix),
+    useCredentials: (credentials) => redis.useCredentials(credentials),
     start: () => start(redis, membership, log),
     metrics: storeMetrics(redis, membership),
     name: 'store',
@@ -257,5 +261,7 @@ function storeReasons(
 }
 
 function causeText(cause: StoreHealth['cause']): string {
-  return cause === undefined ? '' : `: ${cause.text ?? cause.word}`;
+  if (cause === undefined) return '';
+  const cure = cureOf(cause);
+  return `: ${cause.text ?? cause.word}${cure === undefined ? '' : `; ${cure}`}`;
 }

@@ -9,7 +9,7 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 const dayMs = 86_400_000;
 const endMs = certificateEndMs({ cert: testCertificate });
-const none: Secrets = { tls: undefined, issuers: [], adminToken: undefined, problems: [] };
+const none: Secrets = { tls: undefined, store: {}, issuers: [], adminToken: undefined, problems: [] };
 const pair = { cert: testCertificate, key: testKey };
 const problem = { file: 'c.yaml', line: 2, column: 3, severity: 'error', text: 'is bad' } as const;
 

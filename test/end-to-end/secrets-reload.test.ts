@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { certificateNotice } from '../../src/config/certificates.ts';
 import { startJwksServer } from '../access/jwks-server.ts';
@@ -10,6 +11,7 @@ import { makeHmacToken, makeSigner } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
+import { startRedis } from '../harness/redis-processes.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type RunningShopward, type Shopward, startShopward } from '../harness/shopward.ts';
 import { refuseHere, startShopwardHere } from '../harness/shopward-here.ts';
@@ -301,4 +303,54 @@ describe('listen.tls', () => {
       /shopward\.yaml:\d+:\d+: error: listen\.tls names \S+ and \S+: the private key is not that of the certificate/,
     );
   });
+});
+
+it('new connections to Redis use a changed password and authority; until then /readyz names the setting', async () => {
+  const pems = { 'cert.pem': testCertificate, 'key.pem': testKey, 'next.pem': nextCertificate };
+  for (const [name, text] of Object.entries({ ...pems, 'next-key.pem': nextKey, 'ca.pem': testCertificate }))
+    await writeFile(path.join(folder, name), text);
+  await writeFile(path.join(folder, 'password'), 'sesame-one');
+  const of = (name: string) => path.join(folder, name);
+  const files = { 'tls-cert-file': of('cert.pem'), 'tls-key-file': of('key.pem') };
+  const redis = await startRedis({
+    tls: true,
+    settings: {
+      ...files,
+      'tls-ca-cert-file': of('cert.pem'),
+      'tls-auth-clients': 'no',
+      requirepass: 'sesame-one',
+    },
+  });
+  const direct = new Redis(Number(new URL(redis.url).port), '127.0.0.1', {
+    password: 'sesame-one',
+    tls: { rejectUnauthorized: false },
+  });
+  try {
+    const url = `rediss://:${fromFile('password')}@127.0.0.1:${new URL(redis.url).port}`;
+    shopward = await start({ store: { url, tls: { ca: of('ca.pem') } } });
+    const readiness = async () => (await fetch(`${shopward.adminUrl}/readyz`)).text();
+    const others = async () =>
+      String(await direct.call('CLIENT', 'LIST'))
+        .split('\n')
+        .filter((line) => /cmd=(?!client)/.test(line));
+    const cut = async () => {
+      // The proxy's connections: the own one is kept.
+      await direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    };
+    await until('a connection', async () => (await others()).length > 0);
+    await direct.call('CONFIG', 'SET', 'requirepass', 'sesame-two');
+    await cut();
+    await until('the setting', async () => /WRONGPASS.*store\.url/.test(await readiness()));
+    await replace('password', 'sesame-two');
+    await until('the new password', async () => (await others()).length > 0);
+    await direct.call('CONFIG', 'SET', 'tls-cert-file', of('next.pem'), 'tls-key-file', of('next-key.pem'));
+    await cut();
+    await until('the setting', async () => /certificate.*store\.tls\.ca/.test(await readiness()));
+    await replace('ca.pem', nextCertificate);
+    await until('the new authority', async () => (await others()).length > 0);
+    expect(shopward.output()).not.toContain('sesame');
+  } finally {
+    direct.disconnect();
+    await redis.close();
+  }
 });

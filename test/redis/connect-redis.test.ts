@@ -4,8 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis as RedisClient } from 'ioredis';
 import { describe, expect, type TestContext, test } from 'vitest';
-import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
+import {
+  type ConnectedRedis,
+  type ConnectRedisOptions,
+  connectRedis,
+} from '../../src/redis/connect-redis.ts';
 import { defineClaim, defineScript, type Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
@@ -22,9 +27,9 @@ interface Connecting {
 function opening(context: TestContext) {
   const open = closingAtEnd(context);
   let skippedMs = 0;
-  const start = (url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): Redis =>
+  const start = (url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): ConnectedRedis =>
     open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }), now: () => Date.now() + skippedMs }));
-  async function connect(url: string, more?: Connecting): Promise<Redis> {
+  async function connect(url: string, more?: Connecting): Promise<ConnectedRedis> {
     const redis = start(url, more);
     await until(async () => redis.ready(1000));
     return redis;
@@ -175,6 +180,33 @@ describe.concurrent('a single Redis', () => {
     }
   });
 
+  test('changed credentials are those of the next connection: single, Sentinel, Cluster', async (context) => {
+    const { open, connect } = opening(context);
+    const single = open(await startRedis({}));
+    const [group, cluster] = [open(await startSentinel()), open(await startCluster())];
+    for (const [url, ports] of [
+      [single.url, [single.process?.port ?? 0]],
+      [group.url, group.servers.map(({ port }) => port)],
+      [cluster.url, cluster.nodes.map(({ port }) => port)],
+    ] as const) {
+      const redis = await connect(url);
+      const whoAmI = async () => String(await redis.command('ACL', 'WHOAMI').catch(() => ''));
+      await until(async () => (await whoAmI()) === 'default');
+      redis.useCredentials({ username: 'app', password: 'new' });
+      for (const port of ports) {
+        const direct = new RedisClient(port, '127.0.0.1');
+        await direct.call('ACL', 'SETUSER', 'app', 'on', '>new', '~*', '+@all');
+        for (const line of String(await direct.call('CLIENT', 'LIST', 'TYPE', 'normal')).split('\n')) {
+          const [, id] = /^id=(\d+) (?!.*name=sentinel)(?!.*cmd=client)/.exec(line) ?? [];
+          if (id !== undefined) await direct.call('CLIENT', 'KILL', 'ID', id).catch(() => {});
+        }
+        direct.disconnect();
+      }
+      // Of a Cluster any node answers.
+      for (let i = 0; i < 9; i++) await until(async () => (await whoAmI()) === 'app');
+    }
+  });
+
   test('TLS: a certificate of a CA that is named, and no other', async (context) => {
     const { open } = opening(context);
     const directory = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
@@ -200,7 +232,13 @@ describe.concurrent('a single Redis', () => {
     };
     const server = open(await startRedis({ tls: true, settings: { ...settings, requirepass: 'sesame' } }));
     const url = server.url.replace('//', '//:sesame@');
-    const trusting = open(connectRedis({ url, timeoutMs: patientMs, tls: { ca: readFileSync(cert) } }));
+    const trusting = open(
+      connectRedis({
+        url,
+        timeoutMs: patientMs,
+        credentials: { password: 'sesame', tls: { ca: readFileSync(cert, 'utf8') } },
+      }),
+    );
     await until(async () => trusting.ready(1000));
     expect(await trusting.runScript(echo, ['k'], ['1'])).toBe('1');
     const distrusting = open(connectRedis({ url, timeoutMs: patientMs }));
