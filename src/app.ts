@@ -1,5 +1,6 @@
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
+import { ClockCheck } from './app/clock.ts';
 import { createFilters, createRouteLimits, type FilterDefinition } from './app/filter-definition.ts';
 import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
@@ -7,6 +8,7 @@ import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
+import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
@@ -61,7 +63,8 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, written, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
-  const features = await createFeatures(input, metrics);
+  const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
+  const features = await createFeatures(input, metrics, clock);
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
   const tracing = await loadTracing();
   const accessLog = createAccessLog({ log });
@@ -94,6 +97,7 @@ export async function createApp(input: AppInput): Promise<App> {
     rules.accessToken,
     list,
     secrets,
+    clock,
     logComponent,
     ...port.components,
     store ?? memoryStore,
@@ -137,10 +141,14 @@ function handOut(
 }
 
 /** The protected list, the way to the shop, the store, and the filters. */
-async function createFeatures({ config, secrets, log, worker, ...input }: AppInput, metrics: Metrics) {
-  const access = createAccess(config, input.protectedList, worker === undefined, log);
-  const forwarding = await createForwarding(config, secrets.upstreamTls, log);
-  const store = await openStore(config, secrets.store, log);
+async function createFeatures(
+  { config, secrets, log, worker, ...input }: AppInput,
+  metrics: Metrics,
+  clock: ClockCheck,
+) {
+  const access = createAccess(config, input.protectedList, worker === undefined, log, clock);
+  const forwarding = await createForwarding(config, secrets.upstreamTls, log, clock);
+  const store = await openStore(config, secrets.store, log, clock);
   const { list, accessToken } = access;
   const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);
@@ -156,6 +164,11 @@ async function createFeatures({ config, secrets, log, worker, ...input }: AppInp
     limitsOf: createRouteLimits(config),
   };
   return { ...access, forwarding, store, filters, rules, rollout: createRollout(config, list, store, log) };
+}
+
+function leastTolerance({ auth }: Config): number {
+  const tolerances = listIssuers(auth).map(({ clockTolerance }) => clockTolerance);
+  return tolerances.reduce((least, tolerance) => Math.min(least, tolerance));
 }
 
 function logFaults(log: Log): void {

@@ -12,9 +12,14 @@ import {
   mergeKeys,
   type TokenHeader,
 } from './key-source.ts';
-import { FetchBudget, type Fetched, fetchJson, type ProviderError } from './provider-fetch.ts';
+import {
+  FetchBudget,
+  type Fetched,
+  type FetchOptions,
+  fetchJson,
+  type ProviderError,
+} from './provider-fetch.ts';
 
-/** Exported for its tests. */
 export interface JwksKeySourceOptions {
   /**
    * `http` or `https`, without user and fragment, as the configuration ensures; or a function that finds the address.
@@ -36,6 +41,7 @@ export interface JwksKeySourceOptions {
   readonly maxBytes?: number;
   /** Requests that may wait for a fetch at once; others are 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
+  readonly onDate?: FetchOptions['onDate'];
   /** Called after each fetch, with the reason if it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;
   /**
@@ -220,8 +226,13 @@ export class JwksKeySource implements KeySource {
   }
 
   async #fetch(): Promise<Fetched> {
-    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024 } = this.#options;
-    const bounds = { maxBytes, deadline: AbortSignal.timeout(timeoutMs), signal: this.#closing.signal };
+    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024, onDate } = this.#options;
+    const bounds = {
+      maxBytes,
+      deadline: AbortSignal.timeout(timeoutMs),
+      signal: this.#closing.signal,
+      onDate,
+    };
     const get = (from: string, accept = 'application/json') => fetchJson(from, { accept, ...bounds });
     const located = typeof url === 'string' ? { url } : await url(get);
     return 'error' in located

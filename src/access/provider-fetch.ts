@@ -56,9 +56,11 @@ interface Bounds {
   readonly maxBytes: number;
   /** Ends the exchange with the error `timeout`. */
   readonly deadline: AbortSignal;
+  /** Called with the fields of the answer, and when it was asked for. */
+  readonly onDate?: ((fields: FieldList, askedMs: number) => void) | undefined;
 }
 
-interface FetchOptions extends Bounds {
+export interface FetchOptions extends Bounds {
   readonly accept: string;
   /** Ends the exchange: nobody waits any more. */
   readonly signal: AbortSignal;
@@ -100,17 +102,19 @@ export async function postForm(
 async function exchange(
   url: string,
   options: RequestOptions,
-  { maxBytes, deadline }: Bounds,
+  { maxBytes, deadline, onDate }: Bounds,
   body = '',
 ): Promise<Fetched> {
   const signal = options.signal ? AbortSignal.any([deadline, options.signal]) : deadline;
   try {
+    const askedMs = Date.now();
     const { request: open } = url.startsWith('https:') ? https : http;
     const request = open(url, { ...options, signal });
     request.on('error', () => {}).end(body);
     // The signal is passed here, too: after a 101 there is neither a response nor an error.
     const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
     const { statusCode = 0 } = response;
+    onDate?.(response.rawHeaders, askedMs);
     if (statusCode !== 200) {
       response.on('error', () => {}).destroy();
       return { error: statusError(statusCode) };

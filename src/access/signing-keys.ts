@@ -11,7 +11,7 @@ import {
 import { FileWatch, readOnce } from '../lib/watched-file.ts';
 import { createDiscovery, type LocateKeySet } from './discovery.ts';
 import { FileKeySource, maxKeyFileBytes } from './file-key-source.ts';
-import { JwksKeySource } from './jwks-key-source.ts';
+import { JwksKeySource, type JwksKeySourceOptions } from './jwks-key-source.ts';
 import type { KeySource } from './key-source.ts';
 import { faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
@@ -28,6 +28,7 @@ interface SigningKeysOptions {
   readonly issuer?: string | undefined;
   /** Undefined: it is the only one. */
   readonly name?: string | undefined;
+  readonly onDate?: JwksKeySourceOptions['onDate'];
 }
 
 /** The keys that access tokens of one issuer are verified with, from the one source that the configuration names. */
@@ -61,14 +62,14 @@ export function createSigningKeys(
   now: () => number,
   componentLog: ComponentLog,
 ): SigningKeys {
-  const { keys, algorithms, issuer = '', name } = options;
+  const { keys, algorithms, issuer = '', name, onDate } = options;
   const log = name === undefined ? componentLog : logOfIssuer(name, componentLog);
   const own: Source =
     'secret' in keys
       ? watchSecret(keys.secret, algorithms)
       : 'files' in keys
         ? watchKeyFiles(keys.files, new FileKeySource({ files: keys.files, algorithms, now }), log)
-        : fetchKeySet('jwks' in keys ? keys.jwks : createDiscovery(issuer), algorithms, now, log);
+        : fetchKeySet('jwks' in keys ? keys.jwks : createDiscovery(issuer), algorithms, now, log, onDate);
   const { source } = own;
   return {
     name: name === undefined ? 'keys' : `keys-${name}`,
@@ -136,8 +137,9 @@ function fetchKeySet(
   algorithms: readonly string[],
   now: () => number,
   log: ComponentLog,
+  onDate: JwksKeySourceOptions['onDate'],
 ): Source {
-  const source = new JwksKeySource({ url, algorithms, now, onLoad: createLoadLog(log) });
+  const source = new JwksKeySource({ url, algorithms, now, onDate, onLoad: createLoadLog(log) });
   source.onChange(() => {
     log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'there are new keys');
   });

@@ -6,6 +6,7 @@ import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ClockCheck } from './clock.ts';
 import { createMetadata } from './filters.ts';
 import { createIssuers } from './issuers.ts';
 
@@ -20,7 +21,13 @@ interface Access {
  * The protected list, the issuers of tokens, and the filter of both. `protectedList`: the text that was checked at the
  * start.
  */
-export function createAccess(config: Config, protectedList: string, isWatched: boolean, log: Log): Access {
+export function createAccess(
+  config: Config,
+  protectedList: string,
+  isWatched: boolean,
+  log: Log,
+  clock: ClockCheck,
+): Access {
   const list = new WatchedList({
     file: config.protectedResources,
     text: protectedList,
@@ -28,7 +35,9 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
     isWatched,
     log,
   });
-  const { issuers, ...tokens } = createIssuers(config, Date.now, log);
+  const { issuers, ...tokens } = createIssuers(config, Date.now, log, (fields, askedMs) =>
+    clock.hearDate('keys', fields, askedMs),
+  );
   const accessToken = createAccessTokenFilter(
     createAccessTokenMatcher(list.current),
     createAuthenticate({

@@ -5,6 +5,7 @@ import { subjectOfIssuer, type TokenIdentity } from '../access/token-claims.ts';
 import { type TokenIssuer, TokenIssuers } from '../access/token-issuers.ts';
 import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifier.ts';
 import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
+import type { FieldList } from '../http/field-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 import { networkOf } from '../server/in-flight.ts';
@@ -45,9 +46,15 @@ const maxAnswers = 10_000;
 /** Verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
-export function createIssuers(config: IssuersConfig, now: () => number, log: ComponentLog): CreatedIssuers {
+/** `onDate` is called with the fields of a key set's answer, and when it was asked for. */
+export function createIssuers(
+  config: IssuersConfig,
+  now: () => number,
+  log: ComponentLog,
+  onDate?: (fields: FieldList, askedMs: number) => void,
+): CreatedIssuers {
   const configured = listIssuers(config.auth);
-  const all = configured.map((issuer) => createIssuer(issuer, configured.length, config, now, log));
+  const all = configured.map((issuer) => createIssuer(issuer, configured.length, config, now, log, onDate));
   const keys = all.flatMap((issuer) => issuer.keys ?? []);
   return {
     issuers: new TokenIssuers(all),
@@ -71,6 +78,7 @@ function createIssuer(
   { limits }: IssuersConfig,
   now: () => number,
   log: ComponentLog,
+  onDate: ((fields: FieldList, askedMs: number) => void) | undefined,
 ): ConfiguredIssuer {
   const { name, issuer, introspection } = config;
   const rules = {
@@ -88,7 +96,7 @@ function createIssuer(
     now,
     onVerified: createSubjectWatch(config, log),
   };
-  const keys = config.keys && createSigningKeys({ ...config, keys: config.keys }, now, log);
+  const keys = config.keys && createSigningKeys({ ...config, keys: config.keys, onDate }, now, log);
   const introspected =
     introspection &&
     new TokenIntrospector({

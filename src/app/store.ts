@@ -8,6 +8,7 @@ import type { Member } from '../redis/members.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ClockCheck } from './clock.ts';
 
 /** How `store` is reached, for the verbs; undefined: it is the proxy's memory. */
 export function storeConnection({ store }: Pick<Config, 'store'>) {
@@ -24,13 +25,15 @@ export async function openStore(
   config: Config,
   credentials: RedisCredentials,
   log: Log,
+  clock: ClockCheck,
 ): Promise<RedisStore | undefined> {
   const { url, timeout, prefix, replicas } = config.store;
   if (url.kind === 'memory') return undefined;
   // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
   const member = describeMember(config);
-  return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member }, log);
+  const onTime = (shownMs: number, askedMs: number) => clock.hear('redis', shownMs, askedMs);
+  return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member, onTime }, log);
 }
 
 export const memoryStore: Component = {

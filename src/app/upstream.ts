@@ -5,6 +5,7 @@ import type { Log } from '../telemetry/log.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
+import type { ClockCheck } from './clock.ts';
 import { PublicReferences } from '../upstream/public-references.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import { type UpstreamCertificates, UpstreamTls } from '../upstream/upstream-tls.ts';
@@ -34,6 +35,7 @@ export async function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
   log: Log,
+  clock: ClockCheck,
 ): Promise<Forwarding> {
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
   if (certificates !== undefined) tls?.use(certificates);
@@ -70,7 +72,7 @@ export async function createForwarding(
   };
   const forwarder = createForwarder({
     ...settings,
-    client: createClient(upstream.connections, limits.clientShare),
+    client: comparingClocks(createClient(upstream.connections, limits.clientShare), clock),
   });
   return {
     forwarder,
@@ -100,6 +102,22 @@ function belowPath(client: UpstreamClient, path: string): UpstreamClient {
 /** Whether the shop gets the client's Host: a Spryker shop makes its links from it. */
 export function forwardsHost({ upstream, request }: Config): boolean {
   return upstream.forwardHost ?? request.profile === 'spryker';
+}
+
+/** Compares the `Date` of an answer now and then. */
+function comparingClocks(client: UpstreamClient, clock: ClockCheck): UpstreamClient {
+  const { dispatch } = client;
+  client.dispatch = (request, handler) => {
+    if (!clock.takesSample()) return dispatch.call(client, request, handler);
+    const askedMs = Date.now();
+    const { onHead } = handler;
+    handler.onHead = (status, reason, fields) => {
+      clock.hearDate('shop', fields, askedMs);
+      onHead.call(handler, status, reason, fields);
+    };
+    return dispatch.call(client, request, handler);
+  };
+  return client;
 }
 
 /** `host[:port]` of the upstream, for the Host field. */

@@ -47,11 +47,12 @@ export function createClient(options: ClientOptions): Client {
 /** Replaces the credentials for the connections that a client opens from now on. */
 export function useCredentials(client: Client, credentials: RedisCredentials): void {
   const changed = optionsOf(credentials);
-  if (!(client instanceof Cluster)) return void Object.assign(client.options, changed);
-  // ioredis 6.0.0 copies the options of new nodes from here.
+  const nodes = client instanceof Cluster ? client.nodes('all') : [client];
+  for (const { options } of nodes) Object.assign(options, changed);
+  if (!(client instanceof Cluster)) return;
+  // ioredis 6.0.0 copies the options of further nodes from here.
   const { connectionPool } = client as unknown as { connectionPool: { redisOptions: RedisOptions } };
   Object.assign(connectionPool.redisOptions, changed);
-  for (const { options } of client.nodes('all')) Object.assign(options, changed);
 }
 
 function optionsOf({ username, password, sentinelPassword, tls }: RedisCredentials): RedisOptions {

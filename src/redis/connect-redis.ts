@@ -34,7 +34,7 @@ interface ClaimPath {
   readonly opened: Promise<void> | undefined;
 }
 
-export class ConnectedRedis implements Redis {
+class ConnectedRedis implements Redis {
   readonly kind: Redis['kind'];
   readonly #clientOptions: ClientOptions;
   readonly #client: Client;

@@ -7,12 +7,13 @@ const maxLagSeconds = 3;
 /** Asks every primary by INFO, since CONFIG is often forbidden. */
 export async function askServerFacts(client: Client): Promise<ServerFacts> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const askedMs = Date.now();
   const infos = await Promise.all(nodes.map((node) => node.info('default')));
-  return readServerFacts(infos);
+  return readServerFacts(infos, askedMs);
 }
 
 /** Exported for its tests. */
-export function readServerFacts(infos: readonly string[]): ServerFacts {
+export function readServerFacts(infos: readonly string[], askedMs: number): ServerFacts {
   const all = (name: string) => infos.map((info) => field(info, name) ?? '');
   const memories = infos.map((info) => ({
     usedBytes: Number(field(info, 'used_memory') ?? 0),
@@ -25,6 +26,8 @@ export function readServerFacts(infos: readonly string[]): ServerFacts {
       maxBytes: 0,
     }),
     connectedReplicas: Math.min(...infos.map(countReplicas)),
+    timeMs: Number(all('server_time_usec')[0]) / 1000 || undefined,
+    askedMs,
     runIds: all('run_id').toSorted().join(' '),
     replicationIds: all('master_replid').toSorted().join(' '),
   };

@@ -45,13 +45,15 @@ const fullSlack = 0.02;
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
   Pick<ConnectRedisOptions, 'credentials'> & {
     readonly prefix: string;
+    /** Called with the time that a server showed, and when it was asked for it (milliseconds since the epoch). */
+    readonly onTime?: (shownMs: number, askedMs: number) => void;
     /** What the replicas that share the store have to agree on. */
     readonly member: Member;
   };
 
 /** Opens the store that all features share. Connects in the background; throws only for a malformed address. */
 export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): RedisStore {
-  const { member, prefix, ...connection } = options;
+  const { member, prefix, onTime, ...connection } = options;
   const { replicas } = connection;
   const listeners: ((why: string) => void)[] = [];
   const announce = (why: string) => {
@@ -63,6 +65,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     onLine: (about, line) => writeLine(log, about, line),
     onFacts(facts, before) {
       watchMemory(facts);
+      if (facts.timeMs !== undefined) onTime?.(facts.timeMs, facts.askedMs);
       const why = newDataOf(facts, before);
       if (why === undefined) return;
       membership.announce().catch(() => {});

@@ -272,7 +272,7 @@ const rows: readonly Row[] = [
     'INFO of Redis',
     field,
     infoLines,
-    (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`]),
+    (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`], 0),
   ],
   [
     'the members of a store',

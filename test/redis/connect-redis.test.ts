@@ -6,11 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis as RedisClient } from 'ioredis';
 import { describe, expect, type TestContext, test } from 'vitest';
-import {
-  type ConnectedRedis,
-  type ConnectRedisOptions,
-  connectRedis,
-} from '../../src/redis/connect-redis.ts';
+import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, defineScript, type Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
@@ -27,9 +23,12 @@ interface Connecting {
 function opening(context: TestContext) {
   const open = closingAtEnd(context);
   let skippedMs = 0;
-  const start = (url: string, { timeoutMs = patientMs, onLine }: Connecting = {}): ConnectedRedis =>
+  const start = (
+    url: string,
+    { timeoutMs = patientMs, onLine }: Connecting = {},
+  ): ReturnType<typeof connectRedis> =>
     open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }), now: () => Date.now() + skippedMs }));
-  async function connect(url: string, more?: Connecting): Promise<ConnectedRedis> {
+  async function connect(url: string, more?: Connecting): Promise<ReturnType<typeof connectRedis>> {
     const redis = start(url, more);
     await until(async () => redis.ready(1000));
     return redis;

@@ -14,12 +14,17 @@ describe('what servers say of themselves', () => {
       { used_memory: 60, maxmemory: 200, maxmemory_policy: 'allkeys-lru', slave0: slave(0) },
     ];
     const ids = [
-      { run_id: 'b', master_replid: 'y' },
+      { run_id: 'b', master_replid: 'y', server_time_usec: 5_000_000 },
       { run_id: 'a', master_replid: 'x' },
     ];
-    expect(readServerFacts(nodes.map((node, i) => info({ ...node, ...ids[i] })))).toEqual({
+    expect(
+      readServerFacts(
+        nodes.map((node, i) => info({ ...node, ...ids[i] })),
+        7,
+      ),
+    ).toEqual({
       ...{ evictingPolicy: 'allkeys-lru', memory: { usedBytes: 50, maxBytes: 100 }, connectedReplicas: 1 },
-      ...{ runIds: 'a b', replicationIds: 'x y' },
+      ...{ runIds: 'a b', replicationIds: 'x y', timeMs: 5_000, askedMs: 7 },
     });
   });
 
@@ -28,15 +33,19 @@ describe('what servers say of themselves', () => {
     [slave(4), 0],
     [slave(0, 'wait_bgsave'), 0],
   ])('a replica %s counts %i', (line, count) => {
-    expect(readServerFacts([info({ slave0: line })]).connectedReplicas).toBe(count);
+    expect(readServerFacts([info({ slave0: line })], 0).connectedReplicas).toBe(count);
   });
 
   it('without a limit of memory the larger one still is the fullest, and nothing is nothing', () => {
-    const of = (...all: number[]) => readServerFacts(all.map((used_memory) => info({ used_memory }))).memory;
+    const of = (...all: number[]) =>
+      readServerFacts(
+        all.map((used_memory) => info({ used_memory })),
+        0,
+      ).memory;
     expect([of(5, 9, 7), of()]).toEqual([
       { usedBytes: 9, maxBytes: 0 },
       { usedBytes: 0, maxBytes: 0 },
     ]);
-    expect(readServerFacts([info({})])).toMatchObject({ evictingPolicy: undefined, runIds: '' });
+    expect(readServerFacts([info({})], 0)).toMatchObject({ evictingPolicy: undefined, runIds: '' });
   });
 });

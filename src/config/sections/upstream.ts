@@ -106,7 +106,10 @@ export const store = z
         key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
       })
       .optional()
-      .meta({ description: "For `rediss`. Left out: the system's authorities are trusted." }),
+      .meta({
+        description:
+          "For `rediss`. Left out: the system's authorities are trusted. New connections use a changed file.",
+      }),
     sentinelPassword: text()
       .optional()
       .meta({ secret: true, description: 'Password of the Sentinels themselves.' }),

@@ -1,0 +1,126 @@
+import { type FieldList, fieldValue } from '../http/field-list.ts';
+import { type Component, type ComponentLog, gauge, type Health, healthOf } from '../lib/component.ts';
+
+/** Sources of the time, and how many answers in a row must differ: a key set is fetched every five minutes. */
+const sources = {
+  redis: { name: 'Redis', needed: 2 },
+  shop: { name: 'the shop', needed: 2 },
+  keys: { name: 'the key source', needed: 1 },
+} as const;
+type ClockSource = keyof typeof sources;
+
+/** `Date` counts whole seconds. */
+const dateMs = 1_000;
+/** A clock that has moved so far against the monotonic one was set: what was heard before says nothing any more. */
+const stepMs = 1_000;
+/** Answers of the shop that are compared: one in this time. */
+const sampleMs = 1_000;
+
+interface ClockCheckOptions {
+  /** The least `auth.clockTolerance` of all issuers. */
+  readonly toleranceMs: number;
+  readonly log: ComponentLog;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Default `performance.now`. */
+  readonly monotonic?: () => number;
+}
+
+/**
+ * Compares the clock of this process with that of Redis (`INFO`) and with the `Date` of the shop and of key sources. Access tokens
+ * are judged by it, so a wrong one refuses good tokens or accepts expired ones.
+ */
+export class ClockCheck implements Component {
+  readonly name = 'clock';
+  readonly title = false;
+  readonly metrics = Object.entries(sources).map(([source, { name }]) => ({
+    ...gauge(
+      'shopward_clock_difference_seconds',
+      'Seconds by which the clock of this process certainly differs, if that is more than auth.clockTolerance.',
+      'max',
+      () => Math.abs(this.#offMs(source as ClockSource)) / 1000,
+    ),
+    labels: { source: name },
+  }));
+  readonly #options: ClockCheckOptions;
+  readonly #now: () => number;
+  readonly #monotonic: () => number;
+  readonly #toleranceMs: number;
+  /** Positive: the source is ahead; 0: it agrees. */
+  readonly #said = new Map<ClockSource, { readonly offMs: number; readonly times: number }>();
+  #distanceMs: number;
+  #sampledMs = Number.NEGATIVE_INFINITY;
+  #reported = '';
+
+  constructor(options: ClockCheckOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#monotonic = options.monotonic ?? (() => performance.now());
+    this.#toleranceMs = Math.max(options.toleranceMs, dateMs);
+    this.#distanceMs = this.#now() - this.#monotonic();
+  }
+
+  /** Whether an answer of the shop is to be compared now. */
+  takesSample(): boolean {
+    const ms = this.#monotonic();
+    if (ms - this.#sampledMs < sampleMs) return false;
+    this.#sampledMs = ms;
+    return true;
+  }
+
+  /** The answer to what was asked at `askedMs`. An answer with `Age` comes from a cache. */
+  hearDate(source: ClockSource, fields: FieldList, askedMs: number): void {
+    const shownMs = Date.parse(fieldValue(fields, 'date') ?? '');
+    if (!Number.isNaN(shownMs) && fieldValue(fields, 'age') === undefined)
+      this.hear(source, shownMs, askedMs, dateMs);
+  }
+
+  /** Between `askedMs` and now, the source's clock showed `shownMs`, or up to `precisionMs` more. */
+  hear(source: ClockSource, shownMs: number, askedMs: number, precisionMs = 1): void {
+    const nowMs = this.#now();
+    const distanceMs = nowMs - this.#monotonic();
+    if (Math.abs(distanceMs - this.#distanceMs) > stepMs) this.#said.clear();
+    this.#distanceMs = distanceMs;
+    if (nowMs < askedMs) return;
+    const [leastMs, mostMs] = [shownMs - nowMs, shownMs + precisionMs - askedMs];
+    const offMs = leastMs > this.#toleranceMs ? leastMs : mostMs < -this.#toleranceMs ? mostMs : 0;
+    const before = this.#said.get(source);
+    const isAgain = before !== undefined && Math.sign(before.offMs) === Math.sign(offMs);
+    this.#said.set(source, { offMs, times: isAgain ? before.times + 1 : 1 });
+    this.#report();
+  }
+
+  health(): Health {
+    return healthOf(this.#reasons());
+  }
+
+  /** 0: it agrees, or too few answers say otherwise. */
+  #offMs(source: ClockSource): number {
+    const { offMs = 0, times = 0 } = this.#said.get(source) ?? {};
+    return times >= sources[source].needed ? offMs : 0;
+  }
+
+  #reasons(): string[] {
+    const all = Object.keys(sources) as ClockSource[];
+    const differing = all.filter((source) => this.#offMs(source) !== 0);
+    const agreeing = all
+      .filter((source) => this.#said.get(source)?.offMs === 0)
+      .map((one) => sources[one].name);
+    const also = agreeing.length === 0 ? '' : `, and agrees with ${agreeing.join(' and ')}`;
+    return differing.map((source) => {
+      const offMs = this.#offMs(source);
+      const size = `${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? 'behind' : 'ahead of'}`;
+      return `clock: this machine is ${size} ${sources[source].name}${also}; auth.clockTolerance is ${this.#options.toleranceMs / 1000}s: check NTP`;
+    });
+  }
+
+  /** One line when a source begins to differ, and when all agree again. */
+  #report(): void {
+    const differing = (Object.keys(sources) as ClockSource[]).filter((source) => this.#offMs(source) !== 0);
+    if (differing.join() === this.#reported) return;
+    this.#reported = differing.join();
+    const { log } = this.#options;
+    if (differing.length === 0) log.info({ event: 'clock' }, 'the clocks agree again');
+    else log.error({ event: 'clock', sources: differing }, this.#reasons().join('; '));
+  }
+}

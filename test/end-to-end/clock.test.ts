@@ -1,0 +1,179 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { ClockCheck } from '../../src/app/clock.ts';
+import { serveKeys } from '../access/jwks-server.ts';
+import { makeSigner } from '../access/signing.ts';
+import { startShiftedRedis } from '../faults/shifted-redis.ts';
+import { closingAtEnd } from '../harness/closing-at-end.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
+
+/** A server whose clock is off by so many seconds. */
+async function startServer(
+  open: ReturnType<typeof closingAtEnd>,
+  offSeconds: () => number,
+  listener: RequestListener,
+) {
+  const server = createServer((request, response) => {
+    response.setHeader('Date', new Date(Date.now() + 1000 * offSeconds()).toUTCString());
+    listener(request, response);
+  }).listen(0, '127.0.0.1');
+  open({ close: () => server.close().closeAllConnections() });
+  await new Promise((resolve) => server.once('listening', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A proxy whose three sources of the time may be off. */
+async function start(context: TestContext, off: { shop: number; keys: number; redis: number }) {
+  const open = closingAtEnd(context);
+  const redis = await startShiftedRedis();
+  if (redis === undefined) return undefined;
+  open(redis);
+  redis.setClock(off.redis);
+  const shop = await startServer(
+    open,
+    () => off.shop,
+    (_, response) => response.end('[]'),
+  );
+  const keys = await startServer(
+    open,
+    () => off.keys,
+    (_, response) => serveKeys([makeSigner('ES256')])(response),
+  );
+  const shopward = await startShopwardHere({
+    upstream: shop,
+    rows: ['GET /secret'],
+    config: { store: { url: redis.url }, auth: { algorithms: ['ES256'], keys: { jwks: keys } } },
+  });
+  open({ close: () => shopward.stop() });
+  const reasons = async () => {
+    await fetch(`${shopward.url}/open`);
+    return (await (await fetch(`${shopward.adminUrl}/readyz`)).text()) ?? '';
+  };
+  return { off, redis, shopward, reasons };
+}
+
+describe.concurrent('a clock that differs is on /readyz, in the log and in the metrics', () => {
+  it.for([
+    [
+      'shop',
+      3600,
+      /clock: this machine is 3[56]\d\d s behind the shop, and agrees with Redis and the key source/,
+      'the shop',
+    ],
+    ['shop', -3600, /clock: this machine is 3[56]\d\d s ahead of the shop/, 'the shop'],
+    ['redis', 90, /clock: this machine is [89]\d s behind Redis, and agrees with the shop/, 'Redis'],
+    ['redis', -90, /clock: this machine is [89]\d s ahead of Redis/, 'Redis'],
+    ['keys', 600, /clock: this machine is [56]\d\d s behind the key source/, 'the key source'],
+  ] as const)('%s by %i s', async ([source, seconds, reason, name], context) => {
+    const one = await start(context, { shop: 0, keys: 0, redis: 0, [source]: seconds });
+    if (one === undefined) return;
+    const { shopward, reasons } = one;
+    const text = await eventually('a reason', async () => {
+      const said = await reasons();
+      return reason.test(said) ? said : undefined;
+    });
+    expect(text).toContain('auth.clockTolerance is 5s');
+    expect(text.match(/clock: /g)).toHaveLength(1);
+    expect(shopward.log().filter(({ event }) => event === 'clock')).toHaveLength(1);
+    const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    const [, value] =
+      new RegExp(`shopward_clock_difference_seconds\\{source="${name}"\\} (\\S+)`).exec(metrics) ?? [];
+    expect(Math.abs(Number(value) - Math.abs(seconds))).toBeLessThan(10);
+  });
+});
+
+it.concurrent('clocks that agree again are logged, and no longer a reason', async (context) => {
+  const one = await start(context, { shop: 60, keys: 0, redis: 0 });
+  if (one === undefined) return;
+  await eventually('a reason', async () => /clock: /.test(await one.reasons()) || undefined);
+  one.off.shop = 0;
+  await eventually('no reason', async () => !/clock: /.test(await one.reasons()) || undefined);
+  expect(
+    one.shopward
+      .log()
+      .filter(({ event }) => event === 'clock')
+      .map(({ level }) => level),
+  ).toEqual(['error', 'info']);
+});
+
+describe('what an answer proves', () => {
+  const open = (toleranceMs = 5_000) => {
+    const at = { wall: 1_800_000_000_000, monotonic: 0 };
+    const lines: string[] = [];
+    const write = (_: object, text: string) => void lines.push(text);
+    const log = { info: write, warn: write, error: write, debug: write };
+    const check = new ClockCheck({ toleranceMs, log, now: () => at.wall, monotonic: () => at.monotonic });
+    const pass = (ms: number) => {
+      at.wall += ms;
+      at.monotonic += ms;
+    };
+    return { at, check, lines, pass };
+  };
+  const dateOf = (ms: number) => ['Date', new Date(ms).toUTCString()];
+
+  it.each<[string, (one: ReturnType<typeof open>) => void, number]>([
+    ['one answer is not enough', ({ check, at }) => check.hear('redis', at.wall + 6_000, at.wall), 0],
+    [
+      'within the tolerance',
+      ({ check, at }) => {
+        for (let i = 0; i < 9; i++) check.hear('redis', at.wall + 5_000, at.wall);
+      },
+      0,
+    ],
+    [
+      'a slow answer, from before and after',
+      ({ check, at, pass }) => {
+        for (let i = 0; i < 9; i++) {
+          const askedMs = at.wall;
+          pass(20_000);
+          check.hear('redis', askedMs + 10_000, askedMs);
+        }
+      },
+      0,
+    ],
+    [
+      'an answer of a cache',
+      ({ check, at }) => {
+        for (let i = 0; i < 9; i++)
+          check.hearDate('shop', [...dateOf(at.wall - 60_000), 'Age', '60'], at.wall);
+      },
+      0,
+    ],
+    [
+      'no Date, or nonsense',
+      ({ check, at }) => {
+        for (let i = 0; i < 9; i++) check.hearDate('shop', i % 2 ? [] : ['Date', 'x'], at.wall);
+      },
+      0,
+    ],
+    [
+      'once ahead, once behind',
+      ({ check, at }) => {
+        for (let i = 0; i < 9; i++) check.hear('redis', at.wall + (i % 2 ? 60_000 : -60_000), at.wall);
+      },
+      0,
+    ],
+    [
+      'two in a row',
+      ({ check, at }) => {
+        for (let i = 0; i < 2; i++) check.hearDate('shop', dateOf(at.wall - 60_000), at.wall);
+      },
+      1,
+    ],
+    [
+      'the clock was set in between',
+      ({ check, at }) => {
+        for (let i = 0; i < 2; i++) check.hear('redis', at.wall + 60_000, at.wall);
+        at.wall += 60_000;
+        check.hear('shop', at.wall, at.wall);
+      },
+      0,
+    ],
+  ])('%s', (_, play, count) => {
+    const one = open();
+    play(one);
+    expect(one.check.health().reasons).toHaveLength(count);
+  });
+});
