@@ -15,7 +15,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   app: 2666,
   cli: 5446,
   cluster: 1038,
-  config: 2800,
+  config: 2793,
   'entity-tags': 2969,
   http: 2267,
   lib: 760,

@@ -62,7 +62,8 @@ function rowsOf(name: string, schema: JsonSchema): string[] {
     const { properties, required = [] } = map;
     return Object.entries(properties).flatMap(([key, child]) => [
       keyRow(`${name}.${key}`, child, required.includes(key)),
-      ...rowsOf(`${name}.${key}`, child),
+      // The keys of a setting that refers to another one are documented there.
+      ...(/^As `[\w.]+`/.test(child.description ?? '') ? [] : rowsOf(`${name}.${key}`, child)),
     ]);
   }
   return schema.items?.properties === undefined ? [] : rowsOf(`${name}[]`, schema.items);

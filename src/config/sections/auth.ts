@@ -42,11 +42,11 @@ const keys = z
     secret: text().optional().meta({
       secret: true,
       description:
-        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. If it comes from a file, the file is watched: after a change, tokens of the old secret are refused.',
+        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. After a change of its file, tokens of the old one are refused.',
     }),
     discover: z.literal(true).optional().meta({
       description:
-        "The address of the key set comes from the issuer's metadata (RFC 8414, else OpenID Connect Discovery). They are read before each fetch of the keys, and must name exactly this `issuer`. The key set must be at `https://` or at the issuer's own origin.",
+        "The issuer's metadata (RFC 8414, OpenID Connect Discovery) name the key set. They must name exactly this `issuer`, and a key set at `https://` or at its own origin.",
     }),
   })
   .transform((given, context): KeysConfig => {
@@ -66,29 +66,27 @@ const introspection = z.strictObject({
   clientId: text().meta({ description: 'Client id of shopward at the issuer.' }),
   clientSecret: text().meta({
     secret: true,
-    description:
-      'Password of this client, sent as Basic credentials (RFC 6749 section 2.3.1). If it comes from a file, the file is watched.',
+    description: 'Password of this client, sent as Basic credentials. Its file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description:
-      'Longest wait for a connection and the answer together. Then the request gets 503. While some client has no connection and waits for one, each question is ended after half of this time.',
+    description: 'Longest wait for an answer; then 503. Half of it while a client waits for a connection.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
-      'How long the answer about an active token is kept, at most until its `exp`. A revoked token keeps working for this time. The answer about another token is kept for 5 s, at most for this time. Of each kind 10,000 are kept, as digests. `0s`: the issuer is asked for each request.',
+      'How long the answer about an active token is kept, at most until its `exp`: so long a revoked token works. About another token 5 s at most. `0s`: each request asks.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint; further requests wait for one, no longer than `timeout`. One client (its address, or an IPv6 network of 64 bits) gets at most half of them, and a free connection goes to the client that has the fewest. A quarter as many more are reserved for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
+      'Connections to the endpoint; one client gets half of them. A quarter more are reserved for tokens that were active when last asked.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:
-      'Whether the answer must have `token_type: Bearer`. `false`: an answer without a type counts too. At many issuers a refresh token has none, and would then pass as an access token.',
+      'Whether the answer must have `token_type: Bearer`. With `false` a refresh token may pass as an access token.',
   }),
 });
 
 const introspectionText =
-  'The issuer is asked about each token that is not a JSON Web Token, or about every token if there are no `keys` (RFC 7662). Only `active: true` passes; while the issuer does not answer, such tokens get 503.';
+  'The issuer is asked about tokens that are not JSON Web Tokens, or about all if there are no `keys` (RFC 7662). While it does not answer: 503.';
 
 const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
@@ -118,7 +116,7 @@ const forwardedIdentity = z
     }),
     issuer: identityField().optional().meta({
       description:
-        'Field with the claim `iss`; absent if the token has none. With several issuers it is required beside `subject`, because two issuers may use the same name for different users.',
+        'Field with the claim `iss`. With several issuers required beside `subject`: two of them may use one name.',
     }),
   })
   .check((context) => {
@@ -136,7 +134,7 @@ const forwardedIdentity = z
   .prefault({})
   .meta({
     description:
-      'Fields in which the shop gets the identity of a verified token, on requests for which a row of the protected list asked for a token. If anybody else sends such a field, on any path and in any spelling, it is dropped. Characters that are not visible US-ASCII, and `%`, `,`, `;`, `"` and `\\`, are percent-encoded in UTF-8. A value of more than 2048 octets is refused with 401. Left out: no such fields.',
+      'Fields in which the shop gets the identity of a verified token; from anybody else they are dropped. Other characters than visible US-ASCII, and `%`, `,`, `;`, `"`, `\\`, are percent-encoded.',
   });
 const algorithmNames = distinct(z.enum(algorithms)).min(1);
 const audience = z.union([text(), distinct(text()).min(1)]);
@@ -157,11 +155,11 @@ const issuers = z.array(
       .optional()
       .meta({
         description:
-          'For log, metrics and console, and in front of its subjects. Default: `issuer-1` and so on, by its place.',
+          'Name in log, metrics and console, and in front of its subjects. Default: `issuer-1` and so on.',
       }),
-    keys: keys.optional().meta({ description: 'Its keys, as `auth.keys`.' }),
+    keys: keys.optional().meta({ description: 'As `auth.keys`.' }),
     introspection: introspection.optional().meta({
-      description: 'Its endpoint, as `auth.introspection`; of one issuer at most.',
+      description: 'As `auth.introspection`; of one issuer at most.',
     }),
     algorithms: algorithmNames.optional().meta({ description: 'As `auth.algorithms`.' }),
     audience: audience.optional().meta({ description: 'As `auth.audience`.' }),
@@ -193,23 +191,23 @@ export const auth = z
     }),
     maxTokenAge: maxTokenAge.prefault('8h').meta({
       description:
-        'Greatest age of an access token, counted from `iat`; tokens without `iat` are refused. `none`: only `exp` counts.',
+        'Greatest age of an access token by `iat`; without `iat` it is refused. `none`: only `exp` counts.',
     }),
     tokenType: tokenType.optional().meta({
       description:
-        'The header parameter or claim that says what a token is, and its values for an access token. Always refused: a header `typ` other than `JWT` and `at+jwt` (unless named here), a claim `typ` or `token_use` that says ID, refresh, offline or logout token, a claim `events`, an ID token (`nonce` and `at_hash`, no scope), and a token with `cnf`, because the proof of possession is not checked.',
+        'What says that a token is an access token. Always refused: header `typ` other than `JWT` and `at+jwt` (unless named here); claim `typ` or `token_use` of an ID, refresh, offline or logout token; claim `events`; `nonce` with `at_hash` and no scope; `cnf`.',
     }),
     subject: subject.default('sub').meta({
       description:
-        'Claim that names the user. `sub.customer_reference` is a member of an object, or of a JSON string. With a list the first claim that the token has counts: `[customer_id, sub]`. Put a name that contains dots into a list of its own: `[[https://shop.example/id], sub]`.',
+        'Claim that names the user. `sub.customer_reference` is a member of an object, or of a JSON string. Of a list the first one that the token has counts. A name with dots: `[[https://shop.example/id], sub]`.',
     }),
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
-        'Claims that contain scopes, such as `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. The scopes of all of them count; each is a text with spaces or a list. A dot leads into an object; put a name that contains dots into a list of its own: `[scope, [https://shop.example/roles]]`.',
+        'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists; all of them count. A name with dots: `[scope, [https://shop.example/roles]]`.',
     }),
     cookieOrigins: distinct(originUrl()).prefault([]).meta({
       description:
-        "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME` in the list), besides pages of the request's own host. Needed if shopward does not know the public scheme or host.",
+        "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME`), besides the request's own host.",
     }),
     sessionCookies: distinct(
       z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be a name of letters, digits, _ . and -' }),
@@ -217,16 +215,16 @@ export const auth = z
       .prefault([])
       .meta({
         description:
-          'Cookies of sessions that the shop checks itself, such as `connect.sid`. On rows with `credentials: shop` a request with one of them, or with HTTP Basic, passes unjudged; without any it gets 401. A bearer token is checked as everywhere.',
+          'Session cookies that the shop checks, such as `connect.sid`. On rows with `credentials: shop` a request with one, or with HTTP Basic, passes unjudged; without any it gets 401.',
       }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({
       description:
-        'Whether the shop gets the verified token, as the only `Authorization` field. `false`: it is removed from requests that match the protected list; on open paths `Authorization` is forwarded unchanged.',
+        'Whether the shop gets the verified token, as the only `Authorization` field. `false`: not on requests that match the protected list.',
     }),
     issuers: issuers.min(1).max(16).optional().meta({
       description:
-        'Several issuers, instead of `keys`, `introspection` and `issuer`. Only the entry with the `iss` of a token verifies it. The settings of `auth` are the defaults of each entry.',
+        'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Defaults are those of `auth`.',
     }),
   })
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {

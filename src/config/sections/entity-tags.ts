@@ -16,11 +16,11 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'Applies to a write on or below a member that needs no `If-Match`, on a route that no row protects. `mark`: no other request waits for it, but it waits for writes with a tag; if the shop acts on it, it is marked as a change in the store, and the previous tag is no longer valid. `lease`: it takes the lease, as with a token; no update is lost, but anybody can keep the owner waiting. Use it for resources that guests write, such as guest carts.',
+      'Of a write that needs no `If-Match` on a route that no row protects. `mark`: nothing waits for it; once the shop acts on it, the previous tag is invalid. `lease`: it takes the lease, so anybody can keep the owner waiting; for resources that guests write.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:
-      'How long a 304 may be answered without asking the shop. 0s: never. The shop is always asked if its `Vary` names a field other than Accept, Accept-Language, Accept-Encoding, Authorization, Content-Type, Host, Store and X-Agent-Authorization.',
+      'How long a 304 may be answered without asking the shop; `0s`: never. It is always asked if its `Vary` names another field than the usual ones.',
   }),
   ignore: distinct(
     z
@@ -30,7 +30,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'JSON pointers (RFC 6901) of members that may change although the state has not changed. An answer that is no JSON, or has more than 256 KiB or 256 levels, counts as a whole.',
+        'JSON pointers (RFC 6901) of members that may change without a new tag. Documents over 256 KiB or 256 levels then get no tag.',
     }),
 });
 
@@ -40,7 +40,7 @@ export const entityTags = z
     z.strictObject({
       lease: duration({ from: '1s', to: '10m' }).prefault('15s').meta({
         description:
-          'How long one write holds its resource at most. The shop must complete a write within `lease` less `sendBy` less 0.5s.',
+          'Longest time that one write keeps its resource. The shop must complete it within `lease` less `sendBy` less 0.5s.',
       }),
       sendBy: duration({ from: '100ms' }).prefault('2s').meta({
         description: 'A write is sent to the shop within this time after its claim, or not at all.',

@@ -21,29 +21,28 @@ export const listen = z
     port: port().default(8080).meta({ description: 'Port of the public listener; 0 takes a free one.' }),
     keepAliveTimeout: duration().prefault('75s').meta({
       description:
-        "How long an idle connection of a client stays open. It must be longer than the load balancer's own idle time-out, or the balancer uses connections that are already closed.",
+        'How long an idle connection of a client stays open. It must be longer than the idle time-out of the load balancer.',
     }),
     maxConnections: z.int().min(1).max(1_000_000).optional().meta({
       description:
-        'Connections of clients at once in one process. When there are more, the one that has been idle the longest is closed. Left out: the limit of open files, less what the upstream, Redis, files and the admin port need, 10000 at most.',
+        'Connections of clients in one process. Beyond, the one that is idle the longest is closed. Left out: what the limit of open files allows, 10000 at most.',
     }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
-        'After SIGTERM `/readyz` is 503 at once. For this time requests are still accepted, until the load balancers have noticed. Choose a little more than they need.',
+        'How long requests are still accepted after SIGTERM, while `/readyz` is already 503: a little more than load balancers need.',
     }),
     tls: z
       .strictObject({
         cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
         key: filePath().meta({ description: 'PEM file with the private key.' }),
         minVersion: z.enum(['TLSv1.2', 'TLSv1.3']).default('TLSv1.2').meta({
-          description:
-            'Oldest version of TLS that a handshake may agree on. The suites of TLS 1.2 are those with forward secrecy and authenticated encryption (RFC 9325 section 4.2).',
+          description: 'Oldest version of TLS. The suites of TLS 1.2 are those of RFC 9325 section 4.2.',
         }),
       })
       .optional()
       .meta({
         description:
-          'Serves HTTPS. Left out: plain HTTP, for a listener behind a front that terminates TLS. Both files are watched: new connections get a renewed certificate.',
+          'Serves HTTPS. Left out: plain HTTP, behind a front that terminates TLS. Both files are watched.',
       }),
   })
   .prefault({})
@@ -71,11 +70,11 @@ export const request = z
   .strictObject({
     profile: z.enum(['spryker', 'plain']).optional().meta({
       description:
-        'How the shop reads paths. `spryker`: the next five keys are `[/index.php]`, `true`, `true`, `true` and `[jsonapi, jsonld, xml, csv]`, and the strictest of all readings decides. `plain`: they are `[]`, `false`, `false`, `false` and `[]`, and the path as it is written decides; case, escapes, empty segments and `;params` still do not matter. A key that is set overrides its profile. Left out: as `spryker`; `shopward check` names the rows and resources that `plain` would make usable.',
+        'How the shop reads paths: the defaults of the next five keys. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`, and the strictest reading decides. `plain`: `[]`, `false`, `false`, `false`, `[]`. Left out: as `spryker`; `shopward check` says what `plain` would make usable.',
     }),
     encodedSlash: distinct(pathTemplate()).prefault([]).meta({
       description:
-        'Path templates whose parameters may contain an encoded slash (`%2F`). Such a path is matched twice, unchanged and with a decoded slash, and the stricter row counts. In any other path an encoded slash is refused.',
+        'Path templates whose parameters may contain an encoded slash (`%2F`): both readings are matched, and the stricter row counts. Elsewhere it is refused.',
     }),
     ignoredPrefixes: distinct(path()).optional().meta({
       description:
@@ -83,19 +82,19 @@ export const request = z
     }),
     versionSegments: z.boolean().optional().meta({
       description:
-        'A first segment of optional letters and a number (`v1`, `1.0`, `v0.42`) may be a version that the shop removes before it routes (in a Spryker shop: `getPathVersionResolving()` and `getPathVersionPrefix()`). Paths are matched with and without it, and so are rows that begin with one: `GET /orders` also protects `/v1/orders`, and `GET /v1/orders` also protects `/orders` and `/v2/orders`. A change of a tracked resource must use the exact path of `entityTags.resources`: if clients use `/v1/carts`, name that path there. Set `false` if first segments such as `shop1` and `shop2` are different things.',
+        'Whether the shop drops a first segment such as `v1` or `1.0`. `GET /orders` then also protects `/v1/orders`, and the reverse. A change of a tracked resource must use the exact path of `entityTags.resources`.',
     }),
     itemForms: z.boolean().optional().meta({
       description:
-        'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also protects `/carts/17/up-selling-products/x`. A Spryker shop reads a path as pairs of type and id, and runs the same action for any id. If the list has a row for that path and method, only that row counts. `false`: the list alone decides.',
+        'Whether a row that ends in a name covers one id after it: `GET /carts/{id}/up-selling-products` also protects `/carts/17/up-selling-products/x`. A row for that path replaces this.',
     }),
     lastPair: z.boolean().optional().meta({
       description:
-        'A row also matches as the end of a longer path: `GET /carts/{id}` also protects `/a/1/carts/17`. A Spryker shop reads a path as pairs of type and id, runs the action of the last pair, and takes any pair before it for its parent. `false`: a row matches only a whole path, so that paths below a row or a tracked resource are not read as the row itself.',
+        'Whether a row also matches the end of a longer path, as a Spryker shop routes it: `GET /carts/{id}` also protects `/a/1/carts/17`.',
     }),
     methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
       description:
-        'Methods that are accepted beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. Every row applies to these methods, whatever its own method is, so a list that does not know them still protects its paths. They are safe (RFC 4918, RFC 3253, RFC 5323, RFC 10008): on a tracked resource they need no `If-Match`, and change no tag.',
+        'Safe methods that are accepted beside GET, HEAD and OPTIONS; others are refused with 405. Every row applies to them, and on a tracked resource they need no `If-Match`.',
     }),
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
@@ -103,7 +102,7 @@ export const request = z
       .optional()
       .meta({
         description:
-          'Extensions that the shop cuts off the end of a path (API Platform in current Spryker shops, Rails and older Spring do). With `json`, `GET /orders` also protects `/orders.json`. `*` means every extension. A change of a tracked member whose id ends in such an extension is refused, because the path may mean two members.',
+          'Extensions that the shop cuts off the end of a path: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. A change of a tracked member whose id ends in one is refused.',
       }),
   })
   .transform(({ profile, ...own }) => {
@@ -123,12 +122,11 @@ export const request = z
 
 export const trustedProxies = distinct(cidr()).prefault([]).meta({
   description:
-    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are accepted. Of `X-Forwarded-For`, the last 64 addresses are read.',
+    'Peers whose `X-Forwarded-For` (the last 64 addresses), `X-Forwarded-Proto` and `X-Request-Id` are accepted.',
 });
 
 export const trustedFields = distinct(trustableField()).prefault([]).meta({
-  description:
-    'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers and dropped from all others.',
+  description: 'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone.',
 });
 
 export const limits = z
@@ -154,27 +152,26 @@ export const limits = z
               'Path template; `**` at its end stands for everything below. Only the exact path matches it, no other spelling.',
           }),
           requestBody: size({ from: 0 }).optional().meta({
-            description:
-              'Replaces `limits.requestBody`. A body that is read whole (`wholeBody`) keeps that limit, and no request has more than five minutes to arrive (see `bodyTimeout`).',
+            description: 'Replaces `limits.requestBody`, except for a body that is read whole (`wholeBody`).',
           }),
           responseTimeout: duration().optional().meta({
             description:
-              'Replaces `upstream.responseTimeout`, except for WebSockets. For a write to a tracked resource and a request to a token endpoint it can only be shorter.',
+              'Replaces `upstream.responseTimeout`, except for WebSockets. For tracked writes and token endpoints it can only be shorter.',
           }),
         }),
       )
       .prefault([])
       .meta({
         description:
-          'Other limits for some routes, whether the protected list names them or not. If several match a request, the smallest value counts. They do not decide who gets in.',
+          'Other limits for some routes. If several match a request, the smallest value counts. They do not decide who gets in.',
       }),
     wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
       description:
-        'Size of a request body that is read whole into memory before it is forwarded (a write to a tracked resource, a request to a token endpoint). A larger one is refused with 413.',
+        'Size of a body that is read whole before it is forwarded (a tracked write, a token request). A larger one: 413.',
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body in all. Every 500 bytes that arrive give back one second of this time. When it is used up: 408. In any case a whole request has five minutes to arrive. A client that takes a response too slowly to keep the shop sending has the same time; every 4 KiB that it takes give back one second. When it is used up, its connection is cut.',
+          'How long shopward waits for a request body; every 500 bytes that arrive give back one second. Then 408, and after five minutes in any case. A client that takes a response too slowly has the same time; every 4 KiB give back one second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
@@ -183,18 +180,18 @@ export const limits = z
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description:
-        'Requests in progress at once in one process; more are refused with 503. One connection has one at a time. Up to 16 pipelined requests, with 512 fields together, wait for it. If a client sends more before it is answered, these are answered and the connection is closed.',
+        'Requests in progress in one process; more: 503. A connection has one in progress and up to 16 pipelined ones that wait; after more it is closed.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
-        'Percent that one client may use: of `inFlight`, of `upstream.connections` and of the queue in front of them, of the places for request bodies that are still arriving (half of `upstream.connections`), and of `listen.maxConnections` (there a peer, unless it is one of `trustedProxies`). A client is an address (behind `trustedProxies` the one that they name, of IPv6 the first 64 bits), and also the subject of an access token. 100: no limit. If all clients come through a balancer that `trustedProxies` does not name, they count as one.',
+        'Percent that one client may use of `inFlight`, of `upstream.connections` and their queue, of bodies that are still arriving, and of `listen.maxConnections`. A client is an address (of IPv6 the first 64 bits; behind `trustedProxies` the one that they name), and also the subject of a token. 100: no limit.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])
       .prefault('5s')
       .meta({
         description:
-          'How long the event loop may be blocked. Then the log says in which function (`event-loop-stuck`), and the process is killed, so that its supervisor starts another one. `none`: it is not watched.',
+          'How long the event loop may be blocked. Then the log has the stack, and the process is killed and replaced. `none`: not watched.',
       }),
   })
   .prefault({})

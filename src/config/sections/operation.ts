@@ -66,5 +66,5 @@ export const rollout = z
   .prefault({})
   .meta({
     description:
-      'Counts of requests that were refused, or would have been in observe mode, by row, reason and client. `shopward rollout` and the console show them. `false`: not counted.',
+      'Counts refusals, enforced and observed, by row, reason and client, for `shopward rollout` and the console. `false`: not counted.',
   });

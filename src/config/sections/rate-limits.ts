@@ -28,7 +28,7 @@ export const rateLimits = z
         .prefault({})
         .meta({
           description:
-            'The limit of each endpoint that issues or refreshes tokens (`refreshTokens.endpoints`), by every method and every longer path by which some shop may take a request for it. `false`: none.',
+            'The limit of each endpoint of `refreshTokens.endpoints` that issues or refreshes tokens. `false`: none.',
         }),
       rows: z
         .array(
@@ -47,12 +47,12 @@ export const rateLimits = z
         .default([])
         .meta({
           description:
-            'Limits of further routes. A limit with the method and path of a token endpoint replaces that of the endpoint. A request that meets several limits, in any spelling of its path, must pass all of them. What shopward answers itself is not counted.',
+            'Limits of further routes; one of a token endpoint replaces that of `tokenEndpoints`. A request must pass all that it meets. What shopward answers itself is not counted.',
         }),
     }),
   ])
   .prefault({})
   .meta({
     description:
-      'How many requests one client may send in a time, by a token bucket in the store. A client is the subject of the verified token, else an address (behind `trustedProxies` the one that they name; of IPv6 the first 64 bits). If all clients come through a balancer that `trustedProxies` does not name, they count as one client: name it before you enforce a limit. While the store is away, all requests pass. `false`: no limits.',
+      'How many requests one client may send, by a token bucket in the store; while the store is away, all pass. A client is the subject of the token, else an address (as in `limits.clientShare`). Name balancers in `trustedProxies`, or all their clients count as one. `false`: no limits.',
   });

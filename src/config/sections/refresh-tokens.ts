@@ -27,7 +27,7 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token; one that the shop does not replace (RFC 6749 section 6) stays valid. `revoke` ends a token. If the path ends in a `{name}`, that parameter is the id of the token (`mine`: all tokens of the user), and the path needs a row in the protected list, so that the user is known. Otherwise the token is in the body, and its user does not matter (RFC 7009, and the logout of other products).',
+        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends a token: that of a `{name}` at the end of the path (`mine`: all of the user; needs a row in the protected list), else the one in the body (RFC 7009).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
@@ -39,7 +39,7 @@ const endpoint = z
       .strictObject({
         accessToken: field('Name of the field with the access token.'),
         refreshToken: field(
-          'Name of the field with the refresh token, at any depth of the JSON or form; a request has to spell it so, and other names consist of letters, digits, `_`, `-` and dots. In an answer case, `_` and `-` do not count. Of a `revoke` endpoint with the format `form` it is `token`, unless another is given.',
+          'Name of the field with the refresh token, at any depth. A request has to spell it so; in an answer case, `_` and `-` do not count. Of `revoke` with `form` it is `token`.',
         ),
         expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
@@ -72,7 +72,7 @@ export const refreshTokens = z
     z.strictObject({
       endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
         description:
-          'Endpoints that issue, refresh and revoke tokens. A path may both issue and refresh: it refreshes if the request has a refresh token. `[]`: none.',
+          'Endpoints that issue, refresh and revoke tokens. A path may issue and refresh: with a refresh token in the request it refreshes. `[]`: none.',
       }),
       lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
         description: 'Lifetime of a refresh token if the answer of the shop does not contain one.',
@@ -85,20 +85,20 @@ export const refreshTokens = z
         }),
       replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
         description:
-          'What happens when a used token is sent again (RFC 9700 section 4.14.2). `refuse`: 401 with code `004`. `end-family`: every token that descends from the same login is revoked, then 401 `004`. `forward`: the request goes to the shop, so that a provider can detect the reuse; if the shop accepts it, its answer is withheld and the family is ended: 401 `004`. A client that was told to wait while the token was refreshed is only refused. Left out: `refuse` at endpoints of the format `json-api`, `forward` at the others.',
+          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: all tokens of its login are revoked, then 401 `004`. `forward`: the provider decides; if it accepts the token, the family is ended all the same. Left out: `refuse` for `json-api`, else `forward`.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
-          'How long a used token gets the same answer again (two tabs, or an answer that was lost). `0s`: never. A client that asked during the refresh gets it until its `Retry-After` is over. The stored answer is encrypted; its key is derived from the token, which is not stored.',
+          'How long a used token gets the same answer again (two tabs, a lost answer); a client that asked meanwhile, until its `Retry-After` is over. `0s`: never. The stored answer is encrypted.',
       }),
       shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
         description:
-          'How long the shop may work on a refresh whose connection was cut. So long after it was sent, the token is blocked (503), because the shop may still exchange it; then the shop decides. If nothing was sent, the token is not blocked.',
+          'How long a token whose refresh was cut is blocked (503) after it was sent, because the shop may still exchange it.',
       }),
       digestKey: text().min(16).optional().meta({
         secret: true,
         description:
-          'Key of the digests of tokens and users in the store. Without it names of users can be found by trying. A change makes every token unknown.',
+          'Key of the digests of tokens and users in the store; without it names can be found by trying. A change makes every token unknown.',
       }),
     }),
   ])

@@ -17,11 +17,10 @@ export const cors = z
       .prefault([])
       .meta({
         description:
-          'Origins whose pages may call the API. `*` alone: every origin, without cookies (an access token in `Authorization` is not a cookie). Empty: preflights go to the shop.',
+          'Origins whose pages may call the API. `*` alone: every origin, without cookies. Empty: preflights go to the shop.',
       }),
     credentials: z.boolean().optional().meta({
-      description:
-        'Whether pages may send cookies. Left out: yes for named origins, no with `*`, for which browsers do not allow it.',
+      description: 'Whether pages may send cookies. Left out: yes for named origins, no with `*`.',
     }),
     methods: distinct(z.enum([...methods, ...extensionMethods]))
       .optional()
@@ -30,13 +29,13 @@ export const cors = z
       }),
     fields: distinct(responseField('send')).optional().meta({
       description:
-        'Request fields that a preflight allows. Left out: the usual fields of such an API, and every field that the preflight asks for.',
+        'Request fields that a preflight allows. Left out: the usual ones, and those that it asks for.',
     }),
     exposedFields: distinct(responseField('read'))
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
       .meta({
         description:
-          "Response fields that pages may read, in addition to those in the shop's own `Access-Control-Expose-Headers`.",
+          "Response fields that pages may read, besides those of the shop's `Access-Control-Expose-Headers`.",
       }),
     maxAge: duration({ from: '0s', to: '24h' })
       .prefault('10m')
@@ -57,7 +56,7 @@ export const cors = z
   .prefault({})
   .meta({
     description:
-      'Cross-origin requests (CORS). If `origins` is not empty, shopward answers preflights itself and sets the fields of every response.',
+      'Cross-origin requests (CORS). With `origins`, shopward answers preflights and sets the fields of every response.',
   });
 
 const override = z
@@ -82,13 +81,12 @@ export const errors = z
       .default('jsonapi')
       .meta({
         description:
-          'Format of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate` (the one that `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same in all formats.',
+          'Format of refusals: `jsonapi`, `problem` (RFC 9457), `json` (flat), or `negotiate` (what `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same.',
       }),
   })
   .prefault({})
   .meta({ description: 'How refusals are written.' });
 
 export const rejections = z.strictObject(shape).prefault({}).meta({
-  description:
-    'Another status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
+  description: 'Another status, code or detail for a refusal: `{ access-token-missing: { status: 403 } }`.',
 });

@@ -12,7 +12,7 @@ export const upstream = z
   .strictObject({
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
-        "Scheme, host and port of the shop's API, and a path if the API is below one: `/api` is then put in front of every path. Rows and all other settings use the path that clients send, without this prefix. There is one upstream: put a load balancer in front of several shops (docs/deployment.md).",
+        "Scheme, host and port of the shop's API, and perhaps a path such as `/api`, which is put in front of every path. Rows and settings use paths without it.",
       reference: referenceDefaults.upstream.url,
     }),
     forwardHost: z.boolean().optional().meta({
@@ -21,32 +21,30 @@ export const upstream = z
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
-        "Whether the shop's own address (that of `url`) in `Location` and `Content-Location` is replaced by the public one: by `publicUrl`, or, if that is not set, by a path without a host. The path of `url` is removed. Addresses of other hosts are unchanged, and so are bodies, `Link`, `Refresh` and the `Path` and `Domain` of cookies. There the shop has to use the public address, which it gets in `X-Forwarded-Host` and `X-Forwarded-Proto`.",
+        'Whether the address of `url` in `Location` and `Content-Location` is replaced by `publicUrl`, else by a path without a host. Bodies, `Link`, `Refresh` and cookies are unchanged.',
     }),
     connectTimeout: duration().prefault('2s').meta({
       description:
-        'Longest wait for a connection to the shop. Then 504, or 503 if all connections are busy. If the shop refuses the connection: 502 at once.',
+        'Longest wait for a connection to the shop. Then 504, or 503 if all are busy. 502 at once if it is refused.',
     }),
     responseTimeout: duration().prefault('60s').meta({
       description: 'Longest wait for the answer of the shop, from the start of the request. Then 504.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description:
-        'Connections to the shop at once in one process. One client uses at most its share (`limits.clientShare`); further requests of that client wait, and those of other clients do not. Requests whose bodies are still arriving get at most half of the connections.',
+        'Connections to the shop in one process. Requests whose bodies are still arriving get half of them at most.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'How long an idle connection to the shop may be used again. If the shop sends `Keep-Alive: timeout`, that time less one second counts instead. A request that is not a GET or HEAD, or has a body, uses a connection that was idle for less than 250 ms, or less than the time that the shop sends; otherwise a new connection. Set it below the idle time-out of the shop.',
+        'How long an idle connection to the shop may be used again; `Keep-Alive: timeout` of the shop, less one second, replaces it. Set it below the idle time-out of the shop.',
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
-      description:
-        'For how long a connection to the shop takes new requests (for some up to a quarter less). After this time all connections use a changed DNS record.',
+      description: 'How long a connection takes new requests; after this time all use a changed DNS record.',
     }),
     tls: z
       .strictObject({
         ca: filePath().optional().meta({
-          description:
-            "PEM file with the certificate authorities that are trusted for the shop's certificate. Left out: those of the system.",
+          description: 'PEM file with the authorities that are trusted. Left out: those of the system.',
         }),
         cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
         key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
@@ -54,8 +52,7 @@ export const upstream = z
           .regex(/^(?=.{1,253}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, { error: 'must be a host name' })
           .optional()
           .meta({
-            description:
-              "Server name that is sent (SNI), and that the shop's certificate must contain. Left out: the host of `url`.",
+            description: 'Server name that is sent (SNI) and checked. Left out: the host of `url`.',
           }),
       })
       .check((context) => {
@@ -68,11 +65,10 @@ export const upstream = z
       .optional()
       .meta({
         description:
-          'TLS to the shop, for `https`. New connections use a changed file; after `connectionLifetime` all connections do. If a file cannot be used, the last good one stays in force.',
+          'TLS to the shop, for `https`. New connections use a changed file; one that cannot be used leaves the last good one in force.',
       }),
     via: z.boolean().default(false).meta({
-      description:
-        'Whether to add `Via` to requests. nginx in front of a shop does not compress answers to requests with `Via`.',
+      description: 'Whether to add `Via` to requests. nginx does not compress answers to such requests.',
     }),
     webSocket: z.boolean().default(false).meta({
       description:
@@ -115,7 +111,7 @@ export const store = z
       .meta({ secret: true, description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
-        'Number of replicas of Redis that must confirm the claim of a write or a refresh (`WAIT`) before it is forwarded. If fewer confirm: 503. With three nodes set 1.',
+        'Replicas of Redis that must confirm a claim (`WAIT`) before it is forwarded; fewer: 503. With three nodes set 1.',
     }),
     prefix: text()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })

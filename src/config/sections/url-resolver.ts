@@ -62,7 +62,7 @@ const envelope = z
   .default('jsonapi')
   .meta({
     description:
-      "Format of the shop's answer, and of the cached one. `jsonapi`: the JSON:API document of a Spryker shop. Or JSON pointers (RFC 6901) to the members of a plain JSON document, such as `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. An answer that has other members or another format is passed on unchanged and never cached.",
+      'Format of the answers. `jsonapi`: that of a Spryker shop. Or JSON pointers to the members of a plain document: `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. Other answers are passed on, not cached.',
   });
 
 export const urlResolver = z
@@ -85,7 +85,11 @@ export const urlResolver = z
       envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
+<<<<<<< HEAD
           'Known shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for other shop stores are forwarded and not cached. Where the shop gets the host of the client, mappings are kept for each host.',
+=======
+          'Shop stores (`DE`, `AT`), as `Store`, `_store` or the host names them. Requests for others are forwarded and not cached.',
+>>>>>>> 7d9141b4 (docs(config): say in half the words what a key does)
       }),
       ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
       notFoundTtl: duration({ from: '0s' })
@@ -105,5 +109,5 @@ export const urlResolver = z
   .default(false)
   .meta({
     description:
-      'The resolver of readable URLs (`/en/acer-aspire-s7`), which shopward answers from a cache. `false` (the default): requests are forwarded to the shop, under the list like any others. `{}` switches it on with the defaults below.',
+      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false`: the shop answers. `{}`: with the defaults below.',
   });
