@@ -28,7 +28,7 @@ interface ClockCheckOptions {
 
 /**
  * Compares the clock of this process with that of Redis (`INFO`) and with the `Date` of the shop and of key sources. Access tokens
- * are judged by it, so a wrong one refuses good tokens or accepts expired ones.
+ * are checked by it, so a wrong one refuses good tokens or accepts expired ones.
  */
 export class ClockCheck implements Component {
   readonly name = 'clock';
@@ -106,11 +106,13 @@ export class ClockCheck implements Component {
     const agreeing = all
       .filter((source) => this.#said.get(source)?.offMs === 0)
       .map((one) => sources[one].name);
-    const also = agreeing.length === 0 ? '' : `, and agrees with ${agreeing.join(' and ')}`;
+    const also = agreeing.length === 0 ? '' : `, and this machine agrees with ${agreeing.join(' and ')}`;
     return differing.map((source) => {
       const offMs = this.#offMs(source);
-      const size = `${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? 'behind' : 'ahead of'}`;
-      return `clock: this machine is ${size} ${sources[source].name}${also}; auth.clockTolerance is ${this.#options.toleranceMs / 1000}s: check NTP`;
+      const pair = ['this machine', sources[source].name];
+      const [ahead, other] = offMs > 0 ? pair.toReversed() : pair;
+      const seconds = Math.round(Math.abs(offMs) / 1000);
+      return `clock: ${ahead} is ${seconds} s ahead of ${other}${also}; auth.clockTolerance is ${this.#options.toleranceMs / 1000}s: check NTP`;
     });
   }
 

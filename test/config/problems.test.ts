@@ -167,7 +167,7 @@ describe('one mistake', () => {
     ],
     [
       'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", methods: [GET] }] }',
-      '82: error: entityTags.resources[0].methods[0] must be one of PATCH, DELETE, PUT',
+      '82: error: entityTags.resources[0].methods[0] must be one of PATCH, DELETE, PUT, POST',
     ],
     [
       'urlResolver: { source: urls.txt }',

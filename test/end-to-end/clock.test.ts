@@ -59,13 +59,18 @@ describe.concurrent('a clock that differs is on /readyz, in the log and in the m
     [
       'shop',
       3600,
-      /clock: this machine is 3[56]\d\d s behind the shop, and agrees with Redis and the key source/,
+      /clock: the shop is 3[56]\d\d s ahead of this machine, and this machine agrees with Redis and the key source/,
       'the shop',
     ],
     ['shop', -3600, /clock: this machine is 3[56]\d\d s ahead of the shop/, 'the shop'],
-    ['redis', 90, /clock: this machine is [89]\d s behind Redis, and agrees with the shop/, 'Redis'],
+    [
+      'redis',
+      90,
+      /clock: Redis is [89]\d s ahead of this machine, and this machine agrees with the shop/,
+      'Redis',
+    ],
     ['redis', -90, /clock: this machine is [89]\d s ahead of Redis/, 'Redis'],
-    ['keys', 600, /clock: this machine is [56]\d\d s behind the key source/, 'the key source'],
+    ['keys', 600, /clock: the key source is [56]\d\d s ahead of this machine/, 'the key source'],
   ] as const)('%s by %i s', async ([source, seconds, reason, name], context) => {
     const one = await start(context, { shop: 0, keys: 0, redis: 0, [source]: seconds });
     if (one === undefined) return;
