@@ -12,10 +12,10 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 4830,
   admin: 2803,
-  app: 2666,
+  app: 2668,
   cli: 5446,
   cluster: 1038,
-  config: 2793,
+  config: 2789,
   'entity-tags': 2969,
   http: 2267,
   lib: 760,

@@ -85,11 +85,7 @@ export const urlResolver = z
       envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
-<<<<<<< HEAD
-          'Known shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for other shop stores are forwarded and not cached. Where the shop gets the host of the client, mappings are kept for each host.',
-=======
-          'Shop stores (`DE`, `AT`), as `Store`, `_store` or the host names them. Requests for others are forwarded and not cached.',
->>>>>>> 7d9141b4 (docs(config): say in half the words what a key does)
+          "Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. Where the shop gets the client's host, mappings are kept for each host.",
       }),
       ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
       notFoundTtl: duration({ from: '0s' })
