@@ -95,19 +95,16 @@ const notToBeKept = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nos
 /** The contract's 422: no `url`, an empty one, or an array. */
 export const refuseMissing: Rejection = reject('url-missing', { fields: notToBeKept });
 
+const refusals = {
+  timeout: 'upstream-timeout',
+  overloaded: 'overloaded',
+  invalid: 'upstream-invalid',
+  unreachable: 'upstream-unreachable',
+} as const;
+
 /** 502, 503 or 504: the source failed, and no copy may be used. Undefined: the request is to be forwarded. */
-export function refuseFailure(failure: LookupFailure): Rejection | undefined {
-  const { reason } = failure;
-  switch (failure.fault) {
-    case 'unrecognized':
-      return undefined;
-    case 'timeout':
-      return reject('upstream-timeout', { reason, fields: notToBeKept });
-    case 'overloaded':
-      return reject('overloaded', { reason, retryAfterSeconds: 1, fields: notToBeKept });
-    case 'invalid':
-      return reject('upstream-invalid', { reason, fields: notToBeKept });
-    case 'unreachable':
-      return reject('upstream-unreachable', { reason, fields: notToBeKept });
-  }
+export function refuseFailure({ fault, reason }: LookupFailure): Rejection | undefined {
+  if (fault === 'unrecognized') return undefined;
+  const retry = fault === 'overloaded' && { retryAfterSeconds: 1 };
+  return reject(refusals[fault], { reason, ...retry, fields: notToBeKept });
 }

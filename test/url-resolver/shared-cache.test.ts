@@ -47,22 +47,6 @@ test('what was put comes back, found and not found, for as long as anybody could
   expect([...longer.written.values()].map(({ ttlMs }) => ttlMs)).toEqual([180]);
 });
 
-test('there are no more slots than there may be', async () => {
-  const { cache, store } = open(3);
-  await Promise.all(Array.from({ length: 100 }, (_, i) => cache.get(`key ${i}`)));
-  expect([...new Set(store.reads)].toSorted()).toEqual(['0', '1', '2']);
-});
-
-test('of two keys in one slot the one that was put last is there, and not taken for the other', async () => {
-  const { cache } = open(1);
-  cache.put('a', { mapping, stamp });
-  cache.put('b', { mapping: null, stamp });
-  expect(await Promise.all([cache.get('a'), cache.get('b')])).toEqual([
-    undefined,
-    { mapping: null, ageMs: 0, stamp },
-  ]);
-});
-
 test('a store that is away is tried once a second, by a read or a write, and reported once', async () => {
   const { cache, store, changes, clock, written } = open();
   store.isAway = true;
@@ -87,13 +71,6 @@ test('a store that is away is tried once a second, by a read or a write, and rep
   cache.put('b', { mapping, stamp });
   await nextTurn();
   expect([cache.isAway, changes]).toEqual([true, [true, false, true]]);
-});
-
-test('a store that does not answer in time is away', async () => {
-  const { cache, store, changes } = open(10, 1);
-  store.isMute = true;
-  expect(await cache.get('a')).toBeUndefined();
-  expect([cache.isAway, changes]).toEqual([true, [true]]);
 });
 
 test.each<[string, unknown, boolean]>([
