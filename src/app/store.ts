@@ -15,7 +15,7 @@ export function storeConnection({ store }: Pick<Config, 'store'>) {
   const { url, timeout: timeoutMs, replicas, tls = {}, sentinelPassword } = store;
   if (url.kind === 'memory') return undefined;
   const { username, password } = url;
-  const pems = Object.entries(tls).map(([name, file]) => [name, readFileSync(file, 'utf8')]);
+  const pems = Object.entries(tls).map(([name, file = '']) => [name, readFileSync(file, 'utf8')]);
   const credentials = { username, password, sentinelPassword, tls: Object.fromEntries(pems) };
   return { url, timeoutMs, replicas, credentials };
 }
