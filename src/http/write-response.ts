@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
-import { isolate } from '../lib/faults.ts';
+import { isolated } from '../lib/faults.ts';
 import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
 import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
 
-/** Refusals after which the connection is not used again. */
+/** Refusals of a request whose end cannot be found, or is not waited for: what follows is not read as its body. */
 const closing: ReadonlySet<RejectionName> = new Set([
   'transfer-encoding-unsupported',
   'http-version-unsupported',
@@ -31,10 +32,13 @@ export function writeRejection(
   }
   const { status, fields: rendered, body } = renderRejection(rejection, bodies, incoming.headers.accept);
   const fields = joinFields(rendered, more);
-  if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
+  const { socket } = response;
+  const isEndless = closing.has(rejection.rejection) && socket !== null;
+  if (isEndless || mustClose(incoming)) response.shouldKeepAlive = false;
   response.writeHead(status, reasonPhraseOf(status), fields);
   const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
   endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : (chunk ?? undefined));
+  if (isEndless) socket.destroySoon = () => endLingering(socket);
   return status;
 }
 
@@ -55,14 +59,6 @@ function fieldsOf(rejection: Rejection, allow: string): string[] {
   if (rejection.rejection === 'method-not-allowed') fields.push('Allow', allow);
   return fields;
 }
-
-/**
- * Milliseconds and bytes for which the rest of an unwanted request body is read and dropped. A client that is still sending
- * when the connection is reset may never read its answer; most uploads end within these bounds. The request keeps its place
- * meanwhile, so that the share of its client bounds how many there are.
- */
-const lingerMs = 10_000;
-const lingerBytes = 67_108_864;
 
 /** Whether more of the request's body is to come. */
 export function isBodyPending(incoming: IncomingMessage): boolean {
@@ -86,6 +82,9 @@ export function mustClose(incoming: IncomingMessage): boolean {
   const isLong = length === undefined || Number(length) > drainableBytes;
   return isLong || incoming.readableFlowing !== null || expect !== undefined;
 }
+
+/** Milliseconds without an octet of an unwanted body after which its rest is not waited for. */
+const bodyIdleMs = 2_000;
 
 /** Bytes up to which copying a body costs less than a second write to the socket. */
 const copiedBytes = 4096;
@@ -124,9 +123,8 @@ function ended(response: ServerResponse, onEnded: (() => void) | undefined): voi
 }
 
 /**
- * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
- * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
- * read its answer (RFC 9112 section 9.6). `onEnded`: the last chunk was handed over, which may be later in this tick;
+ * Ends a response whose head is written. If the connection closes while the request is still arriving, its rest is read
+ * and dropped within bounds. `onEnded`: the last chunk was handed over, which may be later in this tick;
  * without it, a client that does not read is cut after a minute.
  */
 export function endResponse(
@@ -135,35 +133,30 @@ export function endResponse(
   chunk?: Buffer | string,
   onEnded?: () => void,
 ): void {
-  if (response.shouldKeepAlive || !isBodyPending(incoming)) {
-    if (chunk === undefined || chunk.length <= copiedBytes) {
-      endings.add({ response, chunk, onEnded });
-      return;
-    }
-    response.end(chunk, 'latin1');
-    ended(response, onEnded);
+  const { socket } = response;
+  const isPending = !response.shouldKeepAlive && socket !== null && isBodyPending(incoming);
+  if (isPending) socket.destroySoon = () => endLingering(socket, bodyIdleMs);
+  if (chunk === undefined || chunk.length <= copiedBytes) {
+    endings.add({ response, chunk, onEnded });
     return;
   }
-  if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');
-  else response.flushHeaders();
-  drainBody(incoming, () => {
-    response.end();
-    ended(response, onEnded);
-  });
+  response.end(chunk, 'latin1');
+  ended(response, onEnded);
 }
 
-/** Reads and drops the rest of a body, to its end or to the bounds; then calls `drained` once. */
-function drainBody(incoming: IncomingMessage, drained: () => void): void {
-  let bytes = 0;
-  const end = () => {
-    clearTimeout(timer);
-    incoming.off('data', count).off('end', end).off('close', end).pause();
-    isolate(drained, () => incoming.destroy());
-  };
-  const count = (piece: Buffer) => {
-    bytes += piece.length;
-    if (bytes > lingerBytes) end();
-  };
-  const timer = setTimeout(end, lingerMs);
-  incoming.on('data', count).once('end', end).once('close', end).resume();
+/**
+ * Ends a connection after what was written, and drops what its client still sends, for `idleMs` without an octet: a client
+ * that sends while its connection is reset may never read the answer (RFC 9112 section 9.6).
+ */
+export function endLingering(socket: Socket, idleMs = 500): void {
+  const [mostBytes, untilMs] = [socket.bytesRead + 67_108_864, performance.now() + 10_000];
+  const idle = setTimeout(() => socket.destroy(), idleMs);
+  const drop = isolated(() =>
+    socket.bytesRead > mostBytes || performance.now() > untilMs ? socket.destroy() : idle.refresh(),
+  );
+  // Node's parser starts to read on this event, until the data has another listener.
+  socket.resume().emit('resume');
+  socket.removeAllListeners('data').removeAllListeners('pause').on('data', drop);
+  socket.once('end', () => socket.end(() => socket.destroy())).once('close', () => clearTimeout(idle));
+  if (!socket.writableEnded) socket.end();
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
+import { endLingering } from '../http/write-response.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
@@ -50,7 +51,7 @@ const maxWaitingFields = 512;
 /** Octets beyond the requests that may wait that are read and dropped. */
 const surplusBytes = 1_048_576;
 
-/** Milliseconds for which a connection stays open after a response that promised to keep it, or after its last one. */
+/** Milliseconds for which a connection stays open after a response that promised to keep it. */
 const lingerMs = 1_000;
 
 /**
@@ -122,7 +123,7 @@ export class ClientConnection {
       this.#stopped = 'full';
       this.#readUntil = socket.bytesRead + surplusBytes;
       this.drain();
-      lingerAtTheEnd(socket);
+      socket.destroySoon = () => endLingering(socket);
       socket.resume();
     } else if (socket.bytesRead > this.#readUntil) socket.pause();
   }
@@ -240,17 +241,4 @@ function stopParserWhen(socket: Socket, isDue: () => boolean): void {
   const onIncoming = parser?.onIncoming;
   if (parser === undefined || typeof onIncoming !== 'function') return;
   parser.onIncoming = (incoming, keepAlive) => (isDue() ? -1 : onIncoming(incoming, keepAlive));
-}
-
-/**
- * Reads on for a moment after the last answer: to close at once, with octets unread, would reset the connection, and
- * its client might not read the answer (RFC 9112 section 9.6).
- */
-function lingerAtTheEnd(socket: Socket): void {
-  socket.destroySoon = () => {
-    socket.end();
-    socket.resume();
-    const timer = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(timer));
-  };
 }

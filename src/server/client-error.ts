@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
 import { reasonPhraseOf } from '../http/rejection-bodies.ts';
-import { renderRejection } from '../http/write-response.ts';
+import { endLingering, renderRejection } from '../http/write-response.ts';
 import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readMalformedRequest, toExchangeRecord } from './exchange-meta.ts';
@@ -48,7 +48,8 @@ function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, request
   let head = `HTTP/1.1 ${status} ${reasonPhraseOf(status)}\r\n`;
   for (let i = 0; i < all.length; i += 2) head += `${all[i]}: ${all[i + 1]}\r\n`;
   socket.write(`${head}\r\n`, 'latin1');
-  socket.end(body ?? '', () => socket.destroy());
+  socket.end(body ?? '');
+  endLingering(socket as Socket);
 }
 
 /** Refuses what is not a request (too large, malformed, too slow, CONNECT), and records it like any other refusal. */
