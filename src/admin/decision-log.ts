@@ -65,11 +65,11 @@ export class DecisionLog {
     words.fault = record.fault;
   }
 
-  /** Those after `seq` that are still kept, the oldest first. */
-  since(seq: number): Decision[] {
+  /** Those after `seq` that are still kept, the oldest first, `most` at most. */
+  since(seq: number, most = this.#capacity): Decision[] {
+    const first = Math.max(seq, this.last - this.#capacity, 0) + 1;
     const found: Decision[] = [];
-    for (let one = Math.max(seq, this.last - this.#capacity, 0) + 1; one <= this.last; one++)
-      found.push(this.#read(one));
+    for (let one = first; one <= this.last && one < first + most; one++) found.push(this.#read(one));
     return found;
   }
 

@@ -1,4 +1,5 @@
 import { rejectionTable } from '../http/rejection.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 import { outcomeOf, outcomes } from './outcome.ts';
@@ -39,6 +40,11 @@ const parameters: QueryParameters = {
   limit: wholeNumber(`Decisions of a page, ${maxLimit} at most. Default: ${defaultLimit}.`),
 };
 
+/** Searches that run or wait. */
+const mostAsked = 8;
+/** Decisions that are read in one step. */
+const stepSize = 50;
+
 interface DecisionSearch {
   readonly filter: Readonly<DecisionFilter>;
   readonly sinceMs: number;
@@ -52,11 +58,23 @@ interface DecisionSearch {
  * frequent reasons, clients and rows of all that match. Only what the decision log still keeps is searched.
  */
 export function createDecisionSearchEndpoint(log: DecisionLog): JsonEndpoint {
+  let last: Promise<unknown> = Promise.resolve();
+  let asked = 0;
   return {
     method: 'GET',
     path: '/api/decisions/search',
     parameters,
-    run: ({ query }) => ({ status: 200, body: searchDecisions(log, readSearch(query)) }),
+    async run({ query }) {
+      if (asked >= mostAsked) return { status: 503, body: { error: 'too many searches at once: try again' } };
+      asked += 1;
+      // One after the other: each takes the event loop, on which the requests of the shop are served, too.
+      const search = last.then(() => finishInSlices(searchDecisions(log, readSearch(query))));
+      last = search.catch(() => {});
+      const body = await search.finally(() => {
+        asked -= 1;
+      });
+      return { status: 200, body };
+    },
   };
 }
 
@@ -74,15 +92,32 @@ function readSearch(query: Query): DecisionSearch {
   };
 }
 
-function searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: DecisionSearch) {
-  const kept = log.since(0);
-  const fitting = kept.filter((one) => one.atMs >= sinceMs && fits(one, filter)).reverse();
+function* searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: DecisionSearch) {
+  const end = log.last;
+  const fitting: Decision[] = [];
+  let kept = 0;
+  let keptSinceMs: number | null = null;
+  for (
+    let some = log.since(0, stepSize);
+    some.length > 0;
+    some = log.since(some.at(-1)?.seq ?? end, stepSize)
+  ) {
+    yield;
+    for (const one of some) {
+      if (one.seq > end) break;
+      kept += 1;
+      keptSinceMs ??= one.atMs;
+      if (one.atMs >= sinceMs && fits(one, filter)) fitting.push(one);
+    }
+    if ((some.at(-1)?.seq ?? end) >= end) break;
+  }
+  fitting.reverse();
   const page = fitting.filter(({ seq }) => seq < before).slice(0, limit);
   const last = page.at(-1);
   return {
     /** How many decisions were searched, and since when: older ones are in the log alone. */
-    kept: kept.length,
-    keptSinceMs: kept[0]?.atMs ?? null,
+    kept,
+    keptSinceMs,
     found: fitting.length,
     decisions: page.map((one) => ({ ...one, outcome: outcomeOf(one) })),
     next: last !== undefined && fitting.at(-1) !== last ? last.seq : null,
