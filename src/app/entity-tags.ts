@@ -13,6 +13,7 @@ import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
+import { trackedLine } from './store.ts';
 
 /** Entity tags of the configured resources, kept in Redis or, without one, in memory. */
 export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Component> = {
@@ -47,6 +48,7 @@ function createEntityTagsFilter(
   const store = createStore(config.store, redis, times, coldStart);
   const filter = createEntityTags(matcher, {
     store,
+    ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
     times,
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,

@@ -49,10 +49,12 @@ export const memoryStore: Component = {
 
 /** The settings on which the replicas that share a store have to agree. Exported for its tests. */
 export function describeMember({ publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
+  const resources = entityTags === false ? [] : entityTags.resources;
   return {
     owner: publicUrl ?? upstream.url,
     leaseMs: entityTags === false ? 0 : entityTags.lease,
-    tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
+    tracked: resources.map(trackedLine),
+    exact: resources.map(({ member, methods }) => `${methods.toSorted().join(',')} ${member.toLowerCase()}`),
     digestKey: refreshTokens === false ? '' : fingerprintOf(refreshTokens.digestKey ?? ''),
   };
 }
@@ -62,10 +64,13 @@ function fingerprintOf(digestKey: string): string {
   return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
 
-function describeResource({
-  member,
-  methods,
-}: Exclude<Config['entityTags'], false>['resources'][number]): string {
+interface Tracked {
+  readonly member: string;
+  readonly methods: readonly string[];
+}
+
+/** What the replicas have to agree on for one tracked resource. */
+export function trackedLine({ member, methods }: Tracked): string {
   return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
 }
 

@@ -2,8 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
 import { entityTagOf, type Identity, isAnonymous, subjectOf, type Vary } from './keys.ts';
-import { collectionKeyOf, type TrackedRequest } from './resources.ts';
+import { collectionKeyOf, type TrackedRequest, type TrackedResourceOptions } from './resources.ts';
 import type { ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
@@ -35,6 +36,8 @@ export type EntityTagEvent =
 /** What reads and writes share: the store, the clocks, the limits. */
 export interface EntityTagContext {
   readonly store: TagStore;
+  /** Whether another process that shares the store lets writes of this resource pass unchecked. Default: no. */
+  readonly isUntracked?: (resource: TrackedResourceOptions) => boolean;
   readonly times: EntityTagTimes;
   /** Milliseconds that a second writer waits for the first one. */
   readonly waitMs: number;
@@ -66,7 +69,27 @@ export function toTrackedExchange(
 ): TrackedExchange {
   const subject = subjectOf(request, identity);
   const key = tracked.member ?? collectionKeyOf(tracked, subject);
-  return { context, request, tracked, subject, isAnonymous: isAnonymous(identity), key };
+  const isRefused = context.isUntracked?.(tracked.resource) === true;
+  const usable = isRefused ? { ...context, store: refusingStore } : context;
+  return { context: usable, request, tracked, subject, isAnonymous: isAnonymous(identity), key };
+}
+
+/** Of a resource that another process does not track: reads get no tag, and writes 503. */
+const refusingStore: TagStore = {
+  kind: 'redis',
+  lookUp: refuse,
+  readStampAt: () => null,
+  hasHeard: () => false,
+  endRead: refuse,
+  claim: refuse,
+  end: refuse,
+  warmUp: async () => 0,
+  coldStartLeftMs: () => 0,
+  close: async () => {},
+};
+
+function refuse(): never {
+  throw new RedisUnavailable('settings');
 }
 
 /** A compressed response may decode to this many times as many bytes as are tracked on the wire. */

@@ -8,6 +8,8 @@ export interface Member {
   readonly leaseMs: number;
   /** One line for each tracked resource; empty: no entity tags. */
   readonly tracked: readonly string[];
+  /** The same lines with the names of parameters, which are part of a record's key; earlier versions announce none. */
+  readonly exact?: readonly string[];
   /** Fingerprint of the key of token digests; empty: no refresh tokens. */
   readonly digestKey: string;
 }
@@ -78,8 +80,8 @@ export function readRegister(reply: unknown): Register {
 export interface Agreement {
   /** The cold start of a new store: the longest lease of all processes, since any may have a write under way. */
   readonly coldStartMs: number;
-  /** Another process forwards writes unchecked that this one would check: no tag may be given out. */
-  readonly refusesTags: boolean;
+  /** Lines of `tracked`: another process forwards such writes unchecked, so no tag may be given out there. */
+  readonly untracked: readonly string[];
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
   /** For people; empty when all agree. */
@@ -97,10 +99,12 @@ export function agree(mine: Member, { digestKey, others }: Register): Agreement 
       `entityTags.lease differs between replicas (${all}): the longest one counts for a new store`,
     );
   }
-  const untracked = mine.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
+  const isTracked = (line: string, i: number, { tracked, exact }: Member) =>
+    tracked.includes(line) && (exact === undefined || exact.includes(mine.exact?.[i] ?? line));
+  const untracked = mine.tracked.filter((line, i) => others.some((other) => !isTracked(line, i, other)));
   if (untracked.length > 0) {
     problems.push(
-      `another replica does not track ${untracked.join(', ')} (entityTags.resources): no tags are given out and tracked writes get 503 until all do`,
+      `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,
     );
   }
   const refusesTokens = mine.digestKey !== '' && digestKey !== '' && digestKey !== mine.digestKey;
@@ -115,5 +119,5 @@ export function agree(mine: Member, { digestKey, others }: Register): Agreement 
       `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(mine.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
     );
   }
-  return { coldStartMs, refusesTags: untracked.length > 0, refusesTokens, problems };
+  return { coldStartMs, untracked, refusesTokens, problems };
 }

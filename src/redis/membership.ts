@@ -74,7 +74,12 @@ export class Membership {
   }
 
   refusesTags(): RedisFaultWord | undefined {
-    return this.#refuses(({ refusesTags }) => refusesTags);
+    return this.#refuses(() => false);
+  }
+
+  /** Whether another process does not track what this line of `tracked` says. */
+  isUntracked(line: string): boolean {
+    return this.#agreement?.untracked.includes(line) ?? true;
   }
 
   refusesTokens(): RedisFaultWord | undefined {

@@ -19,8 +19,10 @@ import type { HealthLine, Health as StoreHealth } from './store-health.ts';
 export interface RedisStore extends Component {
   /** For features that need no agreement between replicas. */
   readonly redis: Redis;
-  /** For entity tags: refuses while another replica forwards writes unchecked that this one would check. */
+  /** For entity tags: refuses until it is known what the other replicas track. */
   readonly forTags: Redis;
+  /** Whether another replica forwards writes unchecked that this one would check; `line`: of `Member.tracked`. */
+  isUntracked(line: string): boolean;
   /** For refresh tokens: refuses while the tokens in the store are digested by another key. */
   readonly forTokens: Redis;
   /** Milliseconds of a cold start, in which a new store gives out no tags: the longest lease of all replicas. */
@@ -86,6 +88,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     redis,
     forTags: guardRedis(redis, () => membership.refusesTags()),
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
+    isUntracked: (line) => membership.isUntracked(line),
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
     sharing: () => countMembers(redis, prefix),

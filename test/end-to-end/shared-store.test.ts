@@ -54,6 +54,22 @@ async function startCarelessShop(): Promise<CarelessShop> {
   return Object.assign(shop, { url, close: () => void server.close() });
 }
 
+/** A shop that checks nothing, and takes what a PATCH says for the state of its path. */
+async function startCountingShop(): Promise<{ url: string; counts: Map<string, number>; close(): void }> {
+  const counts = new Map<string, number>();
+  const server: Server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const path = request.url ?? '';
+    if (request.method === 'PATCH') counts.set(path, JSON.parse(text).n);
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ n: counts.get(path) ?? 0 }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, counts, close: () => void server.close() };
+}
+
 /** A shop and a Redis of a case's own, with what was started in between. */
 interface Stage {
   readonly redis: RedisProcess;
@@ -167,6 +183,51 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       await aTag(next);
     }),
   );
+
+  it('entityTags.resources: one more in the next process stops writes to that one alone, and none is lost', async () => {
+    const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
+    await ageRedis(redis.port);
+    const carts = { collection: '/carts', member: '/carts/{cart_id}' };
+    const lists = { collection: '/lists', member: '/lists/{id}' };
+    const start = (resources: object[]) =>
+      startShopwardHere({ upstream: shop.url, config: sharing(redis, { entityTags: { resources } }) });
+    const both: RunningShopward[] = [];
+    try {
+      for (const resources of [[carts], [carts, lists]]) both.push(await start(resources));
+      const [old, next] = both as [RunningShopward, RunningShopward];
+      await eventually('tags at both', async () => (await aTag(old)) && (await aTag(next)));
+      // Each adds one to what it has read.
+      const outcomes = new Map<string, number>();
+      const add = async (one: RunningShopward, path: string) => {
+        const token = one.issueToken();
+        const read = await callShop(one.port, `GET ${path}`, { token });
+        const ifMatch = read.field('etag') ?? `"${randomTag()}"`;
+        const body = { n: JSON.parse(read.body.toString()).n + 1 };
+        const outcome = outcomeOf(await callShop(one.port, `PATCH ${path}`, { token, ifMatch, body }));
+        const key = `${one === next ? 'next' : 'old'} ${path} ${outcome}`;
+        outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
+      };
+      const client = async (i: number) => {
+        for (let n = 0; n < 25; n += 1) await add(i % 2 === 0 ? old : next, `/carts/${(i % 3) + 1}`);
+      };
+      const untracked = async () => {
+        for (let n = 0; n < 25; n += 1) await add(next, '/lists/1');
+      };
+      await Promise.all([...Array.from({ length: 6 }, (_, i) => client(i)), untracked()]);
+      const count = (pattern: RegExp) =>
+        [...outcomes].reduce((sum, [key, n]) => sum + (pattern.test(key) ? n : 0), 0);
+      expect([...outcomes.keys()].filter((key) => !/ (?:200|412 006|503 resource-busy)$/.test(key))).toEqual([
+        'next /lists/1 503 tag-store-unavailable',
+      ]);
+      for (const path of ['/carts/1', '/carts/2', '/carts/3'])
+        expect(shop.counts.get(path)).toBe(count(new RegExp(`${path} 200$`)));
+      expect(shop.counts.get('/lists/1')).toBeUndefined();
+    } finally {
+      for (const each of both) await each.stop();
+      shop.close();
+      await redis.close();
+    }
+  });
 
   it(
     'refreshTokens.digestKey: no token is exchanged at both',

@@ -12,7 +12,8 @@ const register: Register = {
   digestKey: 'a',
   others: [mine],
 };
-const fine = { coldStartMs: 15_000, refusesTags: false, refusesTokens: false };
+const carts = 'PATCH /carts/{}';
+const fine = { coldStartMs: 15_000, untracked: [] as string[], refusesTokens: false };
 
 describe('what follows from what the others say', () => {
   test.each<[string, Partial<Member>, Partial<Register>, Partial<typeof fine>, RegExp | undefined]>([
@@ -30,7 +31,7 @@ describe('what follows from what the others say', () => {
       'another has no tags',
       {},
       { others: [{ ...mine, leaseMs: 0, tracked: [] }] },
-      { refusesTags: true },
+      { untracked: [carts] },
       /does not track PATCH \/carts\/\{\}/,
     ],
     [
@@ -44,16 +45,31 @@ describe('what follows from what the others say', () => {
       'another tracks something else',
       {},
       { others: [{ ...mine, tracked: ['PATCH /lists/{}'] }] },
-      { refusesTags: true },
+      { untracked: [carts] },
       /does not track/,
     ],
     [
       'one of several lacks it',
       {},
       { others: [mine, { ...mine, tracked: [] }] },
-      { refusesTags: true },
+      { untracked: [carts] },
       /does not track/,
     ],
+    [
+      'another does not track one of two',
+      { tracked: [carts, 'PATCH /lists/{}'] },
+      {},
+      { untracked: ['PATCH /lists/{}'] },
+      /does not track PATCH \/lists\/\{\} /,
+    ],
+    [
+      'another calls a parameter otherwise, so that its records have other keys',
+      { exact: ['PATCH /carts/{id}'] },
+      { others: [{ ...mine, exact: ['PATCH /carts/{uuid}'] }] },
+      { untracked: [carts] },
+      /does not track/,
+    ],
+    ['an earlier version does not say the names', { exact: ['PATCH /carts/{id}'] }, {}, {}, undefined],
     ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
     ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
     [

@@ -81,7 +81,7 @@ end`;
     const said = JSON.stringify({ ...shop, leaseMs: 60_000, tracked: ['PATCH /THIS/{}'] });
     await redis.command('EVAL', announceAll, '1', 'p:{members}', said, String(memberTtlMs - 1000));
     const { membership } = await join(redis);
-    expect(membership.agreement()).toMatchObject({ refusesTags: true, coldStartMs: 60_000 });
+    expect(membership.agreement()).toMatchObject({ untracked: ['PATCH /carts/{}'], coldStartMs: 60_000 });
   });
 
   test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async (context) => {
@@ -103,19 +103,23 @@ end`;
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 
-  test('who tracks what another one does not gives out no tags, until that one is gone', async (context) => {
+  test('what another one does not track is untracked for as long as that one is there, and nothing else is', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
-    const old = await join(redis, { tracked: [] });
-    const next = await join(redis);
-    expect(next.membership.refusesTags()).toBe('settings');
-    expect([old.membership.refusesTags(), next.membership.refusesTokens()]).toEqual([undefined, undefined]);
+    const [carts, lists] = ['PATCH /carts/{}', 'PATCH /lists/{}'];
+    const old = await join(redis, { tracked: [carts] });
+    const next = await join(redis, { tracked: [carts, lists] });
+    const { membership } = next;
+    const untracked = () => [carts, lists].filter((line) => membership.isUntracked(line));
+    expect(untracked()).toEqual([lists]);
+    expect([membership.refusesTags(), membership.refusesTokens()]).toEqual([undefined, undefined]);
+    expect(old.membership.isUntracked(carts)).toBe(false);
     old.membership.close();
     await age(redis, memberTtlMs / 2);
-    await next.membership.announce();
-    expect(next.membership.refusesTags()).toBe('settings');
+    await membership.announce();
+    expect(untracked()).toEqual([lists]);
     await age(redis, memberTtlMs / 2);
-    await until(async () => next.membership.refusesTags() === undefined);
+    await until(async () => untracked().length === 0);
     expect(next.problems.at(-1)).toEqual([]);
   });
 
