@@ -60,6 +60,9 @@ const programs = {
   'docker-compose': program('docker-compose', 'docker-compose', 'DOCKER_COMPOSE'),
   unzip: program('unzip', 'unzip', 'UNZIP'),
   wrk: program('wrk', 'wrk', 'WRK'),
+  // With its modules for WebDAV.
+  apache2: program('apache2', 'apache2', 'APACHE'),
+  litmus: program('litmus', 'litmus', 'LITMUS'),
 } satisfies Record<string, Program>;
 
 export type ProgramName = keyof typeof programs;
