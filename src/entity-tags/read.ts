@@ -5,7 +5,7 @@ import { type Answer, reject } from '../http/rejection.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, askStore, recordRead, type TrackedExchange } from './context.ts';
-import { readIfMatch, stateOf } from './entity-tag.ts';
+import { readIfMatch, stateOf, tagOfWrite } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, entityTagOf, randomTag, readVary, type Vary, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
@@ -74,16 +74,22 @@ function heedStore(
 }
 
 function hooksOf(read: Read): UpstreamHooks {
-  const { context, request } = read;
+  const { context, request, tracked } = read;
+  const state = randomTag();
   return {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
+    // The tag of a long answer goes out before its end is seen. It becomes current at the end, if nothing has changed.
+    ...(tracked.role === 'member' && {
+      streamedHeaderEdits: (status: number) =>
+        status === 200 ? { etag: null, ETag: `"${tagOfWrite(state)}"` } : undefined,
+    }),
     // An answer that is too long for a tag cannot meet `If-Match`.
     ...(!meetsIfMatch(read, undefined) && {
       withholds: (status) => status === 200,
       answerWithinMs: context.times.longestReadMs,
     }),
-    onOutcome: (outcome) => settleRead(read, outcome),
+    onOutcome: (outcome) => settleRead(read, outcome, state),
   };
 }
 
@@ -124,12 +130,17 @@ function revalidated(fields: FieldList): FieldEdits {
 }
 
 /** Within this call if body and store are at hand, as the memory store is. */
-function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
-  const { context } = read;
+function settleRead(read: Read, outcome: ForwardOutcome, state: string): Eventually<ResponseEdits> {
+  const { context, tracked, isStoreAway } = read;
   if (outcome.kind !== 'answered') return {};
   const { status, fields, body } = outcome;
   if (status !== 200) return { fields: revalidated(fields) };
-  if (body === null) context.onEvent('untracked-too-large');
+  if (body === null) {
+    context.onEvent('untracked-too-large');
+    const mayRecord = tracked.role === 'member' && !isStoreAway && !isFromCache(fields);
+    if (mayRecord && meetsIfMatch(read, undefined))
+      return andThen(record(read, fields, state, undefined, state), () => ({}));
+  }
   const tag = body === null ? undefined : tagOf(read, fields, body);
   return andThen(tag, (given) => editsFor(read, fields, given));
 }
@@ -200,6 +211,7 @@ function record(
   fields: readonly string[],
   fingerprint: string | null,
   memberId: string | undefined,
+  newTag = randomTag(),
 ): Eventually<GivenTag | undefined> {
   const { request, tracked, subject, stamp, startedAt, isAnonymous } = read;
   const key = memberId === undefined ? read.key : memberKeyOf(tracked, memberId);
@@ -207,7 +219,7 @@ function record(
   const ended = {
     variant: vary.followed.length === 0 ? read.variant : variantOf(request, subject, 'read', vary),
     fingerprint,
-    newTag: randomTag(),
+    newTag,
     shopTag: parseStrongTag(fieldValue(fields, 'etag')),
     isOfCollection: memberId !== undefined,
     fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields, vary) : null,

@@ -30,7 +30,7 @@ export interface UpstreamHooks {
    * Changes to the fields of a response whose head leaves before `onOutcome` is called: one that streams, or one that
    * was to be held back and is passed through. For example, to remove the shop's own `ETag`.
    */
-  readonly streamedHeaderEdits?: FieldEdits;
+  readonly streamedHeaderEdits?: (status: number) => FieldEdits | undefined;
   /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */
   readonly ignoreClientAbort?: boolean;
   onOutcome(outcome: ForwardOutcome): Eventually<ResponseEdits>;

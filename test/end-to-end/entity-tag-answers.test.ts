@@ -116,7 +116,6 @@ describe('answers', () => {
   });
 
   const untagged: readonly (readonly [string, string, string])[] = [
-    ['is larger than what is tracked', answer(`"${'x'.repeat(70_000)}"`, json), `"${'x'.repeat(70_000)}"`],
     ['is an error', answer('{}', json, '404 Not Found'), '{}'],
     ['is a part', answer('{}', `${json}Content-Range: bytes 0-1/9\r\n`, '206 Partial Content'), '{}'],
   ];
@@ -129,7 +128,25 @@ describe('answers', () => {
     expect(outcomeOf(await patch('/carts/2', '"shop"'))).toBe('412 006');
   });
 
-  it('an endless answer reaches the client while it goes on, with the tag of the shop', async () => {
+  it('an answer that is larger than what is tracked has a tag of this read alone, to write with', async () => {
+    const body = `"${'x'.repeat(70_000)}"`;
+    script = () => answer(body, json);
+    const read = async () => {
+      const response = await call('GET /carts/4');
+      expect([response.complete, response.body.toString()]).toEqual([true, body]);
+      expect(response.fields('etag')).toEqual([expect.stringMatching(aTag)]);
+      return response.field('etag') ?? '';
+    };
+    const [first, second] = [await read(), await read()];
+    expect(outcomeOf(await patch('/carts/4', first))).toBe('412 006');
+    expect((await patch('/carts/4', second)).status).toBe(200);
+    expect(outcomeOf(await patch('/carts/4', second))).toBe('412 006');
+    // A tag may be known from elsewhere, such as an answer to a write: the second read replaces it at the latest.
+    await read();
+    expect((await patch('/carts/4', await read())).status).toBe(200);
+  });
+
+  it('an endless answer reaches the client while it goes on, with a tag that is not current yet', async () => {
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
     script = ({ connection }) => {
       connection.socket.write(`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`);
@@ -140,7 +157,9 @@ describe('answers', () => {
       `GET /carts/3 HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Bearer ${shopward.issueToken()}\r\n\r\n`,
     );
     await expect.poll(() => client.pending().length, { timeout: 20_000 }).toBeGreaterThan(131_072);
-    expect(client.pending().toString('latin1')).toContain('\r\nETag: "shop"\r\n');
+    const [, tag = ''] = /\r\nETag: ([^\r]*)\r\n/.exec(client.pending().toString('latin1')) ?? [];
+    expect(tag).toMatch(aTag);
+    expect(outcomeOf(await patch('/carts/3', tag))).toBe('412 006');
     client.close();
   });
 

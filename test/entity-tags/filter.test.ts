@@ -239,7 +239,7 @@ describe('what is asked of the exchange with the shop', () => {
     );
     const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
     if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
-    const { maySend, onOutcome: _settled, ...rest } = hooks;
+    const { maySend, onOutcome: _settled, streamedHeaderEdits: _streamed, ...rest } = hooks;
     expect(rest).toEqual({ bufferLimit: 77, ...expected });
     if (!isTimed) return expect(maySend).toBeUndefined();
     const mayAt = (monotonic: number, wall: number) => {

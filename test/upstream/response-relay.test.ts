@@ -88,7 +88,7 @@ describe('a body that is held back', () => {
   });
 
   it('is passed on where it becomes too long: head, all that was held, and the rest', () => {
-    const { relay, reached } = held({ hooks: { streamedHeaderEdits: { ETag: null } } });
+    const { relay, reached } = held({ hooks: { streamedHeaderEdits: () => ({ ETag: null }) } });
     expect([relay.write(Buffer.from('1234567890')), relay.mayBeReplaced]).toEqual([true, true]);
     expect([relay.write(Buffer.from('1')), relay.mayBeReplaced]).toEqual([false, false]);
     expect(relay.write(Buffer.from('2'))).toBe(false);
