@@ -73,7 +73,7 @@ export function createEntityTagMatcher(
       const precondition = preconditionOf(match, request);
       if (isRejection(precondition)) return precondition;
       if (rule === 'collection-write') return reject('collection-write');
-      if (precondition === null) return undefined;
+      if (precondition === null || match.isAmbiguous) return undefined;
       return precondition.includes(noTag)
         ? 'If-None-Match: * is there; whether the member exists, the store and the shop know'
         : 'If-Match is there; whether it is the current tag, the store knows';
@@ -114,10 +114,7 @@ type EntityTagRule =
   | 'read'
   /** Creates a member. The 201 has the new member's tag; no tag that somebody holds changes. */
   | 'creation'
-  /**
-   * Any other change of the collection's own path. It may change members, and nobody can tell which, so their tags
-   * would become wrong.
-   */
+  /** Any other change of the collection's own path. It may change any member, whose tags would become wrong. */
   | 'collection-write'
   /** Needs `If-Match` with the member's current tag. */
   | 'precondition'
@@ -171,6 +168,7 @@ function preconditionOf(
   const mayCreate = role === 'member' && (request.method === 'PUT' || !isRequired);
   if (mayCreate && isCreation(lines, unless)) return [noTag];
   const ifMatch = readIfMatch(lines, unless, resource.ifMatch);
+  if (tracked.isAmbiguous && typeof ifMatch === 'string') return [noTag];
   if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
   if (ifMatch !== 'never') return ifMatch;
   // Below a member, a tag that does not have shopward's form is the shop's own tag of the child.
@@ -189,7 +187,7 @@ function beginTrackedWrite(
     tags: isRejection(precondition) ? null : precondition,
     isOfOwnPath: tracked.role !== 'below',
     isCreation: creates,
-    answerTag: creates ? 'own' : answerTagOf(tracked, request),
+    answerTag: creates && !tracked.isAmbiguous ? 'own' : answerTagOf(tracked, request),
     // Collections that are read without a verified token have no tag.
     alsoChanged: tracked.member === undefined || isAnonymous ? undefined : collectionKeyOf(tracked, subject),
   };
@@ -208,13 +206,10 @@ function beginTrackedWrite(
   const namesState = precondition !== null && !creates;
   const begun = namesState || mayTakeLease ? beginWrite(write) : beginUnleasedWrite(write);
   if (!isObserved) return begun;
-  return begun.then((outcome) =>
-    !isRejection(outcome)
-      ? outcome
-      : outcome.rejection === 'if-match-invalid'
-        ? observeWrite(write, outcome)
-        : unleased(outcome),
-  );
+  return begun.then((outcome) => {
+    if (!isRejection(outcome)) return outcome;
+    return outcome.rejection === 'if-match-invalid' ? observeWrite(write, outcome) : unleased(outcome);
+  });
 }
 
 /**
@@ -232,8 +227,10 @@ function unleased(observed: Rejection): ObservedHooks {
 }
 
 function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
-  if (tracked.role === 'below') return 'shown';
-  // A form POST may be a DELETE: then no tag may stay current.
-  if (request.method === 'DELETE' || request.isFormPost) return 'gone';
+  if (tracked.role === 'below') return tracked.isAmbiguous ? 'gone' : 'shown';
+  const { method, isFormPost } = request;
+  // A POST may be a DELETE, unless the shop is known to change by POST: then no tag may stay current.
+  const mayDelete = method === 'POST' && (isFormPost || !tracked.resource.methods.includes('POST'));
+  if (method === 'DELETE' || mayDelete) return 'gone';
   return needsIfMatch(tracked, request) ? 'own' : 'shown';
 }

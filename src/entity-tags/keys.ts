@@ -139,11 +139,7 @@ export function coversVary({ isAny, followed, others }: Vary): boolean {
  */
 export function entityTagOf(
   state: string,
-  {
-    epoch,
-    variant,
-    fingerprint,
-  }: { readonly epoch: string; readonly variant: string; readonly fingerprint: string },
+  { epoch, variant, fingerprint }: Readonly<Record<'epoch' | 'variant' | 'fingerprint', string>>,
   request: Pick<CanonicalRequest, 'fields'>,
   { others }: Vary = noVary,
 ): string {

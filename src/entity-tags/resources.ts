@@ -38,6 +38,8 @@ export interface TrackedRequest {
   readonly collectionIds: readonly string[];
   /** Key of the member; undefined at the collection. */
   readonly member: ResourceKey | undefined;
+  /** A POST such as `/carts//x`: below a member without an id, or to member x where the shop merges slashes. */
+  readonly isAmbiguous?: boolean;
 }
 
 /**
@@ -113,20 +115,24 @@ function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRe
   }
   const named = matches.filter((match) => !idsOf(match).includes(''));
   const { method } = request;
-  if (named.some(({ data }) => data.role !== 'collection' && needsIfMatch(data, request))) return 'lenient';
-  if (named.length < matches.length && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
+  const hasEmptyId = named.length < matches.length;
+  const isAmbiguous = hasEmptyId && method === 'POST';
+  const isGuarded = ({ data }: PathMatch<Place>) =>
+    needsIfMatch(isAmbiguous && data.role === 'member' ? { ...data, role: 'below' } : data, request);
+  if (named.some((match) => match.data.role !== 'collection' && isGuarded(match))) return 'lenient';
+  if (hasEmptyId && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
   // The member whose path the segments before could be read as.
   const [first] = named.toSorted((a, b) => roles.indexOf(a.data.role) - roles.indexOf(b.data.role));
   if (first === undefined) return undefined;
-  const { role } = first.data;
-  if (needsIfMatch(first.data, request)) return 'lenient';
-  if (named.some((match) => !isSameResource(match, first))) return 'lenient';
-  return toTracked(first.data, role, idsOf(first));
+  if (isGuarded(first) || named.some((match) => !isSameResource(match, first))) return 'lenient';
+  const tracked = toTracked(first.data, first.data.role, idsOf(first));
+  return isAmbiguous && tracked.role === 'member' ? { ...tracked, role: 'below', isAmbiguous } : tracked;
 }
 
 /**
- * Whether a change needs `If-Match`. POST counts on a member and below it, since shops that change by POST use both; a
- * POST of the collection creates a member, which has no tag yet. To the shop a form POST may be any method.
+ * Whether a change needs `If-Match`. A POST to a member always does: to the shop it may be any method, named by a field,
+ * a parameter or the body. POST among the methods extends this to paths below. A POST of the collection creates a
+ * member, which has no tag yet, unless a form may name another method.
  */
 export function needsIfMatch(
   { resource: { methods }, role }: Pick<TrackedRequest, 'resource' | 'role'>,
@@ -134,7 +140,7 @@ export function needsIfMatch(
 ): boolean {
   const isListed = methods.includes(method);
   if (role === 'below') return method === 'POST' && isListed;
-  return isFormPost || (isListed && (role === 'member' || method !== 'POST'));
+  return method === 'POST' ? isFormPost || role === 'member' : isListed;
 }
 
 const roles: readonly Role[] = ['collection', 'member', 'below'];

@@ -169,6 +169,59 @@ describe('P14: an open POST beside a protected PATCH, PUT or DELETE', () => {
   });
 });
 
+const trackedMembers = [
+  ...['/carts/1', '/%63arts/1', '/carts/1.jsonapi', '/CARTS/1', '/Carts/1', '/carts/1/', '/carts/1//'],
+  ...['//carts/1', '/carts/1;x', '/carts;x/1', '/index.php/carts/1', '/v1/carts/1', '/x/y/carts/1'],
+  ...['/carts/2/carts/1', '/carts/items', '/carts/2/x/carts/1'],
+];
+
+describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop', () => {
+  const stage = useAttackStage({ config: { request: { formatSuffixes: ['jsonapi'] } } });
+  const withToken = (fields: readonly string[], body: string) => [
+    ...fields,
+    `Content-Length: ${body.length}`,
+    `Authorization: Bearer ${stage.shopward.issueToken()}`,
+  ];
+
+  it.each([...tunnels, ['none that is known', '', [json], '{"a":1}'] as const])(
+    '%s: it needs the current tag',
+    async (_, query, fields, body) => {
+      for (const path of trackedMembers) {
+        const post = (more: readonly string[]) =>
+          exchangeRaw(
+            stage.port,
+            request(`POST ${path}${query}`, withToken([...fields, ...more], body), body),
+          );
+        const without = (await post([])).status;
+        expect({ path, without }).toEqual({ path, without: without === 400 ? 400 : 428 });
+        const { status } = await post([`If-Match: "${'a'.repeat(32)}"`]);
+        expect({ path, status }).toEqual({ path, status: without === 400 ? 400 : 412 });
+      }
+      expect(stage.upstream.requestLines.filter((line) => line.startsWith('POST'))).toEqual([]);
+    },
+  );
+
+  it('with an empty segment it passes only while nobody can have a tag of that member', async () => {
+    const read = request('GET /carts/9', withToken([], ''));
+    const tag = (await exchangeRaw(stage.port, read)).field('etag');
+    const post = (path: string, more: readonly string[] = []) =>
+      request(`POST ${path}`, withToken([json, ...more], '{}'), '{}');
+    for (const path of ['/carts//9', '/carts///9', '//carts//9/'])
+      for (const more of [[], ['If-Match: "of-the-child"'], ['If-Match: *']])
+        await stage.refuses(post(path, more), 412, '006');
+    await stage.passes(post('/carts//9', [`If-Match: ${tag}`]));
+    await stage.passes(post('/carts//10'));
+    await stage.passes(post('/carts//10'));
+  });
+
+  it.each([
+    ...['/carts', '/carts/', '/carts/1/items', '/carts/1/items/', '/carts//items', '/carts/1/vouchers'],
+    ...['/wishlists/1', '/returns'],
+  ])('POST %s needs none', async (path) => {
+    await stage.passes(request(`POST ${path}`, withToken([json], '{}'), '{}'));
+  });
+});
+
 describe('P14: rows decide what a POST needs', () => {
   const stage = useAttackStage({
     rows: [

@@ -9,7 +9,7 @@ const resource = z.strictObject({
     .prefault(['PATCH', 'DELETE'])
     .meta({
       description:
-        'Methods that require `If-Match` on a member. `POST`: on a member and on every path below it (`POST /carts/1/line-items`), for shops that change by POST; a POST of the collection still creates a member.',
+        'Methods that require `If-Match` on a member. A POST to the path of a member always requires it, because a server may take another method from its fields, parameters or body. `POST`: also on every path below a member (`POST /carts/1/line-items`), and the answer to a POST carries the new tag, for shops that change by POST. A POST of the collection still creates a member.',
     }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
