@@ -78,7 +78,7 @@ export const slow = [
   'test/refresh-tokens/{store-contract,broken-protocol,scripts,memory-store-room}.test.ts',
   'test/docs/commands.test.ts',
   'test/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
-  'test/cli/{protected-openapi,loaded-files}.test.ts',
+  'test/cli/{protected-openapi,loaded-files,store-tls}.test.ts',
   'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
   'test/**/*{.property,-fuzz}.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
