@@ -53,7 +53,7 @@ function table(heads: readonly string[], rows: readonly string[]): string {
 }
 
 function row(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return `|${cells.map((cell) => cell.replaceAll('|', '\\|')).join('|')}|`;
 }
 
 function rowsOf(name: string, schema: JsonSchema): string[] {

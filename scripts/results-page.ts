@@ -1,6 +1,8 @@
 /** docs/results.md: the latest result of each kind of run. */
 import { type PromiseResult, type Reason, type Result, readReasons, readResults } from './results.ts';
 
+const usualMachine = '2 cores of a shared machine';
+
 export function resultsPage(): string {
   const results = readResults();
   const reasons = readReasons();
@@ -10,6 +12,7 @@ export function resultsPage(): string {
     '# Results',
     '',
     'The latest result of each measurement. [method.md](method.md) says how each is measured and how to repeat it.',
+    `They ran on ${usualMachine} where nothing else is said.`,
     `${met} promises are met, ${promises.length - met} are **missed**. This page is generated from \`results/\`: do not edit it.`,
     '',
     ...results.flatMap((result) => [...section(result, reasons), '']),
@@ -19,30 +22,39 @@ export function resultsPage(): string {
 
 function section(result: Result, reasons: readonly Reason[]): string[] {
   const { title, command, date, commit, machine, promises = [], figures = [] } = result;
-  const missed = promises.filter(({ isMet }) => !isMet);
-  const met = promises.filter(({ isMet }) => isMet);
+  const run = [`\`${command}\``, date, `commit ${commit}`, ...(machine === usualMachine ? [] : [machine])];
   return [
     `## ${title}`,
     '',
-    `\`${command}\`, ${date}, commit ${commit}, ${machine}.`,
-    ...table(
-      ['promise', 'measured', ''],
-      [...missedRows(missed, reasons), ...met.map(({ promise, measured }) => [promise, measured, 'met'])],
-    ),
+    `${run.join(', ')}.`,
+    ...table(['case', 'promise: measured', ''], promiseRows(promises, reasons)),
     ...table(['figure', 'measured'], figures),
   ];
 }
 
-/** A reason is written once, at the first promise that it explains. */
-function missedRows(missed: readonly PromiseResult[], reasons: readonly Reason[]): string[][] {
-  let last: Reason | undefined;
-  return missed.map(({ promise, measured }) => {
-    const found = reasons.find(({ promises }) => promises.some((one) => promise.startsWith(one)));
-    const why =
-      found !== undefined && found === last ? ', as above' : `: ${found?.reason ?? 'not yet explained'}`;
-    last = found;
-    return [promise, measured, `**missed**${why}`];
+/** One row for the promises of a case that were met, and one for those that one reason explains; a reason is written once. */
+function promiseRows(promises: readonly PromiseResult[], reasons: readonly Reason[]): string[][] {
+  const rows = new Map<string, { readonly name: string; readonly reason: string; readonly said: string[] }>();
+  for (const { promise, measured, isMet } of promises.toSorted((one, other) => +one.isMet - +other.isMet)) {
+    const [, name = '', text = promise] = /^(.+?): (.+)$/.exec(promise) ?? [];
+    const reason = isMet ? '' : reasonOf(promise, reasons);
+    const key = `${name}\n${reason}`;
+    const row = rows.get(key) ?? { name, reason, said: [] };
+    rows.set(key, row);
+    row.said.push(`${text}: ${measured}`);
+  }
+  const firstOf = new Map<string, string>();
+  return [...rows.values()].map(({ name, reason, said }) => {
+    const first = firstOf.get(reason);
+    firstOf.set(reason, first ?? name);
+    const missed = `**missed**: ${first === undefined || first === name ? reason : `as ${first}`}`;
+    return [name, said.join('<br>'), reason === '' ? 'met' : missed];
   });
+}
+
+function reasonOf(promise: string, reasons: readonly Reason[]): string {
+  const found = reasons.find(({ promises }) => promises.some((one) => promise.startsWith(one)));
+  return found?.reason ?? 'not yet explained';
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

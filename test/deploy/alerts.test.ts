@@ -29,7 +29,7 @@ const promtool = findProgram('promtool');
 
 /** Name of an alert -> the cells of its row. */
 const rows = new Map(
-  [...runBook.matchAll(/^\| <a id="(\w+)"><\/a>`(Shopward\w+)` \| (\w+) \| ([^|]+) \| ([^|]+) \|$/gm)].map(
+  [...runBook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|([^|]+)\|$/gm)].map(
     ([, anchor, name = '', urgency, meaning, action = '']) => [name, { anchor, urgency, meaning, action }],
   ),
 );

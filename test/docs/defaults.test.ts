@@ -7,7 +7,7 @@ const read = (page: string) => readFileSync(path.join(root, page), 'utf8');
 
 /** Of docs/configuration.md, which is made from the schema. */
 const defaults = new Map(
-  [...read('docs/configuration.md').matchAll(/^\| `([\w.]+)` \| [^|]+ \| `([^`]+)` \|/gm)].map(
+  [...read('docs/configuration.md').matchAll(/^\|`([\w.]+)`\|[^|]+\|`([^`]+)`\|/gm)].map(
     ([, key = '', value = '']) => [key, value],
   ),
 );

@@ -17,7 +17,7 @@ const sources = globSync('src/**/*.ts', { cwd: root })
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const { properties } = JSON.parse(read('config/shopward.schema.json')) as { properties: object };
 const keys = new Set(
-  [...read('docs/configuration.md').matchAll(/^(?:\||##) `([\w.[\]]+)`/gm)].map(([, key]) => key),
+  [...read('docs/configuration.md').matchAll(/^(?:\||## )`([\w.[\]]+)`/gm)].map(([, key]) => key),
 );
 
 describe.each(pages)('%s', (page) => {
@@ -66,18 +66,18 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
-/** Bars and rules of tables are no words. */
+/** As `wc -w`, except that each cell of a table counts apart. */
 const words = (page: string) =>
   read(page)
-    .split(/\s+/)
-    .filter((word) => /\w/.test(word)).length;
+    .split(/\s+|\||<br>|-{3}/)
+    .filter((word) => word !== '').length;
 
 it('stays short: README 900 words, all pages for users and decisions have a limit', () => {
   const forUsers = pages.filter((page) => /^(?:[A-Z]+\.md|docs\/[^/]+\.md)$/.test(page));
   const sum = (some: readonly string[]) => some.reduce((total, page) => total + words(page), 0);
   expect(words('README.md')).toBeLessThanOrEqual(900);
   expect(words('CHANGELOG.md')).toBeLessThanOrEqual(500);
-  expect(sum(forUsers)).toBeLessThanOrEqual(27_500);
+  expect(sum(forUsers)).toBeLessThanOrEqual(26_800);
   expect(sum(globSync('docs/decisions/*.md', { cwd: root }))).toBeLessThanOrEqual(10_000);
 });
 

@@ -13,10 +13,10 @@ const list = /^```yaml\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '';
 const section = (title: string) =>
   new RegExp(`^## ${title}\\n([\\s\\S]*?)(?=^## |(?![\\s\\S]))`, 'm').exec(page)?.[1] ?? '';
 
-const requests = [...section('What a request matches').matchAll(/^\| `([^`]+)` \| (.+) \| (.+) \|$/gm)].map(
+const requests = [...section('What a request matches').matchAll(/^\|`([^`]+)`\|(.+)\|(.+)\|$/gm)].map(
   ([, request = '', decides = '', needs = '']) => ({ request, decides, needs }),
 );
-const mistakes = [...section('What is refused').matchAll(/^\| `([^`]+)`( twice)? \| (.+) \|$/gm)].map(
+const mistakes = [...section('What is refused').matchAll(/^\|`([^`]+)`( twice)?\|(.+)\|$/gm)].map(
   ([, row = '', twice, message = '']) => ({ rows: twice === undefined ? [row] : [row, row], message }),
 );
 

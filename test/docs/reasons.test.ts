@@ -19,24 +19,24 @@ describe('docs/reasons.md', () => {
   const rows = new Map(
     page
       .split('\n')
-      .filter((line) => line.startsWith('| <a '))
+      .filter((line) => line.startsWith('|<a '))
       .map((line) => [/id="([^"]+)"/.exec(line)?.[1] ?? '', line]),
   );
 
   it.each(Object.entries(buildRejections()))('has %s as it is spoken', (name, { status, code }) => {
     const said = code === name ? String(status) : `${status}, \`${code}\``;
-    expect(rows.get(name)).toContain(`\`${name}\` | ${said} |`);
+    expect(rows.get(name)).toContain(`\`${name}\`|${said}|`);
   });
 
   it('has no other row', () => {
-    const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('| <a '));
+    const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('|<a '));
     expect(rows.size).toBe(Object.keys(buildRejections()).length + ofTokens.length);
   });
 
   it.each(inspectionReasons.filter((reason) => !['form', 'header', 'payload', 'choice'].includes(reason)))(
     'has %s of a token, and it is found there',
     (reason) => {
-      expect(ofTokenReasons).toContain(`| <a id="${reason}"></a>\`${reason}\` |`);
+      expect(ofTokenReasons).toContain(`|<a id="${reason}"></a>\`${reason}\`|`);
       const place = reasonPlace('access-token-invalid', reason);
       expect(place).toBe(`docs/reasons.md#${reason}`);
     },

@@ -24,7 +24,7 @@ it.each([
 });
 
 it('every column of the page is one, and the required ones are', async () => {
-  const rows = [...page.matchAll(/^\| `(\w+)` \|.*\| (yes|no) \|$/gm)];
+  const rows = [...page.matchAll(/^\|`(\w+)`\|.*\|(yes|no)\|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(['url', 'entityType', 'entityId', 'store']);
   const values: Record<string, string> = { url: '/a', entityType: 'merchants', entityId: '1', store: 'DE' };
   for (const [, left, isRequired] of rows) {

@@ -28,7 +28,7 @@ import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage
  */
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
 const cellOf = (name: string) => {
-  const row = page.split('\n').find((line) => line.startsWith(`| <a id="${name}">`)) ?? '';
+  const row = page.split('\n').find((line) => line.startsWith(`|<a id="${name}">`)) ?? '';
   return row.split(' | ').at(-1) ?? '';
 };
 

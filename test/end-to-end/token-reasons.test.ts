@@ -20,7 +20,7 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
 const [, section = ''] = /### What is wrong with a token([\s\S]*?)\n## /.exec(page) ?? [];
 const checksOf = new Map(
-  [...section.matchAll(/^\| <a id="([^"]+)"><\/a>`[^`]+` \| ([^|]+) \|/gm)].map(
+  [...section.matchAll(/^\|<a id="([^"]+)"><\/a>`[^`]+`\|([^|]+)\|/gm)].map(
     ([, reason = '', checks = '']) => [reason, checks.split(', ')],
   ),
 );

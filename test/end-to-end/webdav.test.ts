@@ -138,9 +138,7 @@ describe('Apache with mod_dav', () => {
       const again = await call(`GET /files/${name}`, { ifNoneMatch: read.field('etag') ?? '' });
       expect(again.status).toBe(304);
       // A safe method changes no tag.
-      expect((await call(`PROPFIND /files/${name}`, { fields: ['Depth: 0'] })).status).toBe(
-        207,
-      );
+      expect((await call(`PROPFIND /files/${name}`, { fields: ['Depth: 0'] })).status).toBe(207);
       const changed = await put(name, 'two', { ifMatch: tag });
       expect(changed.status).toBe(204);
       expect(outcomeOf(await put(name, 'stale', { ifMatch: tag }))).toBe('412 006');
