@@ -46,7 +46,7 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [
-    /^src\/upstream\/(exchange|fair-queue|read-buffers)\.ts$/,
+    /^src\/upstream\/(exchange|fair-queue|read-buffers|response-relay)\.ts$/,
     'parts of the client of the upstream, which the suites test over sockets',
   ],
   [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
@@ -71,6 +71,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],
   [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],
   [/^src\/refresh-tokens\/replay\.ts$/, 'what a used token is answered; the refresh itself is another path'],
+  [/^src\/admin\/admission\.ts$/, 'who may ask the admin port; its tests ask over the socket'],
   [/^src\/rollout\/lua\.ts$/, 'what runs in Redis; who calls it is another thought'],
 ];
 

@@ -4,9 +4,6 @@ import type { CountedRow } from '../../src/admin/row-counts.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
-const refused = (record: Partial<ExchangeRecord>) =>
-  exchangeRecord({ decision: 'refused', status: 401, rejection: 'access-token-missing', ...record });
-
 describe('counts of rows', () => {
   const rows = [
     { method: 'GET', template: '/carts' },
@@ -65,43 +62,6 @@ describe('counts of rows', () => {
     expect(activity.rows.countUnmet(twins)).toBe(1);
   });
 
-  it('holds refusals by name, observed ones apart, and when a row was last met', async () => {
-    const activity = new Activity();
-    activity.note(refused({ route: '/carts' }), 1_000);
-    activity.note(refused({ route: '/carts', rejection: 'access-token-invalid' }), 2_000);
-    activity.note(exchangeRecord({ route: '/carts', observed: 'access-token-missing' }), 3_000);
-    const [count, never] = await countsOf(activity, rows);
-    expect(count).toEqual({
-      requests: 3,
-      refusals: new Map([
-        ['access-token-missing', 1],
-        ['access-token-invalid', 1],
-      ]),
-      observed: new Map([['access-token-missing', 1]]),
-      outages: new Map(),
-      lastSeenMs: 3_000,
-    });
-    expect(never).toBeUndefined();
-    expect(activity.total.requests).toBe(3);
-    expect(activity.open.requests).toBe(0);
-  });
-
-  it('separates outages from refusals, and counts no answer of the resolver as either', () => {
-    const activity = new Activity();
-    activity.note(refused({ status: 502, rejection: 'upstream-unreachable' }), 1_000);
-    activity.note(refused({ status: 503, rejection: 'tag-store-unavailable' }), 1_000);
-    activity.note(refused({ status: 404, rejection: 'url-not-found' }), 1_000);
-    activity.note(refused({ status: 503, rejection: 'overloaded' }), 1_000);
-    expect(activity.total).toMatchObject({
-      requests: 4,
-      refusals: new Map([['overloaded', 1]]),
-      outages: new Map([
-        ['upstream-unreachable', 1],
-        ['tag-store-unavailable', 1],
-      ]),
-    });
-  });
-
   it('survives a reload, and counts no more routes than its limit', async () => {
     const activity = new Activity();
     activity.note(exchangeRecord({ route: '/carts' }), 1);
@@ -110,27 +70,4 @@ describe('counts of rows', () => {
     expect(await countsOf(activity, [{ method: 'GET', template: '/other/20099' }])).toEqual([undefined]);
     expect(activity.total.requests).toBe(20_101);
   });
-});
-
-it('knows how the upstream does from exchanges alone', () => {
-  const activity = new Activity();
-  const { upstream } = activity;
-  const note: Activity['note'] = (record, nowMs) => activity.note(record, nowMs);
-  note(exchangeRecord(), 1_000);
-  note(refused({ route: '/carts' }), 2_000);
-  note(exchangeRecord({ decision: 'answered' }), 3_000);
-  expect(upstream).toEqual({
-    answers: 1,
-    lastAnswerMs: 1_000,
-    failures: 0,
-    lastFailureMs: 0,
-    lastFailure: undefined,
-    failingSinceMs: 0,
-  });
-  note(refused({ status: 504, rejection: 'upstream-timeout' }), 4_000);
-  note(refused({ status: 502, rejection: 'upstream-unreachable' }), 5_000);
-  expect(upstream).toMatchObject({ failures: 2, lastFailureMs: 5_000, failingSinceMs: 4_000 });
-  expect(upstream.lastFailure).toBe('upstream-unreachable');
-  note(exchangeRecord(), 6_000);
-  expect(upstream.failingSinceMs).toBe(0);
 });

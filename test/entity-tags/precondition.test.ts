@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readIfMatch } from '../../src/entity-tags/entity-tag.ts';
-import { namesTag, parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
+import { parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
 import { anyText } from '../harness/any-text.ts';
 
 const strong = (opaque: string) => ({ weak: false, opaque });
@@ -119,62 +118,5 @@ describe('parseStrongTag', () => {
     [undefined, null],
   ])('%j', (value, expected) => {
     expect(parseStrongTag(value)).toBe(expected);
-  });
-});
-
-const A = 'a'.repeat(32);
-const B = 'b'.repeat(32);
-
-describe('readIfMatch', () => {
-  test.each([
-    [[], [], 'strict', 'missing'],
-    [[''], [], 'strict', 'never'],
-    [['*'], [], 'strict', 'never'],
-    [['*'], [], 'lenient', 'never'],
-    [[`"${A}"`], [], 'strict', [A]],
-    [[`"${A}", "other"`, `"${B}"`], [], 'strict', [A, B]],
-    [[`"${A}","${A}"`], [], 'strict', [A]],
-    [[`W/"${A}"`], [], 'strict', 'never'],
-    [[`W/"${A}"`], [], 'lenient', [A]],
-    [[A], [], 'strict', 'never'],
-    [[A], [], 'lenient', [A]],
-    [[`W/${A}`], [], 'lenient', [A]],
-    [[`"${A}-gzip"`], [], 'strict', 'never'],
-    [[`"${A}-gzip"`], [], 'lenient', [A]],
-    [[`"${A}--br"`], [], 'lenient', [A]],
-    [['"other"'], [], 'strict', 'never'],
-    [[`"${A}", b`], [], 'strict', 'never'],
-    [[`"${A.toUpperCase()}"`], [], 'strict', 'never'],
-    [[`"${A}"`], ['*'], 'strict', 'never'],
-    [[`"${A}"`], [`W/"${A}"`], 'strict', 'never'],
-    [[`"${A}", "${B}"`], [`"${A}"`], 'strict', [B]],
-    [[`"${A}"`], ['malformed'], 'strict', 'never'],
-    [[`"${A}"`], [`"${A}-gzip"`], 'strict', [A]],
-    [[`"${A}"`], [`"${A}-gzip"`], 'lenient', 'never'],
-    [[`"${A}-br"`, B], [A], 'lenient', [B]],
-  ] as const)('If-Match %j, If-None-Match %j, %s', (ifMatch, ifNoneMatch, reading, expected) => {
-    expect(readIfMatch(ifMatch, ifNoneMatch, reading)).toEqual(expected);
-  });
-});
-
-describe('namesTag (If-None-Match)', () => {
-  test.each([
-    [[], 'strict', false],
-    [['*'], 'strict', true],
-    [[`"${A}"`], 'strict', true],
-    [[`W/"${A}"`], 'strict', true],
-    [[`"x", W/"${A}"`], 'strict', true],
-    [['"x"', `"${A}"`], 'strict', true],
-    [[`"${A}"`, 'malformed'], 'strict', false],
-    [[`"${B}"`], 'strict', false],
-    [[A], 'strict', false],
-    [[A], 'lenient', true],
-    [[`"${A}-gzip"`], 'strict', false],
-    [[`"${A}-gzip"`], 'lenient', true],
-    [[`"-gzip${A}"`], 'lenient', false],
-    [[`"${A}---gzip"`], 'lenient', false],
-    [[`"${A}`], 'strict', false],
-  ] as const)('%j, %s: %s', (lines, reading, expected) => {
-    expect(namesTag(lines, A, reading)).toBe(expected);
   });
 });

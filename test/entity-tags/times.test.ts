@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { StoreClock } from '../../src/entity-tags/store-clock.ts';
 import { entityTagTimes } from '../../src/entity-tags/times.ts';
-import { writeOutcome } from '../../src/entity-tags/write.ts';
 
 const settings = { leaseMs: 15_000, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000 };
 
@@ -111,37 +110,5 @@ describe("the store's clock, as far as we know it", () => {
     clock.hear(0, 'e', 1, 0);
     expect(clock.readStampAt(0, 60_000)).not.toBeNull();
     expect(clock.readStampAt(0, 60_001)).toBeNull();
-  });
-});
-
-describe('writeOutcome', () => {
-  test.each([
-    [200, 'applied'],
-    [201, 'applied'],
-    [204, 'applied'],
-    [299, 'applied'],
-    [202, 'unknown'],
-    [207, 'invalidated'],
-    [300, 'invalidated'],
-    [302, 'invalidated'],
-    [304, 'invalidated'],
-    [400, 'refused'],
-    [404, 'refused'],
-    [408, 'unknown'],
-    [409, 'refused'],
-    [412, 'invalidated'],
-    [422, 'refused'],
-    [428, 'invalidated'],
-    [500, 'unknown'],
-    [503, 'unknown'],
-  ])('%i: %s', (status, outcome) => {
-    expect(writeOutcome({ kind: 'answered', status, fields: [], body: null })).toBe(outcome);
-  });
-
-  test.each([
-    [{ kind: 'unsent', fault: 'not-sent' }, 'unsent'],
-    [{ kind: 'unknown', fault: 'reset' }, 'unknown'],
-  ] as const)('%j', (outcome, expected) => {
-    expect(writeOutcome(outcome)).toBe(expected);
   });
 });

@@ -1,9 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { counter, gauge, healthOf, total } from '../../src/lib/component.ts';
-import { endAlone, hearFaults, isolate, isolated, isolateLate } from '../../src/lib/faults.ts';
+import { describe, expect, it } from 'vitest';
 import { isContainer, isObject, parseJson, parseJsonObject } from '../../src/lib/json.ts';
 import { finish, finishInSlices, type Steps } from '../../src/lib/slices.ts';
-import { copyText } from '../../src/lib/text.ts';
 import { findConflictMark } from '../../src/lib/yaml-source.ts';
 
 describe('JSON of others', () => {
@@ -31,72 +28,6 @@ describe('JSON of others', () => {
     [undefined, false, false],
   ])('%j: a map %s, has members %s', (value, isMap, hasMembers) => {
     expect([isObject(value), isContainer(value)]).toEqual([isMap, hasMembers]);
-  });
-});
-
-describe('a fault of one exchange', () => {
-  afterEach(() => hearFaults(() => {}));
-  const bug = (what: string) => () => {
-    throw new Error(what);
-  };
-  const hear = () => {
-    const heard: string[] = [];
-    hearFaults((fault) => void heard.push((fault as Error).message));
-    return heard;
-  };
-
-  it('ends that exchange, and is heard of', () => {
-    const heard = hear();
-    let ended = 0;
-    isolate(bug('a'), () => {
-      ended += 1;
-    });
-    isolate(
-      () => {},
-      () => {
-        ended += 1;
-      },
-    );
-    isolate(bug('b'));
-    expect([heard, ended]).toEqual([['a', 'b'], 1]);
-  });
-
-  it('is heard of although ending it fails, and stops nobody where hearing fails', () => {
-    const heard = hear();
-    endAlone(new Error('a'), bug('end'));
-    expect(heard).toEqual(['a']);
-    hearFaults(bug('log'));
-    let ended = 0;
-    endAlone(new Error('b'), () => {
-      ended += 1;
-    });
-    expect(ended).toBe(1);
-  });
-
-  it('of a listener is given what it was called with', () => {
-    const heard = hear();
-    const seen: unknown[] = [];
-    const listener = isolated(
-      (a: number, b: number, c: number) => {
-        seen.push([a, b, c]);
-        if (a < 0) throw new Error('negative');
-      },
-      (a: number) => void seen.push(a),
-    );
-    listener(1, 2, 3);
-    listener(-1, 2, 3);
-    expect([seen, heard]).toEqual([[[1, 2, 3], [-1, 2, 3], -1], ['negative']]);
-  });
-
-  it('of a promise that nobody awaits is heard of, too', async () => {
-    const heard = hear();
-    let ended = 0;
-    isolateLate(Promise.reject(new Error('late')), () => {
-      ended += 1;
-    });
-    isolateLate(Promise.resolve());
-    await new Promise((resolve) => setImmediate(resolve));
-    expect([heard, ended]).toEqual([['late'], 1]);
   });
 });
 
@@ -142,21 +73,4 @@ it.each([
   ['=======\r\n<<<<<<< HEAD\n', 0],
 ])('in %j the first mark of a merge is at %j', (text, at) => {
   expect(findConflictMark(text)).toBe(at);
-});
-
-it('a text of its own is the same text', () => {
-  for (const text of ['', 'abc', '\u00e9\ud83d\ude00', '\ud83d']) expect(copyText(text)).toBe(text);
-});
-
-it('what components say of themselves', () => {
-  expect([healthOf([]), healthOf(['away'], { isUnready: true })]).toEqual([
-    { status: 'ok', reasons: [] },
-    { status: 'degraded', reasons: ['away'], isUnready: true },
-  ]);
-  expect(total('n', 1)).toEqual({ label: 'n', value: 1, combine: 'sum' });
-  const value = () => 5;
-  expect(gauge('g', 'help', 'max', value)).toEqual({
-    ...{ name: 'g', help: 'help', kind: 'gauge', combine: 'max', value },
-  });
-  expect(counter('c', 'help', value)).toMatchObject({ kind: 'counter', combine: 'sum' });
 });

@@ -197,6 +197,10 @@ test.each([
   ['interim responses without end', 'HTTP/1.1 103 \r\n\r\n'.repeat(100)],
   ['another protocol', 'SSH-2.0-OpenSSH_9\r\n'],
   ['an unasked 101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n'],
+  ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+  ['no space behind the status', 'HTTP/1.1 200OK\r\n\r\n'],
+  ['DEL in the reason', 'HTTP/1.1 200 O\x7fK\r\n\r\n'],
+  ['a field without a name', `${ok}: b\r\n\r\n`],
   ['status 99', 'HTTP/1.1 099 Low\r\n\r\n'],
   ['status 600', 'HTTP/1.1 600 High\r\n\r\n'],
   ['status 1000', 'HTTP/1.1 1000 Higher\r\n\r\n'],
@@ -218,6 +222,27 @@ test.each([
   ['before anything', ''],
 ])('an end of the connection %s breaks the response', (_, bytes) => {
   expect(hear({ bytes, ends: true }).end).toBe('broken');
+});
+
+test.each([
+  [1000, 'whole'],
+  [1001, 'broken'],
+])('a head of %i octets, interim ones and all, is %s', (octets, end) => {
+  const start = `HTTP/1.1 103 Hints\r\n\r\n${ok}Content-Length: 0\r\nA: `;
+  const bytes = `${start}${'x'.repeat(octets - start.length - 4)}\r\n\r\n`;
+  for (const cut of [1, 20, 500, octets - 1]) expect(hear({ bytes }, [cut]).end).toBe(end);
+});
+
+test.each([
+  [512, false],
+  [513, true],
+])('%i interim responses are too many: %s', (count, isFault) => {
+  const parser = new ResponseParser(1_000_000);
+  const octets = Buffer.from('HTTP/1.1 100 C\r\n\r\n'.repeat(count));
+  parser.begin(false);
+  parser.read(octets, octets.length);
+  expect(parser.fault !== undefined).toBe(isFault);
+  parser.free();
 });
 
 test('a parser reads one response after another, also when the memory of WebAssembly has grown', () => {

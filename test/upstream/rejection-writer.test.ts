@@ -2,13 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import {
-  buildRejections,
-  type Rejection,
-  type RejectionName,
-  reject,
-  rejectionTable,
-} from '../../src/http/rejection.ts';
+import { buildRejections, type Rejection, reject } from '../../src/http/rejection.ts';
 import { RejectionBodies, type RejectionBodyOptions } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
@@ -34,50 +28,6 @@ async function serve(
 }
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
-
-it.each(Object.keys(rejectionTable) as RejectionName[])('%s is the one error body', async (name) => {
-  const response = await exchangeRaw(await serve(reject(name)), get);
-  const { status, code, detail } = buildRejections()[name];
-  expect(response.status).toBe(status);
-  expect(response.field('content-type')).toBe('application/vnd.api+json');
-  expect(response.field('x-request-id')).toBe('r1');
-  expect(response.body.toString()).toBe(JSON.stringify({ errors: [{ detail, status, code }] }));
-  expect(response.reason).not.toBe('');
-});
-
-it('carries what belongs to it', async () => {
-  const rejection = reject('access-token-invalid', {
-    challenge: 'Bearer realm="shop", error="invalid_token"',
-    retryAfterSeconds: 3,
-    fields: ['Cache-Control', 'no-store'],
-  });
-  const response = await exchangeRaw(await serve(rejection), get);
-  expect(response.field('www-authenticate')).toBe('Bearer realm="shop", error="invalid_token"');
-  expect([response.field('retry-after'), response.field('cache-control')]).toEqual(['3', 'no-store']);
-});
-
-it('names the methods that are allowed', async () => {
-  const response = await exchangeRaw(await serve(reject('method-not-allowed')), get);
-  expect(response.field('allow')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
-});
-
-it.each([
-  ['url-missing', 422, 'Unprocessable Content'],
-  ['payload-too-large', 413, 'Content Too Large'],
-] as const)('%s: %i %s', async (name, status, reason) => {
-  const response = await exchangeRaw(await serve(reject(name)), get);
-  expect([response.status, response.reason]).toEqual([status, reason]);
-});
-
-it('speaks as the shop team overrides it', async () => {
-  const port = await serve(reject('access-token-missing'), {
-    'access-token-missing': { status: 403, detail: 'No.' },
-  });
-  const response = await exchangeRaw(port, get);
-  expect(JSON.parse(response.body.toString())).toEqual({
-    errors: [{ detail: 'No.', status: 403, code: '002' }],
-  });
-});
 
 it('has the fields, but not the body, for HEAD', async () => {
   const port = await serve(reject('access-token-missing'));

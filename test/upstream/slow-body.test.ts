@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { watchBody } from '../../src/upstream/request-body.ts';
 
-const limits = { bodyLimitBytes: 1_000_000, bodyTimeoutMs: 20_000, bodyBytesPerSecond: 500 };
+const limits = { bodyLimitBytes: 1_000_000, bodyTimeoutMs: 20_000 };
 
 /** Milliseconds until a body is refused that has `octets` every `everyMs`, as `[reason, ms]`; undefined: never in 10 minutes. */
 function letGo(octets: number, everyMs: number, pausedUntilMs = 0): readonly [string, number] | undefined {
