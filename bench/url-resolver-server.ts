@@ -2,13 +2,14 @@
  * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port, and what
  * loading cost, as one line of JSON.
  */
+import { createResolver } from '../test/url-resolver/resolver-request.ts';
 import http from 'node:http';
 import type { CanonicalRequest } from '../src/http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise-request.ts';
 import { createPeer, type Peer } from '../src/http/peer.ts';
 import { isRejection } from '../src/http/rejection.ts';
 import { endResponse } from '../src/http/write-response.ts';
-import { UrlResolver } from '../src/url-resolver/filter.ts';
+import type { UrlResolver } from '../src/url-resolver/filter.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';
 
 const [, , mode = 'bare', entriesText = '1000', file = ''] = process.argv;
@@ -57,8 +58,8 @@ function answerResolved(resolver: UrlResolver): http.RequestListener {
 async function load(): Promise<UrlResolver> {
   const resolver =
     mode === 'file'
-      ? new UrlResolver({ publicUrl, mappingFile: { path: file } })
-      : new UrlResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
+      ? createResolver({ publicUrl, mappingFile: { path: file } })
+      : createResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
   globalThis.gc?.();
   const memoryBefore = process.memoryUsage().rss;
   const started = performance.now();
@@ -121,7 +122,7 @@ function requestOf(url: string): CanonicalRequest {
 }
 
 async function sampleAnswer() {
-  const resolver = new UrlResolver({ publicUrl, upstream: { ask: answerAsShop } });
+  const resolver = createResolver({ publicUrl, upstream: { ask: answerAsShop } });
   await resolver.answer(requestOf(urlOf(0)));
   const answer = await resolver.answer(requestOf(urlOf(0)));
   await resolver.close();

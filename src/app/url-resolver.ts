@@ -61,7 +61,6 @@ function createResolver(
   const keyPrefix = `${store.prefix}:url`;
   return new UrlResolver({
     ...more,
-    paths: config.request,
     publicUrl: config.publicUrl,
     storeByHost: forwardsHost(config),
     upstream: source.upstream
@@ -70,9 +69,9 @@ function createResolver(
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
           // Every request in progress may wait, and one client's half of the places is as many as all requests.
           turns: new FairTurns({ turns: questionConnections, places: 2 * config.limits.inFlight }),
-          clientOf: networkOf,
         }
       : undefined,
+    clientOf: networkOf,
     mappingFile: source.file === undefined ? undefined : { path: source.file },
     lifetimes: {
       ttlMs: ttl,

@@ -5,19 +5,13 @@ import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { createOwnPathTest } from '../routes/path-interpretations.ts';
 import type { PathRules } from '../routes/path-table.ts';
-import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
+import { createEnvelope, type Envelope, jsonText } from './envelope.ts';
 import { EpochFollower } from './epoch-follower.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { createMappingTag } from './mapping.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
-import {
-  defaultLifetimes,
-  type ResolverEvent,
-  type ResolverStats,
-  startCounts,
-  type UrlResolverOptions,
-} from './options.ts';
+import { type ResolverEvent, type ResolverStats, startCounts, type UrlResolverOptions } from './options.ts';
 import { createPartitions, longestStore, type Partition } from './partition.ts';
 import type { Purge } from './purge-epochs.ts';
 import {
@@ -39,7 +33,7 @@ import {
   varyOf,
 } from './response.ts';
 import { SharedCache } from './shared-cache.ts';
-import { type LookupTurns, UpstreamSource } from './source.ts';
+import { UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
 
@@ -63,20 +57,15 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
 
 type Resolution = Answer | Rejection;
 
-/** Without turns, every look-up has its own at once. */
-const unlimited: LookupTurns = { enter: () => ({ turn: undefined, leave() {} }) };
-
 /** Shared slots for each entry of a process. */
 const slotsPerEntry = 4;
 
 /** The URL resolver: answers, purges, reloads. */
 export class UrlResolver {
-  readonly #path: string;
-  readonly #matcher: ResolverMatcher;
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
-  readonly #clientOf: (address: string) => string;
+  readonly #clientOf: UrlResolverOptions['clientOf'];
   readonly #envelope: Envelope;
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
@@ -96,20 +85,24 @@ export class UrlResolver {
     if (options.upstream === undefined && options.mappingFile === undefined) {
       throw new Error('the URL resolver has no source');
     }
-    const { maxEntries = 100_000, now = () => performance.now(), wallClock = Date.now } = options;
-    this.#path = options.path ?? '/url-resolver';
-    const noRules = { ignoredPrefixes: [], versionSegments: false };
-    this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
+    const {
+      entityTypes,
+      envelope,
+      lifetimes,
+      locales,
+      maxEntries,
+      publicUrl = '',
+      stores,
+      storeByHost,
+    } = options;
+    const { now = () => performance.now(), wallClock = Date.now } = options;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
-    this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
-    const { entityTypes = contractEntityTypes, envelope = 'jsonapi', publicUrl = '' } = options;
+    this.#vary = varyOf(options.publicUrl === undefined || storeByHost);
     this.#envelope = createEnvelope(envelope, entityTypes);
     this.#tagOf = createMappingTag(publicUrl + (envelope === 'jsonapi' ? '' : JSON.stringify(envelope)));
-    this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
-    const lifetimes = this.#lifetimes;
-    const { locales = ['en', 'de'], stores = [], storeByHost = false } = options;
+    this.#lifetimes = lifetimes;
     this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
-    this.#clientOf = options.upstream?.clientOf ?? ((address) => address);
+    this.#clientOf = options.clientOf;
     this.#emit = options.onEvent ?? (() => {});
     this.#follower = new EpochFollower(options.shared?.epochs, () => this.#forget());
     this.#local = new LocalCache(maxEntries, this.#follower.epochs);
@@ -133,9 +126,9 @@ export class UrlResolver {
     }
     this.#source = new UpstreamSource({
       ask: options.upstream.ask,
-      path: this.#path,
-      timeoutMs: options.upstream.timeoutMs ?? 10_000,
-      turns: options.upstream.turns ?? unlimited,
+      path: options.path,
+      timeoutMs: options.upstream.timeoutMs,
+      turns: options.upstream.turns,
       envelope: this.#envelope,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
@@ -160,11 +153,10 @@ export class UrlResolver {
   }
 
   /**
-   * Answers GET and HEAD of the resolver's path, without a promise where it can. Undefined: the request is to be forwarded,
-   * since it is another one, or the shop has an answer of another form. Never throws, never rejects.
+   * Answers a request that the matcher has found, without a promise where it can. Undefined: the request is to be forwarded,
+   * since the shop has an answer of another form. Never throws, never rejects.
    */
   answer(request: CanonicalRequest): Eventually<Resolution | undefined> {
-    if (this.#matcher.match(request) === undefined) return undefined;
     const read = this.#readQuery(request.query);
     const { url } = read;
     if (typeof url !== 'string') return this.#withoutUrl(url);
@@ -206,7 +198,6 @@ export class UrlResolver {
       ...this.#counts,
       entries: this.#local.size,
       lookupsUnderWay: this.#source?.underWay ?? 0,
-      keysUnderWay: this.#cache?.keysUnderWay ?? 0,
       sharedAway: this.#shared?.isAway ?? false,
       lastPurge: this.#follower.epochs.last,
       file: this.#file?.state,
@@ -234,11 +225,7 @@ export class UrlResolver {
   #withoutUrl(value: typeof missing | typeof unusable): Resolution | undefined {
     // Our refusals are those of the contract; a shop with another form has its own.
     if (this.#source !== undefined && !this.#envelope.hasContractErrors) return this.#passOn();
-    if (value === missing) {
-      this.#counts.missing += 1;
-      return refuseMissing;
-    }
-    this.#counts.unusable += 1;
+    if (value === missing) return refuseMissing;
     const maxAgeSeconds = Math.floor(this.#lifetimes.notFoundTtlMs / 1000);
     return refuseUnknown({ cacheStatus: cacheStatus.unasked, maxAgeSeconds }, this.#vary);
   }
@@ -274,10 +261,7 @@ export class UrlResolver {
 
   #forget(): void {
     // At the first reading of the epochs nothing is lost.
-    if (this.#local.size > 0) {
-      this.#counts.forgotten += 1;
-      this.#emit({ kind: 'forgotten' });
-    }
+    if (this.#local.size > 0) this.#emit({ kind: 'forgotten' });
     this.#local.clear();
   }
 }

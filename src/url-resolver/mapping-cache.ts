@@ -85,10 +85,6 @@ export class MappingCache {
     this.#options = options;
   }
 
-  get keysUnderWay(): number {
-    return this.#flights.size;
-  }
-
   /** Without a promise when this process has a usable copy. Never rejects. */
   find(lookup: MappingQuery): Eventually<MappingResult> {
     const { local, shared } = this.#options;
@@ -102,7 +98,6 @@ export class MappingCache {
   }
 
   async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
-    this.#options.counts.bypasses += 1;
     const { now, source } = this.#options;
     const sinceMs = now();
     const place = source.enter(lookup.client);
@@ -168,7 +163,6 @@ export class MappingCache {
     const { counts, lifetimes, local, now, staleWaitMs } = this.#options;
     counts.misses += 1;
     const joined = this.#flightOf(lookup, key);
-    if (joined !== undefined) counts.collapsed += 1;
     const { filled } = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
     const { outcome, entry } = await (isUsable ? withinTime(filled, staleWaitMs, lateOutcome) : filled);
@@ -250,12 +244,9 @@ export class MappingCache {
   }
 
   #keep(outcome: LookupOutcome, lookup: MappingQuery, key: string, stamp: string): CachedMapping | undefined {
-    const { epochs, local, shared, counts, now } = this.#options;
+    const { epochs, local, shared, now } = this.#options;
     if (outcome.kind !== 'found' && outcome.kind !== 'unknown') return undefined;
-    if (!outcome.keep || stamp !== epochs.stampOf(lookup.url)) {
-      counts.notKept += 1;
-      return undefined;
-    }
+    if (!outcome.keep || stamp !== epochs.stampOf(lookup.url)) return undefined;
     const mapping = outcome.kind === 'found' ? outcome.mapping : null;
     const entry = this.#entryOf(lookup, mapping, now(), stamp);
     local.set(key, entry);

@@ -9,8 +9,8 @@ import {
   findPointerProblem,
   toMapping,
 } from '../../src/url-resolver/envelope.ts';
-import { UrlResolver } from '../../src/url-resolver/filter.ts';
-import { requestFor, resolve, targetOf } from './resolver-request.ts';
+import type { UrlResolver } from '../../src/url-resolver/filter.ts';
+import { requestFor, resolve, targetOf, createResolver } from './resolver-request.ts';
 import { documentOf, type Shop, sendMapping, startShop } from './shop.ts';
 
 const types = ['product', 'page'];
@@ -120,7 +120,7 @@ describe('a resolver of a shop that speaks plain JSON', () => {
   let resolver: UrlResolver;
   beforeEach(async () => {
     shop = await startShop(() => {});
-    resolver = new UrlResolver({ upstream: { ask: shop.ask }, entityTypes: types, envelope: flat });
+    resolver = createResolver({ upstream: { ask: shop.ask }, entityTypes: types, envelope: flat });
   });
   afterEach(() => Promise.all([resolver.close(), shop.close()]));
   const target = targetOf('/en/a');
@@ -166,7 +166,7 @@ describe('a resolver of a shop that speaks plain JSON', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'shopward-envelope-'));
     const file = path.join(folder, 'urls.csv');
     writeFileSync(file, 'url,entityType,entityId\n/en/a,page,7\n');
-    const withFile = new UrlResolver({ mappingFile: { path: file }, entityTypes: types, envelope: flat });
+    const withFile = createResolver({ mappingFile: { path: file }, entityTypes: types, envelope: flat });
     expect(await withFile.start()).toEqual([]);
     expect((await resolve(withFile, target)).body).toBe('{"type":"page","id":"7"}');
     // Nobody else can be asked: what it does not hold is not there.

@@ -2,9 +2,9 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UrlResolver } from '../../src/url-resolver/filter.ts';
+
 import { until } from '../harness/redis-processes.ts';
-import { entityOf, resolve, targetOf } from './resolver-request.ts';
+import { createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, startShop } from './shop.ts';
 
 let directory: string;
@@ -22,7 +22,7 @@ describe('as a source', () => {
   async function start(more = {}) {
     const path = join(directory, 'map.csv');
     writeFileSync(path, row('1'));
-    const resolver = new UrlResolver({ mappingFile: { path, pollMs: 10, settleMs: 5 }, ...more });
+    const resolver = createResolver({ mappingFile: { path, pollMs: 10, settleMs: 5 }, ...more });
     expect(await resolver.start()).toEqual([]);
     const idNow = async () => entityOf((await resolve(resolver, acer)).body)[1];
     return { path, resolver, idNow };
@@ -88,7 +88,7 @@ describe('as a source', () => {
   it('gives the problems of a first load', async () => {
     const path = join(directory, 'bad.csv');
     writeFileSync(path, 'x\n');
-    const resolver = new UrlResolver({ mappingFile: { path, settleMs: 0 } });
+    const resolver = createResolver({ mappingFile: { path, settleMs: 0 } });
     expect((await resolver.start()).map(({ text }) => text)).toContain('unknown column x');
     await resolver.close();
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { UrlResolver } from '../../src/url-resolver/filter.ts';
-import { entityOf, resolve, targetOf } from './resolver-request.ts';
+import type { UrlResolver } from '../../src/url-resolver/filter.ts';
+import { createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
 import { type Shop, sendMapping, startShop } from './shop.ts';
 
 let shop: Shop;
@@ -14,7 +14,7 @@ beforeAll(async () => {
     const query = request.url?.replace(/^.*?url=[^&]*/, '') ?? '';
     sendMapping(response, 'abstract-products', noise.length + query.length === 0 ? '134' : 'poisoned');
   });
-  resolver = new UrlResolver({ publicUrl: 'https://api.shop.example', upstream: { ask: shop.ask } });
+  resolver = createResolver({ publicUrl: 'https://api.shop.example', upstream: { ask: shop.ask } });
 });
 afterAll(async () => {
   await resolver.close();

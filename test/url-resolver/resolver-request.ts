@@ -1,7 +1,10 @@
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer, Rejection } from '../../src/http/rejection.ts';
-import type { UrlResolver } from '../../src/url-resolver/filter.ts';
+import { contractEntityTypes } from '../../src/url-resolver/envelope.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
+import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
+import type { AskUpstream, LookupTurns } from '../../src/url-resolver/source.ts';
 
 /** A canonical request as the listener would make it of `target`. */
 export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
@@ -21,6 +24,37 @@ export function requestFor(target: string, more: Partial<CanonicalRequest> = {})
     body: 'none',
     expectsContinue: false,
     ...more,
+  };
+}
+
+/** A resolver with the defaults of the configuration, where every look-up has its turn at once. */
+export function createResolver({ upstream, lifetimes, ...more }: ResolverSettings): UrlResolver {
+  return new UrlResolver({
+    ...{ path: '/url-resolver', locales: ['en', 'de'], stores: [], storeByHost: false },
+    ...{ entityTypes: contractEntityTypes, envelope: 'jsonapi', maxEntries: 100_000 },
+    clientOf: (address) => address,
+    ...more,
+    lifetimes: {
+      ...{
+        ttlMs: 300_000,
+        notFoundTtlMs: 30_000,
+        staleWhileRevalidateMs: 60_000,
+        staleIfErrorMs: 86_400_000,
+      },
+      ...lifetimes,
+    },
+    upstream: upstream && { timeoutMs: 10_000, turns: unlimited, ...upstream },
+  });
+}
+
+const unlimited: LookupTurns = { enter: () => ({ turn: undefined, leave() {} }) };
+
+export interface ResolverSettings extends Partial<Omit<UrlResolverOptions, 'lifetimes' | 'upstream'>> {
+  readonly lifetimes?: Partial<UrlResolverOptions['lifetimes']>;
+  readonly upstream?: {
+    readonly ask: AskUpstream;
+    readonly turns?: LookupTurns;
+    readonly timeoutMs?: number;
   };
 }
 

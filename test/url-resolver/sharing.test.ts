@@ -2,12 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { createRedisEpochStore } from '../../src/url-resolver/epoch-follower.ts';
-import { UrlResolver } from '../../src/url-resolver/filter.ts';
-import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
+import type { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { maxScopes } from '../../src/url-resolver/purge-epochs.ts';
 import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
-import { entityOf, resolve, targetOf } from './resolver-request.ts';
+import { createResolver, type ResolverSettings, entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';
 
 let server: SingleRedis;
@@ -36,10 +35,10 @@ interface Replica {
   readonly redis: Redis;
 }
 
-async function startReplica(more: Partial<UrlResolverOptions> = {}): Promise<Replica> {
+async function startReplica(more: ResolverSettings = {}): Promise<Replica> {
   const redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
   await redis.ready(60_000);
-  const resolver = new UrlResolver({
+  const resolver = createResolver({
     upstream: { ask: shop.ask },
     shared: {
       mappings: createRedisSharedMapping(redis, 'test'),
@@ -271,7 +270,7 @@ describe('purge', () => {
     await untilKnown(a, b);
     held.resolve();
     await early;
-    expect(b.resolver.stats()).toMatchObject({ entries: 0, notKept: 1 });
+    expect(b.resolver.stats()).toMatchObject({ entries: 0 });
     shop.handler = catalogue(after);
     expect(await idOf(await startReplica())).toBe('135');
   });
@@ -292,7 +291,7 @@ describe('purge', () => {
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     await a.redis.command('FLUSHALL');
     shop.handler = catalogue(after);
-    await until(async () => a.resolver.stats().forgotten > 0 && b.resolver.stats().forgotten > 0);
+    await until(async () => a.resolver.stats().entries + b.resolver.stats().entries === 0);
     expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
     shop.handler = catalogue(before);
     await a.resolver.purge({ url: '/en/acer' });
@@ -310,7 +309,7 @@ describe('purge', () => {
   });
 
   it('works in a process that stands alone', async () => {
-    const resolver = new UrlResolver({ upstream: { ask: shop.ask } });
+    const resolver = createResolver({ upstream: { ask: shop.ask } });
     await resolver.start();
     await resolve(resolver, acer);
     shop.handler = catalogue(after);

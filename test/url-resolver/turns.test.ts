@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FairTurns } from '../../src/access/fair-turns.ts';
-import { UrlResolver } from '../../src/url-resolver/filter.ts';
+import type { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { until } from '../harness/redis-processes.ts';
-import { resolve, targetOf } from './resolver-request.ts';
+import { resolve, targetOf, createResolver } from './resolver-request.ts';
 import { type Shop, sendMapping, startShop } from './shop.ts';
 
 let shop: Shop;
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 function create(turns: number, timeoutMs = 60_000): UrlResolver {
   const fair = new FairTurns({ turns, places: 1000 });
-  return new UrlResolver({ upstream: { ask: shop.ask, turns: fair, timeoutMs } });
+  return createResolver({ upstream: { ask: shop.ask, turns: fair, timeoutMs } });
 }
 
 const ask = (url: string, clientAddress = 'a') => resolve(resolver, targetOf(url), { clientAddress });
@@ -73,7 +73,7 @@ it('a client does not wait behind the queue of another, not even for the same UR
 
 it('504 when the shop never answers, which keeps the turn; 503 when no turn comes within the deadline', async () => {
   const turns = new FairTurns({ turns: 1, places: 10 });
-  resolver = new UrlResolver({ upstream: { ask: () => new Promise(() => {}), turns, timeoutMs: 50 } });
+  resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), turns, timeoutMs: 50 } });
   const [first, second] = await Promise.all([ask('/1'), ask('/2')]);
   expect([first.status, second.status, turns.size.places]).toEqual([504, 503, 1]);
   expect(second.field('Cache-Control')).toBe('no-store');

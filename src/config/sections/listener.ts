@@ -176,7 +176,8 @@ export const limits = z
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
       .meta({
-        description: 'Size of a response body that may get an entity tag; a larger member has a tag that the next read of it replaces, and a larger collection none.',
+        description:
+          'Size of a response body that may get an entity tag; a larger member has a tag that the next read of it replaces, and a larger collection none.',
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description:
