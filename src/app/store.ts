@@ -54,7 +54,6 @@ export function describeMember({ publicUrl, upstream, entityTags, refreshTokens 
     owner: publicUrl ?? upstream.url,
     leaseMs: entityTags === false ? 0 : entityTags.lease,
     tracked: resources.map(trackedLine),
-    exact: resources.map(({ member, methods }) => `${methods.toSorted().join(',')} ${member.toLowerCase()}`),
     digestKey: refreshTokens === false ? '' : fingerprintOf(refreshTokens.digestKey ?? ''),
   };
 }
@@ -71,7 +70,7 @@ interface Tracked {
 
 /** What the replicas have to agree on for one tracked resource. */
 export function trackedLine({ member, methods }: Tracked): string {
-  return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
+  return `${methods.toSorted().join(',')} ${member}`;
 }
 
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */

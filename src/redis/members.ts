@@ -6,10 +6,8 @@ export interface Member {
   readonly owner: string;
   /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
   readonly leaseMs: number;
-  /** One line for each tracked resource; empty: no entity tags. */
+  /** One line for each tracked resource, with the names of its parameters, which are part of a record's key; empty: no entity tags. */
   readonly tracked: readonly string[];
-  /** The same lines with the names of parameters, which are part of a record's key; earlier versions announce none. */
-  readonly exact?: readonly string[];
   /** Fingerprint of the key of token digests; empty: no refresh tokens. */
   readonly digestKey: string;
 }
@@ -99,9 +97,7 @@ export function agree(mine: Member, { digestKey, others }: Register): Agreement 
       `entityTags.lease differs between replicas (${all}): the longest one counts for a new store`,
     );
   }
-  const isTracked = (line: string, i: number, { tracked, exact }: Member) =>
-    tracked.includes(line) && (exact === undefined || exact.includes(mine.exact?.[i] ?? line));
-  const untracked = mine.tracked.filter((line, i) => others.some((other) => !isTracked(line, i, other)));
+  const untracked = mine.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
   if (untracked.length > 0) {
     problems.push(
       `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,

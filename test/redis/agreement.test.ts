@@ -4,7 +4,7 @@ import { agree, type Member, type Register } from '../../src/redis/members.ts';
 const mine: Member = {
   owner: 'shop',
   leaseMs: 15_000,
-  tracked: ['PATCH /carts/{}'],
+  tracked: ['PATCH /carts/{id}'],
   digestKey: 'a',
 };
 const register: Register = {
@@ -12,7 +12,7 @@ const register: Register = {
   digestKey: 'a',
   others: [mine],
 };
-const carts = 'PATCH /carts/{}';
+const carts = 'PATCH /carts/{id}';
 const fine = { coldStartMs: 15_000, untracked: [] as string[], refusesTokens: false };
 
 describe('what follows from what the others say', () => {
@@ -32,19 +32,19 @@ describe('what follows from what the others say', () => {
       {},
       { others: [{ ...mine, leaseMs: 0, tracked: [] }] },
       { untracked: [carts] },
-      /does not track PATCH \/carts\/\{\}/,
+      /does not track PATCH \/carts\/\{id\}/,
     ],
     [
       'another tracks more',
       {},
-      { others: [{ ...mine, tracked: [...mine.tracked, 'PATCH /lists/{}'] }] },
+      { others: [{ ...mine, tracked: [...mine.tracked, 'PATCH /lists/{id}'] }] },
       {},
       undefined,
     ],
     [
       'another tracks something else',
       {},
-      { others: [{ ...mine, tracked: ['PATCH /lists/{}'] }] },
+      { others: [{ ...mine, tracked: ['PATCH /lists/{id}'] }] },
       { untracked: [carts] },
       /does not track/,
     ],
@@ -57,19 +57,18 @@ describe('what follows from what the others say', () => {
     ],
     [
       'another does not track one of two',
-      { tracked: [carts, 'PATCH /lists/{}'] },
+      { tracked: [carts, 'PATCH /lists/{id}'] },
       {},
-      { untracked: ['PATCH /lists/{}'] },
-      /does not track PATCH \/lists\/\{\} /,
+      { untracked: ['PATCH /lists/{id}'] },
+      /does not track PATCH \/lists\/\{id\} /,
     ],
     [
       'another calls a parameter otherwise, so that its records have other keys',
-      { exact: ['PATCH /carts/{id}'] },
-      { others: [{ ...mine, exact: ['PATCH /carts/{uuid}'] }] },
+      {},
+      { others: [{ ...mine, tracked: ['PATCH /carts/{uuid}'] }] },
       { untracked: [carts] },
       /does not track/,
     ],
-    ['an earlier version does not say the names', { exact: ['PATCH /carts/{id}'] }, {}, {}, undefined],
     ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
     ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
     [
