@@ -12,7 +12,7 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 4830,
   admin: 2838,
-  app: 2675,
+  app: 2667,
   cli: 5446,
   cluster: 1038,
   config: 2789,
@@ -22,14 +22,14 @@ const folderLimits: Readonly<Record<string, number>> = {
   main: 30,
   proxy: 492,
   'rate-limits': 277,
-  redis: 2093,
+  redis: 2089,
   'refresh-tokens': 2770,
   rollout: 1335,
   routes: 818,
   server: 1512,
   telemetry: 822,
   upstream: 3719,
-  'url-resolver': 2414,
+  'url-resolver': 2375,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

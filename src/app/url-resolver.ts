@@ -89,16 +89,14 @@ function createResolver(
 
 function resolverHealth(resolver: UrlResolver): Health {
   const stats = resolver.stats();
-  const { file, sharedAway } = stats;
-  const away = 'shared copies are away; each process asks by itself';
+  const { file } = stats;
   const problems = file?.problems ?? [];
-  const reasons = sharedAway ? [`url resolver: ${away}`] : [];
-  for (const { file: name, line, column, text } of problems) {
-    reasons.push(`mapping file: ${name}:${line}:${column}: ${text}`);
-  }
+  const reasons = problems.map(
+    ({ file: name, line, column, text }) => `mapping file: ${name}:${line}:${column}: ${text}`,
+  );
   const isFileBad = file?.isLastReloadGood === false;
   return healthOf(reasons, {
-    text: isFileBad ? 'the last edit of the mapping file is not in force' : sharedAway ? away : 'it answers',
+    text: isFileBad ? 'the last edit of the mapping file is not in force' : 'it answers',
     problems,
     details: [
       total('entries', stats.entries),
@@ -167,14 +165,10 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
       );
       break;
     case 'source-exception':
-    case 'shared-away':
       log.warn({ event: event.kind, err: event.cause }, 'url resolver');
       break;
     case 'forgotten':
       log.info({ event: event.kind }, 'mappings were forgotten: Redis was emptied, or is another one');
-      break;
-    case 'shared-back':
-      log.info({ event: event.kind }, 'mappings are shared again');
       break;
   }
 }

@@ -185,12 +185,9 @@ function longerPathWarnings({
 
 function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourcesPath'>): SettingProblem[] {
   const { urlResolver, protectedResourcesPath } = config;
-  if (urlResolver === false) return [];
-  const problems: SettingProblem[] = [];
-  if (urlResolver.path.toLowerCase() === protectedResourcesPath.toLowerCase()) {
-    problems.push({ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' });
-  }
-  return problems;
+  if (urlResolver === false || urlResolver.path.toLowerCase() !== protectedResourcesPath.toLowerCase())
+    return [];
+  return [{ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' }];
 }
 
 /** Requests that shopward answers itself are not counted, so that a limit on them would only seem to hold. */
@@ -212,14 +209,16 @@ function rateLimitWarnings(
 function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {
   if (refreshTokens === false) return [];
   const seen = new Set<string>();
-  const found = refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
-    const path = ['refreshTokens', 'endpoints', index];
-    const problems: SettingProblem[] = [];
-    const key = `${kind} ${method} ${writtenShape(template)}`;
-    if (seen.has(key)) problems.push({ path, text: 'names an endpoint that an earlier row names' });
-    seen.add(key);
-    return problems;
-  });
+  const found = refreshTokens.endpoints.flatMap(
+    ({ kind, method, path: template }, index): SettingProblem[] => {
+      const path = ['refreshTokens', 'endpoints', index];
+      const key = `${kind} ${method} ${writtenShape(template)}`;
+      const isFirst = !seen.has(key);
+      seen.add(key);
+      if (isFirst) return [];
+      return [{ path, text: 'names an endpoint that an earlier row names' }];
+    },
+  );
   if (refreshTokens.replay === 'end-family' && refreshTokens.leeway === 0) {
     const text =
       'is 0s while replay is end-family: two tabs that send the same token sign their user out; 10s prevents this';

@@ -6,7 +6,7 @@ export interface Member {
   readonly owner: string;
   /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
   readonly leaseMs: number;
-  /** One line for each tracked resource, with the names of its parameters, which are part of a record's key; empty: no entity tags. */
+  /** One line for each tracked resource, with the names of its parameters, which records' keys contain; empty: no tags. */
   readonly tracked: readonly string[];
   /** Fingerprint of the key of token digests; empty: no refresh tokens. */
   readonly digestKey: string;

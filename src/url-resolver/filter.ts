@@ -119,9 +119,7 @@ export class UrlResolver {
         timeoutMs: options.shared.timeoutMs ?? 100,
         lifetimes,
         entityTypes,
-        now,
         wallClock,
-        onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
       });
     }
     this.#source = new UpstreamSource({
@@ -198,7 +196,6 @@ export class UrlResolver {
       ...this.#counts,
       entries: this.#local.size,
       lookupsUnderWay: this.#source?.underWay ?? 0,
-      sharedAway: this.#shared?.isAway ?? false,
       lastPurge: this.#follower.epochs.last,
       file: this.#file?.state,
     };

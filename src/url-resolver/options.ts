@@ -84,8 +84,6 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
   /** Entries in this process, and lookups under way. */
   readonly entries: number;
   readonly lookupsUnderWay: number;
-  /** Whether the shared copies cannot be used at the moment; false without any. */
-  readonly sharedAway: boolean;
   /** Epoch of the last purge that this process knows. */
   readonly lastPurge: string;
   /** Undefined without a mapping file. */
@@ -96,7 +94,5 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
 export type ResolverEvent =
   | { readonly kind: 'source-failed'; readonly fault: string; readonly reason: string }
   | { readonly kind: 'source-exception'; readonly cause: unknown }
-  | { readonly kind: 'shared-away'; readonly cause: unknown }
-  | { readonly kind: 'shared-back' }
   | { readonly kind: 'forgotten' }
   | FileEvent;

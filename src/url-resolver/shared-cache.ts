@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import { withinTime } from '../lib/eventually.ts';
-import { isolateLate } from '../lib/faults.ts';
 import { parseJson } from '../lib/json.ts';
 import type { Redis } from '../redis/redis.ts';
 import { type Mapping, toMapping } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';
 
-/** The port to the copies that replicas share, in slots. Both calls reject when the store is away. */
+/** The port to the copies that replicas share, in slots. Its calls reject when the store cannot be reached. */
 export interface SharedMapping {
+  /** False while the store is known to be away: a call could only wait for its deadline. */
+  isReady(): boolean;
   /** The value of `slot`; null: there is none. */
   read(slot: string): Promise<string | null>;
   /** Replaces the value of `slot`, which expires after `ttlMs`. */
@@ -23,71 +24,37 @@ interface SharedCacheOptions {
   readonly lifetimes: Lifetimes;
   /** Copies of other types are ignored. */
   readonly entityTypes: readonly string[];
-  /** Monotonic. */
-  readonly now: () => number;
   /** Since 1970: the age of a copy is what two processes' clocks make of it. */
   readonly wallClock: () => number;
-  /** Called when the store goes away, and when it is back. */
-  readonly onChange: (isAway: boolean, cause?: unknown) => void;
 }
-
-/** While the store is away it is tried once in this time; other look-ups go on without it at once. */
-const pauseMs = 1000;
 
 /** Reads and writes the shared copies, with a deadline. Its failures never fail a look-up. */
 export class SharedCache {
   readonly #options: SharedCacheOptions;
-  #awayUntilMs = 0;
-  #isAway = false;
 
   constructor(options: SharedCacheOptions) {
     this.#options = options;
   }
 
-  get isAway(): boolean {
-    return this.#isAway;
-  }
-
   /** The copy of `key`; undefined: there is none, it is not readable, or the store is away. Never rejects. */
   async get(key: string): Promise<SharedCopy | undefined> {
-    if (this.#isPaused()) return undefined;
     const { entityTypes, slots, store, timeoutMs, wallClock } = this.#options;
-    try {
-      const text = await withinTime(store.read(slotOf(key, slots)), timeoutMs, () => {
-        throw new Error('no answer in time');
-      });
-      this.#settle(false);
-      return text === null ? undefined : readSharedCopy(key, text, entityTypes, wallClock());
-    } catch (cause) {
-      this.#settle(true, cause);
-      return undefined;
-    }
+    if (!store.isReady()) return undefined;
+    const read = store.read(slotOf(key, slots)).catch(() => null);
+    const text = await withinTime(read, timeoutMs, () => null);
+    return text === null ? undefined : readSharedCopy(key, text, entityTypes, wallClock());
   }
 
   /** Shares what the source has just given, in the background. */
   put(key: string, copy: Omit<SharedCopy, 'ageMs'>): void {
-    if (this.#isPaused()) return;
     const { lifetimes, slots, store, wallClock } = this.#options;
+    if (!store.isReady()) return;
     const ttlMs =
       copy.mapping === null
         ? lifetimes.notFoundTtlMs
         : lifetimes.ttlMs + Math.max(lifetimes.staleIfErrorMs, lifetimes.staleWhileRevalidateMs);
-    const written = store.write(slotOf(key, slots), writeSharedCopy(key, copy, wallClock()), ttlMs).then(
-      () => this.#settle(false),
-      (cause) => this.#settle(true, cause),
-    );
-    isolateLate(written);
-  }
-
-  #isPaused(): boolean {
-    return this.#isAway && this.#options.now() < this.#awayUntilMs;
-  }
-
-  #settle(isAway: boolean, cause?: unknown): void {
-    if (isAway) this.#awayUntilMs = this.#options.now() + pauseMs;
-    if (isAway === this.#isAway) return;
-    this.#isAway = isAway;
-    this.#options.onChange(isAway, cause);
+    const written = store.write(slotOf(key, slots), writeSharedCopy(key, copy, wallClock()), ttlMs);
+    written.catch(() => {});
   }
 }
 
@@ -136,6 +103,7 @@ function slotOf(key: string, slots: number): string {
 /** Slots as keys `<prefix>:mapping:<slot>` in Redis. `prefix` keeps deployments apart. */
 export function createRedisSharedMapping(redis: Redis, prefix: string): SharedMapping {
   return {
+    isReady: () => redis.state().status === 'ready',
     async read(slot) {
       const text = await redis.command('GET', `${prefix}:mapping:${slot}`);
       return typeof text === 'string' ? text : null;
