@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1512,
   telemetry: 822,
   upstream: 3719,
-  'url-resolver': 2375,
+  'url-resolver': 2373,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

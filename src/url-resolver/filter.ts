@@ -123,10 +123,8 @@ export class UrlResolver {
       });
     }
     this.#source = new UpstreamSource({
-      ask: options.upstream.ask,
+      ...options.upstream,
       path: options.path,
-      timeoutMs: options.upstream.timeoutMs,
-      turns: options.upstream.turns,
       envelope: this.#envelope,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
