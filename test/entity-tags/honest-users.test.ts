@@ -106,6 +106,9 @@ const call = (
 ): Promise<RawResponse> => callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
 
 const body = { data: { type: 'carts', attributes: {} } };
+
+/** The part of a tag that names the state; the variant behind the dot is the representation's. */
+const stateIn = (tag: string | undefined) => tag?.replace(/\.[0-9a-f]+"$/, '"');
 const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 
 // By themselves: a read has to come soon after its write.
@@ -125,7 +128,7 @@ describe('a read that follows a write at another replica', () => {
           });
           expect(written.status).toBe(200);
           tag = (await call(replicas[(i + round + 1) % 2], `GET /carts/${cart}`)).field('etag');
-          if (tag !== written.field('etag')) untagged += 1;
+          if (stateIn(tag) !== stateIn(written.field('etag'))) untagged += 1;
           tag ??= written.field('etag');
         }
       }),
@@ -152,7 +155,7 @@ describe('a read that follows a write at another replica, which was left alone b
         const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
         expect(written.status).toBe(200);
         const read = await call(other, `GET /carts/${cart}`);
-        return [written.field('etag'), read.field('etag')];
+        return [stateIn(written.field('etag')), stateIn(read.field('etag'))];
       };
       // The first by itself: beside others a read comes so late after its write that any clock would do.
       const [first = '', ...rest] = carts;
@@ -270,7 +273,7 @@ describe.concurrent('in front of a backend with writes of whole collections', ()
       if (count === 1) carts.delete(2);
       const member = (await call(one, 'GET /carts/1')).field('etag');
       const list = (await call(one, 'GET /carts')).field('etag');
-      expect(list === member).toBe(count === 1);
+      expect(stateIn(list) === stateIn(member)).toBe(count === 1);
       for (const method of ['PATCH', 'DELETE', 'PUT']) {
         const sent = await call(one, `${method} /carts`, { ifMatch: list, body });
         expect(outcomeOf(sent)).toBe('400 collection-write');
