@@ -1,9 +1,8 @@
 import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
-import { buildRejections } from '../src/http/rejection.ts';
 
 const intro = `# Configuration
 
-This page is generated from the schema (\`npm run docs\` in a clone); edit \`src/config/sections/\`, not this page.
+Generated from \`src/config/sections/\` by \`npm run docs\`; do not edit this page.
 
 \`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
 \`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
@@ -14,11 +13,13 @@ The protected list is a file of its own: [protected-list.md](protected-list.md).
 - A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
 - \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
-  file (without its last line end). A value that is a single reference is converted to the type of the key (\`port: \${PORT}\`);
-  a list is written with commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
-- Files are named relative to the configuration file.
-- An error message never contains a value, because it may be a secret.
+  file without its last line end. A single reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
+- A range such as \`1 to 16\` is of whole numbers. Files are named relative to the configuration file.
+- Error messages contain no values, which may be secrets.
 `;
+
+const rejections =
+  '[reasons.md](reasons.md) has the names, with status and code; `shopward openapi` prints each `detail`. A `status` is 400 to 599.';
 
 /** docs/configuration.md: every key with its type, default and meaning, from the schema alone. */
 export function configReference(): string {
@@ -31,21 +32,13 @@ export function configReference(): string {
 
 function section(key: string, schema: JsonSchema, isRequired: boolean): string {
   const heading = [`## \`${key}\``, schema.description ?? ''];
-  if (key === 'rejections') return [...heading, rejectionTable()].join('\n\n');
+  if (key === 'rejections') return [...heading, rejections].join('\n\n');
   const rows = rowsOf(key, schema);
   const body =
     rows.length === 0
       ? `Type: ${typeOf(schema)}. Default: ${defaultOf(schema, isRequired)}.`
       : table(['Key', 'Type', 'Default', 'Meaning'], rows);
   return [...heading, body].join('\n\n');
-}
-
-/** Each rejection takes the same three keys: one row a rejection, with what it says by default. */
-function rejectionTable(): string {
-  const rows = Object.entries(buildRejections()).map(([name, { status, code, detail }]) =>
-    row([`\`${name}\``, String(status), `\`${code}\``, detail]),
-  );
-  return table(['Name', '`status` (400 to 599)', '`code`', '`detail`'], rows);
 }
 
 function table(heads: readonly string[], rows: readonly string[]): string {
@@ -80,16 +73,16 @@ function typeOf(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(', ');
   if (schema.type === 'integer') return wholeNumber(schema);
   if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${itemOf(schema.items)}`;
-  return { boolean: '`true` or `false`', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
+  return { boolean: 'boolean', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
 }
 
-/** In brackets where the list holds one of several: else they could be taken for what stands in place of the list. */
+/** In brackets where an item has one of several types: without them these could be read as alternatives to the list. */
 function itemOf(schema: JsonSchema): string {
   return schema.anyOf === undefined ? typeOf(schema) : `(${typeOf(schema)})`;
 }
 
 function wholeNumber({ minimum, maximum }: JsonSchema): string {
-  return `whole number, ${minimum} to ${maximum}`;
+  return `${minimum} to ${maximum}`;
 }
 
 function defaultOf(schema: JsonSchema, isRequired: boolean): string {
