@@ -30,7 +30,7 @@ interface Authenticated {
   readonly request: CanonicalRequest;
 }
 
-/** The row says `credentials: shop`, and the request has some: the shop checks them. */
+/** The row says `credentials: shop`, and the request has credentials for the shop to check. */
 interface Unjudged {
   readonly unjudged: true;
 }

@@ -228,7 +228,7 @@ class ListReader {
     if (fields.open === true) {
       const isAlone = Object.keys(fields).length === 2;
       if (method !== 'POST' || !isAlone)
-        this.complain(source.line, source.column, 'open: true is for a POST row, and stands there alone');
+        this.complain(source.line, source.column, 'open: true is for a POST row without other keys');
       else
         this.open.push(Object.freeze({ method, template: path.text, group, source: Object.freeze(source) }));
       return;
@@ -284,7 +284,7 @@ type Complain = (offset: number, text: string) => unknown;
 /** scope-token of RFC 6749 section 3.3. */
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** A row in the text of another one: YAML folds a line that is indented further into the text above it. */
+/** A row inside the text of another row: YAML folds a line with deeper indentation into the text above it. */
 const rowInText = / - ([A-Z]{3,10} \/\S{0,200})/;
 
 function readText(node: unknown, complain: Complain): ResourceText | undefined {

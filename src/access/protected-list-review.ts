@@ -50,7 +50,7 @@ export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources)
   };
 }
 
-/** The POSTs that the first list opens in words and the other one does not, as rows: to open one is to remove a row. */
+/** POST rows that only the first list has with `open: true`. Opening a POST counts as removing a row. */
 function openedOnly({ open = [] }: ProtectedResources, other: ProtectedResources): ProtectedResource[] {
   const known = new Set(other.open?.map(routeKey));
   return open
@@ -123,7 +123,7 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
     list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
-  // Each path is taken apart once: its neighbours are found by their shapes.
+  // Each path is split once; routes of the same shape are looked up by it.
   const shapes = list.rows.map(({ template }) => shapeOf(template));
   const paths = new Set(shapes);
   const named = new Set<string>();
@@ -149,9 +149,9 @@ export function findSuspicious(list: ProtectedList): Problem[] {
 
 const anyText = 'ANY means every method but OPTIONS, which never needs a token';
 const shopText =
-  'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unjudged: the shop must check them';
+  'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them';
 
-/** What an open row opens: the rows of other methods that a POST of its path would meet without it. */
+/** Rows of other methods that a POST to this path would have to satisfy if the open row were removed. */
 function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   const segments = sampleSegments(row.template);
   const rowsOf = (method: ResourceMethod) =>

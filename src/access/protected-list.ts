@@ -1,12 +1,4 @@
 import { methods, type UsualMethod } from '../http/canonical-request.ts';
-import {
-  buildPathTableInSteps,
-  type InterpretationStep,
-  type PathMatch,
-  type PathRules,
-  type PathTable,
-  type PathTableRequest,
-} from '../routes/path-table.ts';
 import { foldSegment } from '../http/path-folding.ts';
 import {
   isTemplateProblem,
@@ -15,6 +7,14 @@ import {
   templateShape,
 } from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
+import {
+  buildPathTableInSteps,
+  type InterpretationStep,
+  type PathMatch,
+  type PathRules,
+  type PathTable,
+  type PathTableRequest,
+} from '../routes/path-table.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';
 
 export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
@@ -32,7 +32,7 @@ export interface ProtectedResource {
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Refusals are logged and counted, and the request is forwarded all the same. */
   readonly observe: boolean;
-  /** `shop`: HTTP Basic and session cookies go to the shop unjudged. Undefined: only a token counts. */
+  /** `shop`: HTTP Basic and session cookies are forwarded unchecked. Undefined: only a token counts. */
   readonly credentials?: 'shop' | undefined;
   readonly source: { readonly file: string; readonly line: number; readonly column: number };
 }
@@ -57,7 +57,7 @@ export function resourceId({ method, template }: Pick<ProtectedResource, 'method
   return `${method} ${template}`;
 }
 
-/** Names a route: equal for rows that match the same requests. */
+/** A key that is equal for rows that match the same requests. */
 export function routeKey({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
   return `${method} ${shapeOf(template)}`;
 }
@@ -112,7 +112,7 @@ export interface Requirement {
   readonly scopes: readonly string[];
   /** Places that all rows know; undefined: the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
-  /** Only when every row says so. */
+  /** Set only if every matching row sets it. */
   readonly credentials?: 'shop' | undefined;
   /** Only when every row observes. */
   readonly observe: boolean;
@@ -135,7 +135,7 @@ export interface ProtectedList {
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
-  /** The open row that a POST meets as its path is written. */
+  /** The open row that matches a POST by its exact path. */
   openedBy(request: PathTableRequest): OpenRow | undefined;
 }
 
@@ -224,7 +224,7 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpen
   return all.filter(({ data }) => data.method !== 'GET');
 }
 
-/** Whether a row refuses, and was written for this path and not for a shorter one. */
+/** Whether a row enforces, and was written for this path, not derived from a shorter one. */
 function namesThePath({ data, interpretation }: Met): boolean {
   return !data.observe && !interpretation.some((step) => derived.has(step));
 }

@@ -56,7 +56,7 @@ interface Bounds {
   readonly maxBytes: number;
   /** Ends the exchange with the error `timeout`. */
   readonly deadline: AbortSignal;
-  /** Called with the fields of the answer, and when it was asked for. */
+  /** Called with the response's fields, and the time of the request. */
   readonly onDate?: ((fields: FieldList, askedMs: number) => void) | undefined;
 }
 

@@ -26,7 +26,7 @@ const hashLengths = new Map([
 
 const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
 
-/** What is wrong with a secret, one text each, without any part of it. */
+/** The problems of a secret. No text contains a part of it. */
 function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
   // A public key is known to everybody, so it must not be the secret of an HMAC.
   if (secret.includes('-----BEGIN ')) return ['is PEM, not a secret; name public keys in auth.keys.files'];

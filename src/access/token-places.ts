@@ -71,7 +71,7 @@ export function readPresentedToken(
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
 }
 
-/** Reasons of a refusal that say that no bearer token was sent. */
+/** Reasons which mean that no bearer token was sent. */
 const withoutBearer: ReadonlySet<string | undefined> = new Set(['missing', 'other-place', 'other-scheme']);
 
 /**
@@ -96,7 +96,7 @@ export function findShopCredentials(
 
 const basic = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 
-/** A user, a colon and a password, of which one may be empty: API keys are sent so. */
+/** User, colon and password. User or password may be empty, because API keys are sent that way. */
 function isBasic(value: string): boolean {
   const [, encoded = ''] = basic.exec(value) ?? [];
   const pair = Buffer.from(encoded, 'base64').toString('latin1');

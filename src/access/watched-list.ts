@@ -1,4 +1,3 @@
-import type { PathRules } from '../routes/path-table.ts';
 import {
   type Component,
   type ComponentLog,
@@ -11,6 +10,7 @@ import {
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import { compileInSteps, compileOnDemand, type ProtectedList } from './protected-list.ts';
 import { parseInSteps } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
@@ -33,7 +33,7 @@ interface WatchedListOptions {
 /** More errors than an operator mends at once. */
 const maxErrors = 200;
 
-/** Parses and compiles a list; the problems are the first errors of one that must not take effect. */
+/** Parses and compiles a list. Gives the first errors if the list must not take effect. */
 function* readList(
   text: string,
   { file, paths, servesRequests = true }: WatchedListOptions,
@@ -78,7 +78,7 @@ export class WatchedList implements Component {
   }
 
   readonly current = () => this.#current;
-  /** The same for clients, made when one asks: of 60,000 rows it takes 10 MB. */
+  /** The list for clients, rendered on demand: 60,000 rows take 10 MB. */
   readonly rendered = (): Promise<RenderedDocument> => {
     this.#rendered ??= finishInSlices(renderProtectedResources(this.#current));
     return this.#rendered;

@@ -65,7 +65,7 @@ export class DecisionLog {
     words.fault = record.fault;
   }
 
-  /** Those after `seq` that are still kept, the oldest first, `most` at most. */
+  /** At most `most` kept decisions after `seq`, oldest first. */
   since(seq: number, most = this.#capacity): Decision[] {
     const first = Math.max(seq, this.last - this.#capacity, 0) + 1;
     const found: Decision[] = [];

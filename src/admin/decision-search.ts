@@ -40,9 +40,9 @@ const parameters: QueryParameters = {
   limit: wholeNumber(`Decisions of a page, ${maxLimit} at most. Default: ${defaultLimit}.`),
 };
 
-/** Searches that run or wait. */
+/** Most searches that run or wait. */
 const mostAsked = 8;
-/** Decisions that are read in one step. */
+/** Decisions read in one step. */
 const stepSize = 50;
 
 interface DecisionSearch {
@@ -67,7 +67,7 @@ export function createDecisionSearchEndpoint(log: DecisionLog): JsonEndpoint {
     async run({ query }) {
       if (asked >= mostAsked) return { status: 503, body: { error: 'too many searches at once: try again' } };
       asked += 1;
-      // One after the other: each takes the event loop, on which the requests of the shop are served, too.
+      // One at a time, because a search blocks the event loop that also serves the shop's requests.
       const search = last.then(() => finishInSlices(searchDecisions(log, readSearch(query))));
       last = search.catch(() => {});
       const body = await search.finally(() => {

@@ -12,7 +12,7 @@ const workerFile = new URL(`./list-check-worker${extname(import.meta.url)}`, imp
 /** Runs `checkList` in a worker thread, so that no request waits for it. Rejects only when the thread fails. */
 export function checkListInThread(input: ListCheckInput): Promise<ListCheck> {
   return new Promise((resolve, reject) => {
-    // It takes some ten times the texts. Without limits its heap grows by garbage, which the process keeps.
+    // The comparison needs about ten times the size of the texts. Without a limit the heap grows, and the process keeps it.
     const maxOldGenerationSizeMb = 64 + Math.ceil((input.text.length + input.inForce.length) / 50_000);
     const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb };
     const worker = new Worker(workerFile, { workerData: input, execArgv: [], resourceLimits });
@@ -63,7 +63,7 @@ interface NamedDifference {
 
 /** More than anybody reads; without a bound, one list of 60,000 rows in place of another would name all of them. */
 const mostNamed = 500;
-/** Characters of a text that are reported, and of 50 scopes of a row: a single row may be as long as a whole list. */
+/** Reported characters of a text, and of a row's scopes (50 at most): a single row may be as long as a whole list. */
 const longestText = 1_000;
 
 type DescribedRow = ReturnType<typeof describe>;

@@ -1,7 +1,7 @@
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { type Component, type ComponentLog, gauge, type Health, healthOf } from '../lib/component.ts';
 
-/** Sources of the time, and how many answers in a row must differ: a key set is fetched every five minutes. */
+/** Time sources, and how many consecutive answers must differ. One is enough for keys, which are fetched every five minutes. */
 const sources = {
   redis: { name: 'Redis', needed: 2 },
   shop: { name: 'the shop', needed: 2 },
@@ -11,13 +11,13 @@ type ClockSource = keyof typeof sources;
 
 /** `Date` counts whole seconds. */
 const dateMs = 1_000;
-/** A clock that has moved so far against the monotonic one was set: what was heard before says nothing any more. */
+/** If the clock moved this far against the monotonic clock, it was set, and earlier answers are void. */
 const stepMs = 1_000;
-/** Answers of the shop that are compared: one in this time. */
+/** Milliseconds between two compared answers of the shop. */
 const sampleMs = 1_000;
 
 interface ClockCheckOptions {
-  /** The least `auth.clockTolerance` of all issuers. */
+  /** The smallest `auth.clockTolerance` of all issuers. */
   readonly toleranceMs: number;
   readonly log: ComponentLog;
   /** Milliseconds since the epoch. Default `Date.now`. */
@@ -60,7 +60,7 @@ export class ClockCheck implements Component {
     this.#distanceMs = this.#now() - this.#monotonic();
   }
 
-  /** Whether an answer of the shop is to be compared now. */
+  /** Whether the next answer of the shop is compared. */
   takesSample(): boolean {
     const ms = this.#monotonic();
     if (ms - this.#sampledMs < sampleMs) return false;
@@ -68,14 +68,14 @@ export class ClockCheck implements Component {
     return true;
   }
 
-  /** The answer to what was asked at `askedMs`. An answer with `Age` comes from a cache. */
+  /** Takes the answer to a request of `askedMs`. Skips answers with `Age`, which come from a cache. */
   hearDate(source: ClockSource, fields: FieldList, askedMs: number): void {
     const shownMs = Date.parse(fieldValue(fields, 'date') ?? '');
     if (!Number.isNaN(shownMs) && fieldValue(fields, 'age') === undefined)
       this.hear(source, shownMs, askedMs, dateMs);
   }
 
-  /** Between `askedMs` and now, the source's clock showed `shownMs`, or up to `precisionMs` more. */
+  /** At some time between `askedMs` and now, the source's clock showed between `shownMs` and `shownMs + precisionMs`. */
   hear(source: ClockSource, shownMs: number, askedMs: number, precisionMs = 1): void {
     const nowMs = this.#now();
     const distanceMs = nowMs - this.#monotonic();
@@ -94,7 +94,7 @@ export class ClockCheck implements Component {
     return healthOf(this.#reasons());
   }
 
-  /** 0: it agrees, or too few answers say otherwise. */
+  /** 0: the clocks agree, or too few answers differ. */
   #offMs(source: ClockSource): number {
     const { offMs = 0, times = 0 } = this.#said.get(source) ?? {};
     return times >= sources[source].needed ? offMs : 0;

@@ -5,8 +5,8 @@ import { subjectOfIssuer, type TokenIdentity } from '../access/token-claims.ts';
 import { type TokenIssuer, TokenIssuers } from '../access/token-issuers.ts';
 import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifier.ts';
 import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
-import type { FieldList } from '../http/field-list.ts';
 import type { Config } from '../config/schema.ts';
+import type { FieldList } from '../http/field-list.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 import { networkOf } from '../server/in-flight.ts';
 
@@ -46,7 +46,7 @@ const maxAnswers = 10_000;
 /** Verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
-/** `onDate` is called with the fields of a key set's answer, and when it was asked for. */
+/** `onDate` gets the response fields of a key set, and the time of the request. */
 export function createIssuers(
   config: IssuersConfig,
   now: () => number,

@@ -62,7 +62,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
     rejectMalformed: createRejectMalformed(context),
     handle,
     places,
-    // Without it an upgrade is handled as an ordinary request.
+    // Without a listener for upgrades, Node handles one as an ordinary request.
     ...(config.upstream.webSocket && {
       handleUpgrade: createUpgradeHandler(new InFlight(share), run, context),
     }),

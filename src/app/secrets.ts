@@ -6,8 +6,8 @@ import { type Component, gauge, type Health, healthOf, type MetricSpec } from '.
 import { isolated } from '../lib/faults.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
-import type { Log } from '../telemetry/log.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/upstream-tls.ts';
 import type { IssuerSecrets } from './issuers.ts';
 

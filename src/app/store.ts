@@ -10,7 +10,7 @@ import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
 
-/** How `store` is reached, for the verbs; undefined: it is the proxy's memory. */
+/** Connection settings of `store`, for the verbs. Undefined: the store is the proxy's memory. */
 export function storeConnection({ store }: Pick<Config, 'store'>) {
   const { url, timeout: timeoutMs, replicas, tls = {}, sentinelPassword } = store;
   if (url.kind === 'memory') return undefined;
@@ -68,7 +68,7 @@ interface Tracked {
   readonly methods: readonly string[];
 }
 
-/** What the replicas have to agree on for one tracked resource. */
+/** The part of a tracked resource that all replicas must share. */
 export function trackedLine({ member, methods }: Tracked): string {
   return `${methods.toSorted().join(',')} ${member}`;
 }

@@ -5,10 +5,10 @@ import type { Log } from '../telemetry/log.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
-import type { ClockCheck } from './clock.ts';
 import { PublicReferences } from '../upstream/public-references.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import { type UpstreamCertificates, UpstreamTls } from '../upstream/upstream-tls.ts';
+import type { ClockCheck } from './clock.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
@@ -27,7 +27,7 @@ export const questionConnections = 64;
 /** Bytes of a request body that give back one second of `limits.bodyTimeout`. */
 export const bodyBytesPerSecond = 500;
 
-/** Milliseconds in which a client must take the end of a response. */
+/** Milliseconds within which a client must read the end of a response. */
 const writeStallTimeoutMs = 60_000;
 
 /** Creates the client, the forwarder and the WebSocket forwarder. */
@@ -104,7 +104,7 @@ export function forwardsHost({ upstream, request }: Config): boolean {
   return upstream.forwardHost ?? request.profile === 'spryker';
 }
 
-/** Compares the `Date` of an answer now and then. */
+/** Samples the `Date` of the shop's answers. */
 function comparingClocks(client: UpstreamClient, clock: ClockCheck): UpstreamClient {
   const { dispatch } = client;
   client.dispatch = (request, handler) => {

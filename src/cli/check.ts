@@ -62,7 +62,7 @@ async function missingKeys(config: Config): Promise<string[]> {
   );
 }
 
-/** Warnings about token endpoints of which a tracked resource makes a refusal: nobody could sign in. */
+/** Warnings about token endpoints that are also tracked: their requests would be refused, and no user could sign in. */
 function refusedTokenEndpoints(config: Config): string[] {
   if (config.refreshTokens === false || config.entityTags === false) return [];
   const noRows = compileProtectedList({ rows: [] }, config.request);

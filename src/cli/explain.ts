@@ -40,7 +40,7 @@ export async function runExplain(
   io: CommandIo = processIo,
 ): Promise<number> {
   const isPiped = words.length === 1 && words[0] === '-';
-  // The shell has taken the quotes of a command that was given in several words.
+  // The shell removed the quotes of a command that was given as several words.
   const asText = words.length > 1 && words[0] === 'curl' ? quote(words) : words.join(' ');
   const given = isPiped ? await readInput(io, maxInput) : asText;
   const header = (options.header ?? []).map((line) => readFieldLine(line));
@@ -112,7 +112,7 @@ async function readNamed(
     if (line !== undefined) return { text: line };
     const cure = `look into the log: grep ${id} FILE | shopward explain -`;
     return {
-      fault: `this request is not among the last decisions of the admin port, or it cannot be asked; ${cure}; ${tokenHint}`,
+      fault: `the admin port cannot be asked, or has no such request among its last decisions; ${cure}; ${tokenHint}`,
     };
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };

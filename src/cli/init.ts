@@ -23,7 +23,7 @@ export interface InitOptions {
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
-  /** Format of the shop's errors. Left out: looked for at the shop. */
+  /** Format of the shop's errors. Default: found by asking the shop. */
   readonly errors?: string;
   /** File with a sample access token, `-` for standard input: its `iss` and `aud` become required. */
   readonly token?: string;
@@ -44,7 +44,7 @@ interface Shop extends InitOptions {
   readonly issuer: string | undefined;
   /** Of the sample token. */
   readonly audience: readonly string[];
-  /** As the option, else as the shop writes them, else as each client asks for them. */
+  /** The option; else the shop's own format; else what each client asks for. */
   readonly errors: string;
 }
 
@@ -264,9 +264,7 @@ function findings(shop: Shop): string[] {
     `found: the shop answers at ${address.origin}${facts.status === undefined ? '' : ` (${facts.status})`}`,
   ];
   for (const text of facts.refused)
-    found.push(
-      `warning: ${text}. Mend the shop, or put a server in front of it that writes its answers anew`,
-    );
+    found.push(`warning: ${text}. Fix the shop, or put a server in front of it that rewrites its answers`);
   if (prefix !== '')
     found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
   if (facts.isEndless)

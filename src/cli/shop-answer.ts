@@ -34,7 +34,7 @@ export async function findRefusedAnswers(
   return found;
 }
 
-/** Undefined: the parser takes the answer, or what comes of it in time. */
+/** Undefined: the parser accepts the answer, or the part that arrives in time. */
 function faultOfAnswer(
   { isTls, host, port }: ShopAddress,
   path: string,

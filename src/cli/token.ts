@@ -43,7 +43,7 @@ export function withTokenInspector<T>(
 
 type IssuersConfig = Pick<Config, 'auth' | 'limits'>;
 
-/** Runs `use` once the first keys were loaded, or were not. */
+/** Runs `use` after the first attempt to load the keys. */
 export async function withIssuers<T>(
   config: IssuersConfig,
   use: (issuers: ReturnType<typeof createIssuers>['issuers']) => T | Promise<T>,

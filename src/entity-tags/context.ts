@@ -36,7 +36,7 @@ export type EntityTagEvent =
 /** What reads and writes share: the store, the clocks, the limits. */
 export interface EntityTagContext {
   readonly store: TagStore;
-  /** Whether another process that shares the store lets writes of this resource pass unchecked. Default: no. */
+  /** Whether another process on this store forwards writes of this resource unchecked. Default: no. */
   readonly isUntracked?: (resource: TrackedResourceOptions) => boolean;
   readonly times: EntityTagTimes;
   /** Milliseconds that a second writer waits for the first one. */
@@ -74,7 +74,7 @@ export function toTrackedExchange(
   return { context: usable, request, tracked, subject, isAnonymous: isAnonymous(identity), key };
 }
 
-/** Of a resource that another process does not track: reads get no tag, and writes 503. */
+/** For a resource that another process does not track: reads get no tag, writes get 503. */
 const refusingStore: TagStore = {
   kind: 'redis',
   lookUp: refuse,
@@ -95,7 +95,7 @@ function refuse(): never {
 /** A compressed response may decode to this many times as many bytes as are tracked on the wire. */
 const maxExpansion = 8;
 
-/** The decoded octets of a response of any media type; as they came, where the coding cannot be undone. */
+/** The decoded octets of a response of any media type; the octets as received if the coding is unknown. */
 export function answerOctets(
   { trackedResponseBytes }: EntityTagContext,
   fields: readonly string[],
@@ -105,7 +105,7 @@ export function answerOctets(
   return andThen(decodeBody(body, coding, trackedResponseBytes * maxExpansion), (octets) => octets ?? body);
 }
 
-/** What the store says, within this call if it is at hand; `otherwise` if it is away. */
+/** The store's reply, synchronously if it is known already; `otherwise` if the store is away. */
 export function askStore<T>(
   { onEvent }: EntityTagContext,
   ask: () => Eventually<T>,

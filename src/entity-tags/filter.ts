@@ -114,7 +114,7 @@ type EntityTagRule =
   | 'read'
   /** Creates a member. The 201 has the new member's tag; no tag that somebody holds changes. */
   | 'creation'
-  /** Any other change of the collection's own path. It may change any member, whose tags would become wrong. */
+  /** Any other change of the collection's own path. It may change any member and make its tags wrong. */
   | 'collection-write'
   /** Needs `If-Match` with the member's current tag. */
   | 'precondition'
@@ -156,7 +156,7 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
-/** The tags that a write names (null: none required; `noTag`: a creation), or the refusal that follows from its head. */
+/** The tags in a write's fields (null: none required; `noTag`: a creation), or the refusal of these fields. */
 function preconditionOf(
   tracked: TrackedRequest,
   request: CanonicalRequest,
@@ -229,7 +229,7 @@ function unleased(observed: Rejection): ObservedHooks {
 function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
   if (tracked.role === 'below') return tracked.isAmbiguous ? 'gone' : 'shown';
   const { method, isFormPost } = request;
-  // A POST may be a DELETE, unless the shop is known to change by POST: then no tag may stay current.
+  // The shop may take a POST for a DELETE, so no tag stays current, unless `methods` lists POST and the body is no form.
   const mayDelete = method === 'POST' && (isFormPost || !tracked.resource.methods.includes('POST'));
   if (method === 'DELETE' || mayDelete) return 'gone';
   return needsIfMatch(tracked, request) ? 'own' : 'shown';

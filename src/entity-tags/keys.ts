@@ -103,7 +103,7 @@ export function variantOf(
   return shortHash(parts);
 }
 
-/** What a `Vary` names besides what every variant includes (RFC 9110 section 12.5.5); usually nothing. */
+/** Names in `Vary` (RFC 9110 section 12.5.5) beyond the fields that every variant includes; usually none. */
 export interface Vary {
   /** `*`: the answer depends on more than the request. */
   readonly isAny: boolean;
@@ -164,7 +164,7 @@ function shortHash(parts: readonly string[]): string {
   return hash('sha256', lengthPrefixed(parts), 'base64url').slice(0, 22);
 }
 
-/** A new state: 32 hexadecimal digits of which 122 bits are random; no character that anyone rewrites. */
+/** A new state: 32 hexadecimal digits, 122 random bits. No proxy or library rewrites these characters. */
 export function randomTag(): string {
   const id = randomUUID();
   return id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24);

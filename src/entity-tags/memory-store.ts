@@ -22,7 +22,7 @@ const sweptFrom = 1_000;
  */
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';
-  /** The identity of the data: it lives as long as the process. Random, since it keeps variants secret. */
+  /** Identity of the data, valid as long as the process. Random, so that clients cannot compute variants. */
   readonly epoch = randomUUID();
   readonly #times: steps.ProtocolTimes;
   readonly #expiries: Pick<EntityTagTimes, 'recordExpiryMs' | 'anonymousExpiryMs'>;

@@ -79,7 +79,7 @@ function hooksOf(read: Read): UpstreamHooks {
   return {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
-    // The tag of a long answer goes out before its end is seen. It becomes current at the end, if nothing has changed.
+    // A long answer is sent with its tag before its end is known. The tag becomes current at the end if nothing has changed.
     ...(tracked.role === 'member' && {
       streamedHeaderEdits: (status: number) =>
         status === 200 ? { etag: null, ETag: `"${tagOfWrite(state)}"` } : undefined,

@@ -6,7 +6,7 @@ import { finishInSlices, type Steps } from '../lib/slices.ts';
 /** Octets that are digested in one step of about a millisecond; longer input is digested in slices. */
 const stepBytes = 262_144;
 
-/** Digest of a representation's decoded octets; of JSON without the members that `ignore` names, where it can be parsed. */
+/** Digest of a representation's decoded octets. JSON that can be parsed is digested without the members in `ignore`. */
 export function fingerprintOf(octets: Buffer, ignore: readonly string[] = []): Eventually<string> {
   const normalised = ignore.length === 0 ? null : fingerprintWithout(octets, ignore);
   if (normalised !== null) return normalised;

@@ -79,7 +79,7 @@ export function compileTrackedResources(
     const { method } = request;
     const segments = withoutSuffix(request.segments, suffixes);
     if (method === 'GET' || method === 'HEAD') return matchToTheLetter(templates, segments);
-    // The answer to another safe method is no representation of the member.
+    // Answers to other safe methods are not representations of the member.
     if (isSafe(method)) return undefined;
     const matches = table.match(request);
     if (matches.length === 0) return undefined;

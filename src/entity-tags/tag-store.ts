@@ -70,7 +70,7 @@ export interface ReadEnd {
 /** What a read's answer carries. */
 export interface ReadTag {
   readonly tag: string;
-  /** Of a HEAD, whose body is not there: the one that is recorded for its variant. Null: none is. */
+  /** For a HEAD, which has no body: the fingerprint recorded for its variant. Null: none is recorded. */
   readonly fingerprint: string | null;
 }
 

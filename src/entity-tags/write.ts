@@ -34,7 +34,7 @@ export interface Write extends TrackedExchange {
   readonly isOfOwnPath: boolean;
   /** Tags of which one must be current, or `noTag`; null: none is required. */
   readonly tags: readonly string[] | null;
-  /** `If-None-Match: *`: the shop has to check it too, since it may have a member that has no tag here. */
+  /** `If-None-Match: *`. It is forwarded, because the shop may have a member that has no tag here. */
   readonly isCreation: boolean;
   /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
   readonly answerTag: 'gone' | 'own' | 'shown';

@@ -65,7 +65,7 @@ export function requestTarget(request: CanonicalRequest): string {
   return request.path + request.query;
 }
 
-/** The section that defines a method as safe; null: it changes something. */
+/** The section that defines the method as safe. Null: the method is unsafe. */
 const safeBy: Readonly<Record<Method, string | null>> = {
   GET: 'RFC 9110 section 9.2.1',
   HEAD: 'RFC 9110 section 9.2.1',

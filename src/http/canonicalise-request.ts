@@ -127,7 +127,7 @@ export interface RequestRulesOptions {
   readonly trustedProxies?: readonly string[];
   /** Further fields that pass from a trusted peer and are dropped from anybody else. Default none. */
   readonly trustedFields?: readonly string[];
-  /** Fields that only shopward may set; they are dropped from every request. Default none. */
+  /** Fields that only shopward sets. They are removed from every request. Default: none. */
   readonly ownFields?: readonly string[];
   /** Path templates in whose parameters `%2F` may stand. Default none. */
   readonly encodedSlash?: readonly string[];

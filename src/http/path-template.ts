@@ -21,7 +21,7 @@ interface TemplateProblem {
 /** Of a path: a request with more is refused, so that no template needs more. */
 export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
-/** What a canonical path has besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
+/** Characters of a canonical path besides escapes (RFC 3986 section 3.3), without `;` and `*`, which have a meaning in templates. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
 /** What is its own canonical form, whatever is read into it; most literals are so. */

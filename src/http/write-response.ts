@@ -6,7 +6,7 @@ import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
 import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
 
-/** Refusals of a request whose end cannot be found, or is not waited for: what follows is not read as its body. */
+/** Refusals of a request whose end is unknown or not awaited: what follows is not read as its body. */
 const closing: ReadonlySet<RejectionName> = new Set([
   'transfer-encoding-unsupported',
   'http-version-unsupported',
@@ -83,7 +83,7 @@ export function mustClose(incoming: IncomingMessage): boolean {
   return isLong || incoming.readableFlowing !== null || expect !== undefined;
 }
 
-/** Milliseconds without an octet of an unwanted body after which its rest is not waited for. */
+/** An unwanted body is abandoned after this many milliseconds without an octet. */
 const bodyIdleMs = 2_000;
 
 /** Bytes up to which copying a body costs less than a second write to the socket. */
@@ -154,7 +154,7 @@ export function endLingering(socket: Socket, idleMs = 500): void {
   const drop = isolated(() =>
     socket.bytesRead > mostBytes || performance.now() > untilMs ? socket.destroy() : idle.refresh(),
   );
-  // Node's parser starts to read on this event, until the data has another listener.
+  // Node's parser resumes reading on this event unless the data has another listener.
   socket.resume().emit('resume');
   socket.removeAllListeners('data').removeAllListeners('pause').on('data', drop);
   socket.once('end', () => socket.end(() => socket.destroy())).once('close', () => clearTimeout(idle));

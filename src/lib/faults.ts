@@ -39,7 +39,7 @@ export function isolated<A = void, B = void, C = void>(
   };
 }
 
-/** As `isolate`, for a promise that is not awaited. */
+/** `isolate` for a promise that is not awaited. */
 export function isolateLate(work: Promise<unknown>, failed: () => void = nothing): void {
   work.catch((fault: unknown) => endAlone(fault, failed));
 }

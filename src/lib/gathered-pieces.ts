@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { EndOfTurn } from './end-of-turn.ts';
 
-/** Chunks of this many octets or more are passed on by themselves; smaller ones are gathered. */
+/** Chunks of at least this many octets are passed on directly; smaller ones are gathered. */
 export const wholeBytes = 4_096;
 /** Gathered octets that are passed on without waiting for the end of the tick. */
 const gatheredBytes = 16_384;

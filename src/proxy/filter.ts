@@ -85,7 +85,7 @@ export type Continue =
       readonly responseFields?: FieldList;
       /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
-      /** The shop checks the credentials: the row says so. */
+      /** The row leaves the credentials to the shop. */
       readonly unjudged?: true;
     }
   | undefined;

@@ -83,7 +83,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
     }
   };
 
-  /** Whether a request that was let in earlier would be now; `free`: it needs no token, or its row only observes. */
+  /** Decides again about an admitted request. `free`: it needs no token, or its row observes. */
   readonly admits = (request: CanonicalRequest): Eventually<Rejection | 'admitted' | 'free'> => {
     const { rules } = this.#dependencies;
     const planned = planForward(request, rules);

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { Method } from '../http/canonical-request.ts';
-import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
-import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
+import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
+import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import type { Rate, Taken, TakeToken } from './buckets.ts';
 
 /** A limit of one row: each client has a bucket of its own. */
@@ -12,7 +12,7 @@ export interface RateLimit extends Rate {
   readonly path: string;
   /** What would be refused goes on, and is counted. */
   readonly observe: boolean;
-  /** Of a token endpoint: it counts whatever some shop takes for it, by any method and any longer path. */
+  /** Limit of a token endpoint. Counts every request that a shop may take for it: any method, any longer path. */
   readonly isEndpoint?: boolean;
 }
 

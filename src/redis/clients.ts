@@ -18,7 +18,7 @@ export interface RedisCredentials {
 export interface ClientOptions {
   readonly address: RedisAddress;
   readonly timeoutMs: number;
-  /** Those of now. */
+  /** The current credentials. */
   credentials: RedisCredentials;
 }
 

@@ -143,8 +143,8 @@ class ConnectedRedis implements Redis {
   }
 
   /**
-   * Holds back writes until the end of the turn, so that all calls of a turn leave in one write and are answered in one: a
-   * write for each would be half of the cost of a call. `isEndOfTurn`: the caller runs at the end of the turn already, so its
+   * Delays writes until the end of the tick, so that all calls of a tick are sent in one write and answered in one: a
+   * write for each would be half of the cost of a call. `isEndOfTurn`: the caller runs at the end of the tick already, so its
    * write waits only for the others there. Not for a Cluster, which chooses its connections itself.
    */
   #gatherWrites(isEndOfTurn = false): void {

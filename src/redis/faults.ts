@@ -65,7 +65,7 @@ const words: Readonly<Record<string, RedisFaultWord>> = {
   LATE: 'timeout',
 };
 
-/** Turns whatever a client threw into `RedisUnavailable`. */
+/** Converts an error of a client to `RedisUnavailable`. */
 export function toRedisFault(error: unknown): RedisUnavailable {
   if (error instanceof RedisUnavailable) return error;
   return new RedisUnavailable(faultWord(error), error);
@@ -83,7 +83,7 @@ const replyWord =
 const certificateCode =
   /^(?:CERT_|ERR_TLS_CERT|ERR_SSL_\w+_ALERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/;
 
-/** What Redis or the system says -> the setting to change. */
+/** Error text of Redis or the system -> the setting to change. */
 const cures: readonly (readonly [said: RegExp, cure: string])[] = [
   [/^NOAUTH/, 'store.url has no password'],
   [/^WRONGPASS/, 'store.url has another user or password than Redis'],
@@ -94,7 +94,7 @@ const cures: readonly (readonly [said: RegExp, cure: string])[] = [
   [/^E(?!XEC)[A-Z]+ /, 'check host and port of store.url'],
 ];
 
-/** The setting that takes the cause away; undefined: it is none. */
+/** The setting that removes the cause. Undefined: no setting does. */
 export function cureOf({ text = '' }: Cause): string | undefined {
   return cures.find(([said]) => said.test(text))?.[1];
 }

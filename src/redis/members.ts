@@ -78,7 +78,7 @@ export function readRegister(reply: unknown): Register {
 export interface Agreement {
   /** The cold start of a new store: the longest lease of all processes, since any may have a write under way. */
   readonly coldStartMs: number;
-  /** Lines of `tracked`: another process forwards such writes unchecked, so no tag may be given out there. */
+  /** Lines of `tracked` whose writes another process forwards unchecked. These resources get no tag. */
   readonly untracked: readonly string[];
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;

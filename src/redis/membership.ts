@@ -77,7 +77,7 @@ export class Membership {
     return this.#refuses(() => false);
   }
 
-  /** Whether another process does not track what this line of `tracked` says. */
+  /** Whether another process lacks this line of `tracked`. */
   isUntracked(line: string): boolean {
     return this.#agreement?.untracked.includes(line) ?? true;
   }

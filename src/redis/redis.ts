@@ -76,7 +76,7 @@ export interface ServerFacts {
   readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
   /** Replicas that have acknowledged within the last seconds; of the node with the fewest. */
   readonly connectedReplicas: number;
-  /** What the clock of a server showed, and when it was asked (milliseconds since the epoch). */
+  /** A server's time, and the time of the request (milliseconds since the epoch). */
   readonly timeMs: number | undefined;
   readonly askedMs: number;
   /** `run_id` and `master_replid`: the process that holds the data, and the history of the data. */

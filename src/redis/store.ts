@@ -21,7 +21,7 @@ export interface RedisStore extends Component {
   readonly redis: Redis;
   /** For entity tags: refuses until it is known what the other replicas track. */
   readonly forTags: Redis;
-  /** Whether another replica forwards writes unchecked that this one would check; `line`: of `Member.tracked`. */
+  /** Whether another replica forwards unchecked what this one checks. `line` is one of `Member.tracked`. */
   isUntracked(line: string): boolean;
   /** For refresh tokens: refuses while the tokens in the store are digested by another key. */
   readonly forTokens: Redis;
@@ -47,7 +47,7 @@ const fullSlack = 0.02;
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
   Pick<ConnectRedisOptions, 'credentials'> & {
     readonly prefix: string;
-    /** Called with the time that a server showed, and when it was asked for it (milliseconds since the epoch). */
+    /** Called with a server's time and the time of the request (milliseconds since the epoch). */
     readonly onTime?: (shownMs: number, askedMs: number) => void;
     /** What the replicas that share the store have to agree on. */
     readonly member: Member;

@@ -18,7 +18,7 @@ export interface TokenEndpoint {
    * body.
    */
   readonly path: string;
-  /** Names and errors: those of RFC 6749, or with `json-api` the shop's own. `json`: no urlencoded form is read. */
+  /** `json-api`: the shop's names and errors; `form` and `json`: those of RFC 6749. `json` refuses urlencoded forms. */
   readonly format: 'json-api' | 'json' | 'form';
   readonly fields: TokenFields;
 }

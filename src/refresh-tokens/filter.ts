@@ -1,8 +1,8 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { hasBody } from '../routes/endpoint-rows.ts';
-import type { PathRules } from '../routes/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
+import { hasBody } from '../routes/endpoint-rows.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext, RefreshTokensOptions } from './context.ts';
 import { compileTokenEndpoints, type TokenEndpoint, type TokenRequest } from './endpoints.ts';

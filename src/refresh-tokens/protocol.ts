@@ -22,7 +22,7 @@ export interface TokenRecord {
   /** Null for an unknown token, which shopward did not see issued. */
   readonly life: { readonly issuedAtMs: number; readonly expiresAtMs: number } | null;
   readonly usedAtMs: number | null;
-  /** By then those have asked again who were told to wait for the refresh; 0: nobody was. */
+  /** Until then clients that were told to wait for the refresh may ask again. 0: there are none. */
   readonly awaitedUntilMs: number;
   readonly claim: { readonly op: string; readonly untilMs: number; readonly isIndeterminate: boolean } | null;
   readonly notes: readonly Note[];
@@ -75,7 +75,7 @@ export const blankSubject: SubjectRecord = { settled: 0, pending: {}, untilMs: 0
 export const blankFamily: FamilyRecord = { untilMs: 0 };
 export const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: {} };
 
-/** Milliseconds for which a client may be late that comes again after its Retry-After. */
+/** Milliseconds of delay allowed to a client after its Retry-After. */
 export const lateMs = 2000;
 
 /** `mostWaitMs`: the longest Retry-After while another refresh is under way. */
@@ -109,10 +109,10 @@ export function claim(
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };
       const restMs = untilMs - now;
       if (isIndeterminate) return { record, answer: { kind: state, waitMs: restMs, isIndeterminate } };
-      // As long as the refresh has lasted, so that clients ask seldom.
+      // Retry-After is the duration of the refresh so far, so that clients poll rarely.
       const waitMs = Math.max(1000, Math.min(restMs, holdMs - restMs, mostWaitMs));
       const awaitedUntilMs = now + waitMs + lateMs;
-      // Not with every request of a client that does not wait.
+      // A client that ignores Retry-After does not cause a write with every request.
       const isNews = awaitedUntilMs >= record.awaitedUntilMs + lateMs / 4;
       const answer = { kind: state, waitMs, isIndeterminate };
       return { record: isNews ? { ...record, awaitedUntilMs } : record, answer };
@@ -133,7 +133,7 @@ export function release(record: TokenRecord, op: string): TokenRecord {
   return record.claim?.op === op ? { ...record, claim: null } : record;
 }
 
-/** The claim lasts for `restMs` at most, in which the shop may still be at work. */
+/** Limits the claim to `restMs`, during which the shop may still work on the refresh. */
 export function markIndeterminate(record: TokenRecord, op: string, restMs: number, now: number): TokenRecord {
   if (record.claim?.op !== op) return record;
   const untilMs = Math.min(record.claim.untilMs, now + restMs);

@@ -22,8 +22,8 @@ import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
 import {
   type ClaimAnswer,
   type FamilyId,
-  type SubjectDigest,
   longestWaitMs,
+  type SubjectDigest,
   standingOf,
   type TokenDigest,
   type Use,
@@ -254,7 +254,7 @@ function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDig
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
 
-/** What the shop did is not known: the claims stay while it may be at work. */
+/** The outcome at the shop is unknown: the claims stay while it may still work on the refresh. */
 async function leaveOpen({ context, op, sentAtMs }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
   const { store, retries, emit, monotonicNow, shopTimeoutMs } = context;
   const restMs = () => Math.max(0, sentAtMs + shopTimeoutMs - monotonicNow());

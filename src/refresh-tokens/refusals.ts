@@ -1,10 +1,10 @@
-import { type Rejection, reject, type RejectionName, rejectionTable } from '../http/rejection.ts';
+import { type Rejection, type RejectionName, reject, rejectionTable } from '../http/rejection.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import type { NotPlain } from './token-request.ts';
 
 type Format = TokenEndpoint['format'];
 
-/** Each refusal in the format of its endpoint: unless that is JSON:API, as the error of RFC 6749 section 5.2. */
+/** A refusal in the format of its endpoint: JSON:API, or the error of RFC 6749 section 5.2. */
 function inFormat(
   format: Format,
   name: RejectionName,
@@ -22,7 +22,7 @@ function inFormat(
 
 const unavailable = [503, 'temporarily_unavailable'] as const;
 
-/** The refresh token will never work again. */
+/** Final: the refresh token is used, revoked or expired. */
 export function refuseRefresh(format: Format, reason: 'used' | 'revoked' | 'expired'): Rejection {
   const description = 'The refresh token is invalid, expired or revoked.';
   return inFormat(format, 'refresh-token-invalid', { reason }, [400, 'invalid_grant', description]);

@@ -41,7 +41,7 @@ export async function answerReplay(
     }
   }
   emit('exchange-refused-used');
-  // More likely a second tab than a thief, whatever the policy.
+  // Under any policy, a second tab is more likely than a thief.
   if (isWithinLeeway || isObserved || replay === 'refuse') return refused;
   if (replay === 'forward') return forwardReplay(context, presented, refused, used);
   await endFamily(context, used);

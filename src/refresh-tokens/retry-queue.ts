@@ -32,7 +32,7 @@ export class RetryQueue {
     return this.#waiting.size;
   }
 
-  /** Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only with our own mistakes. */
+  /** Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only on a bug. */
   async write(write: RetriedWrite): Promise<boolean> {
     const { limit = 10_000, retryMs = 250, onDelayed, onLost } = this.#options;
     if (await isTaken(write, false)) return true;
@@ -74,7 +74,7 @@ export class RetryQueue {
     this.#timer = undefined;
   }
 
-  /** A write that fails by our own mistake would fail every time: it counts as lost, and the others go on. */
+  /** A write that fails because of a bug would fail every time: it counts as lost, and the others go on. */
   #isDone(write: RetriedWrite): Promise<boolean> {
     return isTaken(write, true).catch((fault: unknown) => {
       endAlone(fault, this.#options.onLost);

@@ -57,7 +57,7 @@ const utf8Parameter = /^charset=(?:utf-8|"utf-8")$/i;
 const jsonParameter = /^(?:version|profile|ext)=(?:[\w./+:-]+|"[\w./+:# -]*")$/i;
 const codingFields = ['content-encoding', 'content-transfer-encoding'];
 
-/** How the body is written; a reason where it is neither JSON nor, unless all `endpoints` want JSON, an urlencoded form. */
+/** The body's format, or a reason for its refusal. A form is refused if all `endpoints` require JSON. */
 export function readType(
   fields: FieldList,
   endpoints: readonly TokenEndpoint[],

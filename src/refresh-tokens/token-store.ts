@@ -16,9 +16,9 @@ import {
 import {
   type BookLimits,
   type ClaimAnswer,
-  longestWaitMs,
   type FamilyId,
   type IssuedRecord,
+  longestWaitMs,
   type NoteAnswer,
   type Standing,
   type SubjectDigest,

@@ -6,7 +6,7 @@ import type { RolloutState } from './rollout.ts';
 /** What a report is made from: the counts of the processes and of the store. */
 export interface Counting {
   readonly entries: readonly RolloutEntry[];
-  /** Undefined: they are not known, since the store cannot be read. */
+  /** Undefined: the store cannot be read. */
   readonly asked: AskedRows | undefined;
   /** Since when the counts have no gap, milliseconds since the epoch; null: not known. */
   readonly wholeSinceMs: number | null;

@@ -91,7 +91,7 @@ const otherStep = 'Look at these requests, and mend the client or the row.';
 /** Clients that are named for each reason. */
 const mostNamed = 5;
 
-/** Reports on the rows that are observed or have refused somebody, the worst verdict first. Pure. Exported for its tests. */
+/** Reports on rows that observe or have refused a request, worst verdict first. Pure. Exported for its tests. */
 export function reportRollout(
   counting: Counting,
   rows: readonly Omit<ListedRow, 'scopes'>[],

@@ -58,7 +58,7 @@ const batchSize = 50;
 /** Rows with requests in one write, a field each. */
 const askedSize = 500;
 
-/** Prefix of names of applications, which name no person. Subjects and addresses are kept as digests. */
+/** Prefix of application names, which identify no person. Subjects and addresses are stored as digests. */
 const applicationPrefix = 'client ';
 const longestName = 200;
 

@@ -16,7 +16,7 @@ export function reachOf(
   request: Pick<CanonicalRequest, 'method' | 'isFormPost' | 'query' | 'body'>,
   method: Method,
 ): 'own' | 'other' | undefined {
-  // Shops let a form POST stand for any method.
+  // A shop may take a form POST for any method.
   if (request.method === method || request.isFormPost) return 'own';
   return hasContent(request) ? 'other' : undefined;
 }

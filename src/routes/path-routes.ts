@@ -1,8 +1,8 @@
-import type { Steps } from '../lib/slices.ts';
 import type { Method, UsualMethod } from '../http/canonical-request.ts';
 import type { SegmentInterner } from '../http/path-folding.ts';
 import { isVersionSegment } from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
+import type { Steps } from '../lib/slices.ts';
 import { PathIndex, type Row } from './path-index.ts';
 import type { PathRules } from './path-interpretations.ts';
 

@@ -1,6 +1,6 @@
-import { finish, type Steps } from '../lib/slices.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { createSegmentInterner } from '../http/path-folding.ts';
+import { finish, type Steps } from '../lib/slices.ts';
 import type { Meet, Row, RowForm } from './path-index.ts';
 import {
   type PathInterpretation,
@@ -23,7 +23,7 @@ export type InterpretationStep =
   | 'spelling'
   | 'empty-id'
   | 'longer-path'
-  /** Of a list: a POST that the shop may take for the row's method. */
+  /** The method is POST, which the shop may take for the row's method. */
   | 'method-override';
 
 /** A row that matches a request. */

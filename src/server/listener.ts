@@ -46,7 +46,7 @@ interface DrainOptions {
   readonly graceMs: number;
   /** Milliseconds after that in which requests in flight may finish; then every connection is cut. */
   readonly withinMs: number;
-  /** Noted before the first one is cut. */
+  /** Set before the first request is cut. */
   readonly cut?: { isDue: boolean };
 }
 

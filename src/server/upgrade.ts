@@ -50,7 +50,7 @@ export function refuseOtherThanHandshake(
 
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
 
-/** Milliseconds between two checks of whether an open WebSocket would be let in now. */
+/** Milliseconds between two checks of an open WebSocket. */
 const recheckMs = 30_000;
 
 interface WebSocketRules {
@@ -63,7 +63,7 @@ interface WebSocketRules {
  * expires, and when `recheck` is called. An expiry counts on two clocks, since the clock of the system may jump.
  */
 export class OpenWebSockets {
-  /** How many a drain has ended. */
+  /** WebSockets ended by a drain. */
   drained = 0;
   readonly #rules: WebSocketRules;
   readonly #checks = new Map<OpenWebSocket, () => void>();
@@ -111,7 +111,7 @@ export class OpenWebSockets {
     const end = () => open.end(closeCodes.policyViolation);
     const heed = (verdict: Rejection | 'admitted' | 'free') => {
       const isLate = verdict === 'admitted' && performance.now() >= untilMs;
-      // An outage, of the keys for example, says nothing about the token.
+      // An outage, for example of the key source, does not make the token invalid.
       if (isLate || (isRejection(verdict) && rejectionKind(verdict.rejection) === 'refusal')) end();
     };
     return () => {

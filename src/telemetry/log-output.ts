@@ -52,7 +52,7 @@ export class LogOutput {
   readonly #options: LogOutputOptions;
   /** Pieces of which nothing is written yet; the last one takes further lines. */
   #pieces: Piece[] = [];
-  /** The buffer that is being written, and what is left of it. */
+  /** The rest of the buffer that is being written. */
   #current: { bytes: Buffer; readonly lines: number } | undefined;
   #waitingBytes = 0;
   #unreported = 0;

@@ -17,9 +17,9 @@ export interface ClientResponseEvents {
 }
 
 export interface ClientPatience {
-  /** Milliseconds in which a client must take the rest of a response that was ended. */
+  /** Milliseconds within which a client must read the rest of a finished response. */
   readonly writeStallTimeoutMs: number;
-  /** Milliseconds for which a client may read nothing; every `responseBytesPerSecond` that it takes give back one second. */
+  /** Milliseconds for which a client may read nothing. Every `responseBytesPerSecond` that it reads give back one second. */
   readonly bodyTimeoutMs: number;
   /** Default 4096. */
   readonly responseBytesPerSecond?: number | undefined;
@@ -51,7 +51,7 @@ export class ClientResponse {
   readonly #response: ServerResponse;
   readonly #patience: ClientPatience;
   readonly #events: ClientResponseEvents;
-  /** Milliseconds for which this client may read nothing, as after `#bytesTaken`. */
+  /** Remaining milliseconds for which this client may read nothing, computed at `#bytesTaken`. */
   #leftMs: number;
   #bytesTaken = 0;
   #blockedAtMs = 0;
@@ -240,7 +240,7 @@ export class ClientResponse {
     }
   };
 
-  /** The time that is left with what was taken since the last time. */
+  /** Adds the time earned since the last call, and returns what is left. */
   #earnedMs(): number {
     const { responseBytesPerSecond: rate = defaultBytesPerSecond } = this.#patience;
     const earnedMs = ((this.bytes - this.#bytesTaken) / rate) * 1_000;
@@ -271,7 +271,7 @@ export class ClientResponse {
   }
 }
 
-/** A client that takes 2 KB/s gets 40 s with the usual `limits.bodyTimeout`. */
+/** With the default `limits.bodyTimeout`, a client that reads 2 KB/s has 40 s. */
 const defaultBytesPerSecond = 4_096;
 
 function mostMs({ writeStallTimeoutMs, bodyTimeoutMs }: ClientPatience): number {

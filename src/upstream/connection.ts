@@ -115,7 +115,7 @@ export class Connection implements Linked<Connection> {
     this.#response.begin(isHeadRequest, asksForUpgrade);
   }
 
-  /** Gives the socket away after a 101: nothing of it is read here any more. */
+  /** Hands the socket over after a 101 and stops reading it. */
   detach(): Socket {
     this.#reader = undefined;
     this.#isDetached = true;

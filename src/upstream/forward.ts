@@ -11,7 +11,7 @@ export interface ForwardInput {
   /** The body and the client's connection are taken from it; nothing else of it is read. */
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  /** A WebSocket handshake: who takes both sockets after a 101. */
+  /** For a WebSocket handshake: receives both sockets after a 101. */
   readonly upgrade?: { join(client: Socket, upstream: Socket): void } | undefined;
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;

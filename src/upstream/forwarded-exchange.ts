@@ -64,12 +64,12 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   readonly #caller: ForwardCaller;
   readonly #client: ClientResponse;
   readonly #responseTimeoutMs: number;
-  /** One fixed end for all from the queue to the last byte, which no progress moves. */
+  /** One fixed deadline from the queue to the last byte. Progress does not extend it. */
   readonly #answerWithinMs: number | undefined;
   readonly #startedMs = performance.now();
   #state: State = 'queued';
   #upstream: UpstreamExchange | undefined;
-  /** When it was given a connection, and when the upstream's part was over. */
+  /** Times at which it got a connection, and at which the upstream had finished. */
   #sentMs: number | undefined;
   #settledMs = 0;
   #isRetried = false;
@@ -92,7 +92,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     this.#caller = caller;
     const responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
     this.#responseTimeoutMs = responseTimeoutMs;
-    // A feature relies on its deadline; the limits of a route may only make it earlier. A handshake has no body to wait for.
+    // Features rely on their deadline, so route limits only shorten it. A handshake has no body to wait for.
     const withinMs = input.upgrade === undefined ? input.hooks?.answerWithinMs : responseTimeoutMs;
     this.#answerWithinMs = withinMs && Math.min(withinMs, responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options, this);
@@ -227,7 +227,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   #onTimeout(): void {
-    // While the client does not read, the upstream's silence is not its fault; the client has its own deadline.
+    // While the client does not read, the upstream cannot send; the client has a deadline of its own.
     if (this.#client.isBlocked && this.#answerWithinMs === undefined) this.#progress();
     else this.#abort('timeout');
   }
@@ -264,7 +264,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     clearTimeout(this.#sendTimer);
   }
 
-  /** The upstream's part is over: stops all timers, and stops reading the request's body. */
+  /** The upstream has finished: stops all timers, and stops reading the request's body. */
   #settle(): void {
     this.#enter('settling');
     this.#settledMs = performance.now();

@@ -26,7 +26,7 @@ export function endToEndFields(
     }
     const lower = name.toLowerCase();
     if (isHopByHop(lower)) continue;
-    // RFC 9110 section 8.6: there is none on a 1xx or 204.
+    // RFC 9110 section 8.6: 1xx and 204 have no Content-Length.
     if ((status === 204 || status < 200) && lower === 'content-length') continue;
     if (named?.has(lower) && !unnameable.has(lower)) continue;
     if (!token.test(name) || !valueText.test(value)) continue;

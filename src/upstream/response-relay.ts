@@ -93,7 +93,11 @@ export class ResponseRelay implements ResponseHead {
     const { hooks } = this.#input;
     this.#isWithheld = hooks?.withholds?.(this.status) === true;
     if (this.#isWithheld) return;
-    this.#client.begin(this.status, this.reason, this.#finalFields(this, hooks?.streamedHeaderEdits?.(this.status)));
+    this.#client.begin(
+      this.status,
+      this.reason,
+      this.#finalFields(this, hooks?.streamedHeaderEdits?.(this.status)),
+    );
   }
 
   #finalFields({ fields, status }: ResponseHead, edits?: FieldEdits): FieldList {

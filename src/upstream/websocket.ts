@@ -6,7 +6,7 @@ import { isolated } from '../lib/faults.ts';
 export const closeCodes = { goingAway: 1001, policyViolation: 1008 } as const;
 type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
 
-/** Milliseconds for one end to take what is written to it, or to end when the other has. */
+/** Milliseconds within which one end must read what is written to it, or end after the other has ended. */
 const defaultStallTimeoutMs = 30_000;
 
 /** Milliseconds for the Close frames to leave, and for both ends to answer them. */

@@ -13,11 +13,11 @@ import {
 export interface EpochStore {
   /** Gives the scope a new epoch. */
   raise(scope: string): Promise<unknown>;
-  /** All epochs; undefined: `last` is still the last one. */
+  /** All epochs. Undefined: no purge since `last`. */
   read(last: string): Promise<EpochTable | undefined>;
 }
 
-/** A purge reaches every process within a second: this time, and a round trip. */
+/** Polling interval: a purge reaches every process within this time and a round trip, less than a second. */
 const readEveryMs = 500;
 
 /** Keeps the epochs of this process in step with the store, by the transitions of docs/decisions/url-mapping-purge.md. */
@@ -72,7 +72,7 @@ export class EpochFollower {
   }
 }
 
-/** Characters of the last epochs that are kept: some two hundred of them. */
+/** Kept characters of the last epochs: about two hundred epochs. */
 const recentLength = 2600;
 
 // KEYS epochs; ARGV scope, epoch, most scopes, characters of the last epochs

@@ -39,7 +39,7 @@ export function createPartitions({
   return (acceptLanguage, store = '', sentHost) => {
     const locale = negotiate(acceptLanguage);
     const host = byHost ? sentHost.toLowerCase() : '';
-    // JSON keeps the parts apart whatever characters they hold.
+    // JSON separates the parts, whatever characters they contain.
     const prefix = known.has(store) ? JSON.stringify([locale, store, host]) : undefined;
     return { locale, store, host, prefix };
   };

@@ -22,7 +22,7 @@ export function createEpoch(): string {
 /** The epochs of all scopes, the one of the last purge, and those of the purges before it. */
 export interface EpochTable {
   readonly last: string;
-  /** The last one first; the oldest ones are left out. */
+  /** Newest first; the oldest are left out. */
   readonly recent: readonly string[];
   readonly epochs: ReadonlyMap<string, string>;
 }

@@ -59,11 +59,11 @@ describe('rows', () => {
 
 describe('a row that is refused', () => {
   it.each([
-    ['{ match: GET /a, open: true }', '3:7 error open: true is for a POST row, and stands there alone'],
+    ['{ match: GET /a, open: true }', '3:7 error open: true is for a POST row without other keys'],
     ['{ match: POST /a, open: yes }', '3:31 error open is true or false'],
     [
       '{ match: POST /a, open: true, observe: true }',
-      '3:7 error open: true is for a POST row, and stands there alone',
+      '3:7 error open: true is for a POST row without other keys',
     ],
     ['{ match: GET /a, credentials: basic }', '3:37 error credentials is shop, or left out'],
     [

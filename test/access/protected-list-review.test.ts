@@ -119,7 +119,7 @@ describe('what a list leaves open', () => {
     [
       ['POST /a', '{ match: GET /b, credentials: shop }', 'GET /b/{id}'],
       [
-        '4: credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unjudged: the shop must check them',
+        '4: credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them',
       ],
     ],
     [

@@ -122,7 +122,7 @@ describe.concurrent('a request that is pasted', () => {
     expect(result).toContain('PATCH /carts/{cart_id}');
     expect(result).toContain('401 code 001: Invalid access token. (malformed)');
     expect(result).not.toContain(token);
-    // Nobody chose a method, so nothing is said against one.
+    // No method was chosen, so no text objects to one.
     expect(result).not.toContain('that is explained');
     // Answers stay in the tab, and nothing goes to the shop.
     expect(sent.postData()).not.toContain('xxxxxxxxxx');

@@ -111,29 +111,29 @@ describe('the search of decisions', () => {
   });
 });
 
-it('runs one search at a time, lets the event loop turn in each, and refuses those that are too many', async () => {
+it('runs one search at a time, leaves the event loop free during each, and refuses more than eight', async () => {
   const log = new DecisionLog(5_000);
   for (let i = 0; i < 5_000; i++) log.note(exchangeRecord({ path: `/carts/${i}` }), i);
   const endpoint = createDecisionSearchEndpoint(log);
   const ended: number[] = [];
-  let turns = 0;
+  let ticks = 0;
   let isDone = false;
   const count = () => {
-    turns += 1;
+    ticks += 1;
     if (!isDone) setImmediate(count);
   };
   setImmediate(count);
   const answers = await Promise.all(
     Array.from({ length: 16 }, async () => {
       const { status } = await askEndpoint(endpoint, 'q=none-has-this');
-      if (status === 200) ended.push(turns);
+      if (status === 200) ended.push(ticks);
       return status;
     }),
   );
   isDone = true;
   expect(answers.filter((status) => status === 200)).toHaveLength(8);
   expect(answers.filter((status) => status === 503)).toHaveLength(8);
-  // Each search ends in a later turn than the one before.
+  // Each search ends in a later tick than the one before.
   expect(new Set(ended).size).toBe(8);
   expect((await askEndpoint(endpoint, 'path=carts')).status).toBe(200);
 });

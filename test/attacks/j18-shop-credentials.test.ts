@@ -96,7 +96,7 @@ describe('J18: credentials: shop', () => {
     await stage.demandsToken(request('GET /both/1', ['Cookie: SESSION=1']));
   });
 
-  it('holds in every reading of the path', async () => {
+  it('is the same in every reading of the path', async () => {
     for (const path of ['/Session', '//session/', '/v1/session', '/session.jsonapi', '/x/y/session'])
       await stage.refuses(request(`GET ${path}`), 401, '002');
     await stage.passes(request('GET /Session', ['Cookie: SESSION=1']));

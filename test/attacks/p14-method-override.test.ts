@@ -201,7 +201,7 @@ describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop',
     },
   );
 
-  it('with an empty segment it passes only while nobody can have a tag of that member', async () => {
+  it('with an empty segment it passes only while no client can have a tag of that member', async () => {
     const read = request('GET /carts/9', withToken([], ''));
     const tag = (await exchangeRaw(stage.port, read)).field('etag');
     const post = (path: string, more: readonly string[] = []) =>

@@ -19,7 +19,7 @@ const slow = useAttackStage({
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(many)) : undefined),
 });
 
-/** X3: two clients that read a little at a time hold every connection, too, and cost the others no 503. */
+/** X3: two clients that read slowly and use every connection cause no 503 for others. */
 it('X3: a reader that takes 2 KB/s is cut, and its connection goes to a request that waits', async () => {
   const readers = await Promise.all(
     Array.from({ length: 2 }, async () => {

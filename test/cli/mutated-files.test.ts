@@ -28,7 +28,7 @@ const valid: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Takes octets out, or puts some in place of others. */
+/** Removes or replaces octets. */
 const mutation = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   length: fc.nat({ max: 12 }),
@@ -74,10 +74,10 @@ const mutate = (text: string, all: readonly { at: number; length: number; by: st
     return now.slice(0, start) + by + now.slice(start + length);
   }, text);
 
-const place = /^[^\s:]+:\d+:\d+: (?:error|warning|note): \S/;
+const position = /^[^\s:]+:\d+:\d+: (?:error|warning|note): \S/;
 const other = /^(?:warning|note|checked) |^(?:warning|note): /;
 
-it('a mutated file ends in a documented exit code and in problems with their places: nothing throws', async () => {
+it('a mutated file ends in a documented exit code and in problems with file, line and column: nothing throws', async () => {
   const cwd = makeFolder(valid);
   const outcomes = new Map<string, number>();
   const note = (verb: string, code: number) =>
@@ -95,14 +95,14 @@ it('a mutated file ends in a documented exit code and in problems with their pla
     const checked = await runCommand((io) => runCheck({ config, offline: true }, io), { cwd });
     note('check', checked.code);
     expect([0, 1]).toContain(checked.code);
-    // A name that holds a line break is printed in several lines; the first one has the place.
+    // A name with a line break is printed in several lines; the first one has the position.
     const lines = checked.out.filter((line) => line !== '');
-    expect(lines[0]).toMatch(lines.length === 1 ? other : new RegExp(`${place.source}|${other.source}`));
-    if (checked.code === 1) expect(lines[0]).toMatch(place);
+    expect(lines[0]).toMatch(lines.length === 1 ? other : new RegExp(`${position.source}|${other.source}`));
+    if (checked.code === 1) expect(lines[0]).toMatch(position);
     const explained = await runCommand((io) => runExplain(['GET /carts/1'], { config }, io), { cwd });
     note('explain', explained.code);
     expect(explained.code).toBe(checked.code === 0 ? 0 : 78);
-    if (explained.code === 78) expect(explained.err[0]).toMatch(place);
+    if (explained.code === 78) expect(explained.err[0]).toMatch(position);
   };
   for (const name of ['api.json', 'shopward.yaml']) await tryAll(name, valid[name] ?? '');
   expect(Object.fromEntries(outcomes)).toEqual({ 'check 0': 1, 'explain 0': 1, 'import 0': 1 });

@@ -318,7 +318,7 @@ it('a failover that loses the used mark does not exchange the token again', asyn
   // It comes back as the replica that new claims need.
   await primary.restart();
   const seen = new Set<number>();
-  // Longer than the claim, which the replica has, may hold: 4 s, and 5 s of margin.
+  // Longer than the claim on the replica lasts: 4 s, and 5 s of margin.
   for (const endMs = performance.now() + 11_000; performance.now() < endMs; await sleep(250))
     seen.add((await refresh(sent)).status);
   expect([[...seen].filter((status) => status !== 503), count]).toEqual([[400], 1]);

@@ -1,6 +1,6 @@
 import type { TokenInspection } from '../../access/token-inspection.ts';
-import type { InterpretationStep } from '../../routes/path-table.ts';
 import { isRejection } from '../../http/rejection.ts';
+import type { InterpretationStep } from '../../routes/path-table.ts';
 import { type ExplainedRow, type Explanation, type Refusal, reasonPlace } from './explanation.ts';
 import type { PastedRecord } from './pasted-request.ts';
 

@@ -1,7 +1,6 @@
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { TokenPlace } from '../../access/token-places.ts';
 import type { Config } from '../../config/schema.ts';
-import type { InterpretationStep } from '../../routes/path-table.ts';
 import {
   buildRejections,
   isRejection,
@@ -11,6 +10,7 @@ import {
 } from '../../http/rejection.ts';
 import type { FilterDescription } from '../../proxy/filter.ts';
 import type { RouteLimits } from '../../proxy/plan.ts';
+import type { InterpretationStep } from '../../routes/path-table.ts';
 
 /** A refusal as the client sees it. */
 export interface Refusal {
@@ -42,7 +42,7 @@ export interface Explanation {
     readonly scopes: readonly string[];
     /** Where the request may have it. */
     readonly in: readonly TokenPlace[];
-    /** `shop`: HTTP Basic and session cookies will do, which the shop checks. */
+    /** `shop`: HTTP Basic and session cookies also count; the shop checks them. */
     readonly credentials: 'shop' | null;
     /** Refusals are only logged and counted: the proxy, or every matching row, is in observe mode. */
     readonly observed: boolean;

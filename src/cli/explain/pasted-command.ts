@@ -1,7 +1,7 @@
 import { parse } from 'shell-quote';
 import { type CurlRequest, curlOptions, longOf, otherWithValue, removed } from './curl-options.ts';
 
-/** A request, as a curl command or a HAR entry has it. */
+/** A request as found in a curl command or a HAR entry. */
 export interface PastedParts {
   /** In its exact case. Undefined: none is given. */
   readonly method: string | undefined;

@@ -172,7 +172,7 @@ function leadingMethod(text: string): { method: string; rest: string } | undefin
   return { method: method.toUpperCase(), rest: text.slice(start.length) };
 }
 
-/** Decodes the octets that nginx escapes in its log, which no client sends that way. */
+/** Decodes nginx's log escapes (`\x22`), which no client sends. */
 function readEscapes(text: string, notes: string[]): string {
   const octet = (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
   const plain = text.replace(/\\x([0-9a-f]{2})/gi, octet);

@@ -18,18 +18,18 @@ export interface ShopFacts {
   readonly algorithms: readonly string[];
   /** By the discovery document. */
   readonly issuer: string | undefined;
-  /** The format of its errors; undefined: its 404 is written in another way. */
+  /** The format of its errors. Undefined: its 404 has an unknown format. */
   readonly errors: ErrorFormat | undefined;
   /** Why the proxy would refuse answers of the shop. */
   readonly refused: readonly string[];
 }
 
-/** Time and size of each of at most ten requests, so that a shop that hangs does not take long. */
+/** Limits of each of at most ten requests, so that a shop that hangs costs little time. */
 const timeoutMs = 2000;
 const maxBytes = 256 * 1024;
 
 const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-/** Nothing is there: errors are often written by another part of a shop. */
+/** Paths without a resource: another part of a shop often writes their errors. */
 const missingPath = '/shopward-init';
 const jwksPath = '/.well-known/jwks.json';
 
@@ -45,7 +45,7 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
     ['', missingPath].map((path) => new URL(base + path).pathname),
     timeoutMs,
   );
-  // What is refused here, a client may not read either.
+  // A client may not read an answer that is refused here.
   if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
   const errors = await errorsOf(base + missingPath);
   const facts: ShopFacts = { ...nothing, status: found.status, isEndless: found.isEndless, errors, refused };

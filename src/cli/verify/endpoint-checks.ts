@@ -55,7 +55,7 @@ function shorten(differences: readonly string[]): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** A clock that differs by more refuses good tokens, or takes expired ones. */
+/** A larger difference refuses good tokens, or accepts expired ones. */
 const leastSkewMs = 30_000;
 
 /** Checks the clock of the proxy by the `Date` of an answer of its own. */
@@ -69,8 +69,7 @@ export async function checkClock({ client, config }: Verification): Promise<Chec
   // `Date` counts whole seconds.
   const off = Math.max(0, Math.round(Math.abs(ms) / 1000) - 1);
   const got = off === 0 ? 'as here' : `${off} s ${ms < 0 ? 'behind' : 'ahead of'} this machine`;
-  const advice =
-    'one of the two clocks is wrong, and tokens are checked by the one there: synchronise it (NTP)';
+  const advice = 'one of the clocks is wrong, and the proxy checks tokens by its own: synchronise it (NTP)';
   const expected = `at most ${allowed / 1000} s off`;
   return [createCheck('clock', 'Date', Math.abs(ms) <= allowed, expected, got, advice)];
 }
@@ -97,7 +96,7 @@ export async function checkShop(
   if (!(await isReachable(shop, timeoutMs)))
     return [...checks, skip('shop', name, 'the shop cannot be reached from here')];
   const refused = await findRefusedAnswers(shop, [url.pathname, '/shopward-verify'], timeoutMs);
-  const advice = 'mend the shop, or put a server in front of it that writes its answers anew';
+  const advice = 'fix the shop, or put a server in front of it that rewrites its answers';
   const got = refused[0] ?? 'taken';
   return [
     ...checks,
@@ -108,7 +107,7 @@ export async function checkShop(
 async function checkClosed(shop: ReturnType<typeof addressOf>, timeoutMs: number): Promise<Check> {
   const isOpen = await isReachable(shop, timeoutMs);
   const advice =
-    'every client in the place of this machine goes around the proxy: close the port to all but the proxy, or run verify with --inside from a machine that may reach it';
+    'clients on this network can bypass the proxy: close the port to all but the proxy, or run verify with --inside on a machine that may reach the shop';
   const got = isOpen ? 'open' : 'closed';
   return createCheck('shop', `port ${shop.host}:${shop.port} of the shop`, !isOpen, 'closed', got, advice);
 }

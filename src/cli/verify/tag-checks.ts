@@ -162,7 +162,7 @@ function bare(tag: string): string {
     .replace(/\.[0-9a-f]+$/, '');
 }
 
-/** So many are enough to see what it is. */
+/** Most differences listed: enough to recognise the cause. */
 const maxPointers = 10;
 
 /**

@@ -146,7 +146,7 @@ export function firstOf(reply: Reply): JsonObject | undefined {
   return Array.isArray(data) && isObject(data[0]) ? data[0] : undefined;
 }
 
-/** Requests at once. */
+/** Concurrent requests. */
 const concurrency = 4;
 
 /**

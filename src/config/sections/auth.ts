@@ -134,7 +134,7 @@ const forwardedIdentity = z
   .prefault({})
   .meta({
     description:
-      'Fields in which the shop gets the identity of a verified token; from anybody else they are dropped. Other characters than visible US-ASCII, and `%`, `,`, `;`, `"`, `\\`, are percent-encoded.',
+      'Fields in which the shop gets the identity of a verified token; from clients they are dropped. Other characters than visible US-ASCII, and `%`, `,`, `;`, `"`, `\\`, are percent-encoded.',
   });
 const algorithmNames = distinct(z.enum(algorithms)).min(1);
 const audience = z.union([text(), distinct(text()).min(1)]);
@@ -215,7 +215,7 @@ export const auth = z
       .prefault([])
       .meta({
         description:
-          'Session cookies that the shop checks, such as `connect.sid`. On rows with `credentials: shop` a request with one, or with HTTP Basic, passes unjudged; without any it gets 401.',
+          'Session cookies that the shop checks, such as `connect.sid`. On rows with `credentials: shop` a request with one, or with HTTP Basic, is forwarded unchecked; without either it gets 401.',
       }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({

@@ -16,7 +16,7 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'Of a write that needs no `If-Match` on a route that no row protects. `mark`: nothing waits for it; once the shop acts on it, the previous tag is invalid. `lease`: it takes the lease, so anybody can keep the owner waiting; for resources that guests write.',
+      'Of a write that needs no `If-Match` on a route that no row protects. `mark`: nothing waits for it; once the shop acts on it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:

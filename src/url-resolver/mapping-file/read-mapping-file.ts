@@ -98,7 +98,7 @@ async function parseRecords(
   const parser = parse({
     ...{ bom: true, raw: true, skip_empty_lines: true, relax_column_count: true },
     ...{ max_record_size: maxRecordBytes, record_delimiter: ['\n', '\r\n'] },
-    // Otherwise the first problem would be the only one.
+    // Without this the parser stops at the first problem.
     skip_records_with_error: true,
     on_skip: (error) => {
       if (error === undefined) return;
@@ -107,7 +107,7 @@ async function parseRecords(
       lastLine = Number(error.lines);
     },
     on_record: (given, { lines }: InfoRecord) => {
-      // The types of csv-parse know no record with its text.
+      // The types of csv-parse lack the record with its text.
       const { record: fields, raw } = given as unknown as { record: readonly string[]; raw: string };
       const record = raw.replace(/^[\r\n]+/, '');
       lastLine = lines;
