@@ -21,7 +21,6 @@ export interface ClientPatience {
   readonly writeStallTimeoutMs: number;
   /** Milliseconds for which a client may read nothing. Every `responseBytesPerSecond` that it reads give back one second. */
   readonly bodyTimeoutMs: number;
-  /** Default 4096. */
   readonly responseBytesPerSecond?: number | undefined;
 }
 

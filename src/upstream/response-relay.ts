@@ -93,11 +93,8 @@ export class ResponseRelay implements ResponseHead {
     const { hooks } = this.#input;
     this.#isWithheld = hooks?.withholds?.(this.status) === true;
     if (this.#isWithheld) return;
-    this.#client.begin(
-      this.status,
-      this.reason,
-      this.#finalFields(this, hooks?.streamedHeaderEdits?.(this.status)),
-    );
+    const edits = hooks?.streamedHeaderEdits?.(this.status);
+    this.#client.begin(this.status, this.reason, this.#finalFields(this, edits));
   }
 
   #finalFields({ fields, status }: ResponseHead, edits?: FieldEdits): FieldList {
