@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   rollout: 1335,
   routes: 818,
   server: 1512,
-  telemetry: 822,
+  telemetry: 810,
   upstream: 3719,
   'url-resolver': 2373,
 };

@@ -11,6 +11,21 @@ export interface Running {
 /** Milliseconds until the process ends after an uncaught exception, even if its drain hangs: a drain takes 30 s. */
 const crashLimitMs = 45_000;
 
+/**
+ * Calls `end` after the first uncaught exception, once: the state of the process is unknown then, so that it has to finish
+ * what is in flight, and end.
+ */
+export function endAfterFault(log: Log, end: (origin: string) => void): void {
+  let isFailing = false;
+  process.on('uncaughtException', (fault, origin) => {
+    log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
+    if (isFailing) return;
+    isFailing = true;
+    setTimeout(() => process.exit(1), crashLimitMs).unref();
+    end(origin);
+  });
+}
+
 /** Drains after a signal or an uncaught exception. Resolves to the exit code. */
 export function untilStopped(running: Running, log: Log): Promise<number> {
   return new Promise((resolve) => {
@@ -36,11 +51,6 @@ export function untilStopped(running: Running, log: Log): Promise<number> {
       log.info({ event: 'reload' }, 'SIGHUP: reloading lists and keys');
       running.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload failed'));
     });
-    // After an uncaught exception the state of the process is unknown: finish what is in flight, then end.
-    process.on('uncaughtException', (fault, origin) => {
-      log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
-      setTimeout(() => process.exit(1), crashLimitMs).unref();
-      stop(1, origin, 0);
-    });
+    endAfterFault(log, (origin) => stop(1, origin, 0));
   });
 }

@@ -4,9 +4,7 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerStart } from './channel.ts';
 import { watchEventLoop } from './event-loop-watch.ts';
-
-/** Milliseconds until a worker ends after an uncaught exception, even if its drain hangs. */
-const crashLimitMs = 45_000;
+import { endAfterFault } from './until-stopped.ts';
 
 /** Serves as the primary tells it. Ends by itself only after an uncaught exception, or when the primary has ended. */
 function runWorker(): void {
@@ -23,8 +21,14 @@ function runWorker(): void {
     async start(start) {
       const log = createLog(start.config.log.level, { worker: start.number });
       app = await createWorkerApp(start, log, channel);
-      stopOnFault(app, log, channel);
       becomeReady(app);
+      const { close } = app;
+      const end = () => process.exit(1);
+      endAfterFault(log, () => {
+        // So that it is replaced now.
+        void channel.emit('failing', undefined);
+        close(0).then(end, end);
+      });
       const { url } = await app.listen();
       const { eventLoopStall } = start.config.limits;
       if (eventLoopStall !== 'none') watchEventLoop({ stallMs: eventLoopStall, worker: start.number });
@@ -64,20 +68,6 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
   });
   if (refusedList !== undefined) await app.applyList(refusedList);
   return app;
-}
-
-/** After an uncaught exception the state of the process is unknown: it finishes what is in flight, and is replaced. */
-function stopOnFault(app: App, log: Log, channel: Channel): void {
-  let isFailing = false;
-  process.on('uncaughtException', (fault, origin) => {
-    log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
-    if (isFailing) return;
-    isFailing = true;
-    setTimeout(() => process.exit(1), crashLimitMs).unref();
-    void channel.emit('failing', undefined);
-    const end = () => process.exit(1);
-    app.close(0).then(end, end);
-  });
 }
 
 const pauseMs = 200;

@@ -66,7 +66,7 @@ function typeOf({ type }: MetricValues[number]): string {
 export function createMetrics({ ofProcess = true } = {}): Metrics {
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-  if (ofProcess) for (const metric of nodeMetrics()) registry.registerMetric(metric);
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   const observeExchange = createExchangeMetrics(registry);
   const events = createEvents(registry);
   const register = createRegister(registry);
@@ -83,18 +83,6 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
     values: () => registry.getMetricsAsJSON(),
   };
-}
-
-/** Node's own metrics, made with the first registry: they measure as long as the process lives. */
-let ofNode: Registry | undefined;
-
-function nodeMetrics(): Metric[] {
-  if (ofNode === undefined) {
-    ofNode = new Registry();
-    ofNode.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-    collectDefaultMetrics({ register: ofNode });
-  }
-  return ofNode.getMetricsAsArray() as unknown as Metric[];
 }
 
 /** Gives the counts of a feature's events, which the metric reads at each scrape: an event costs an addition. */
