@@ -37,6 +37,7 @@ describe('the contract', () => {
       links: { self },
     });
     expect(response.field('content-type')).toBe('application/vnd.api+json');
+    expect(response.field('x-content-type-options')).toBe('nosniff');
     // The address that is built of it is there.
     const { entityId: id } = jsonOf(response).data[0].attributes;
     expect((await ask(`/${entityType}/${id}`)).status).toBe(200);
