@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts';
+import { AnonymousRecords } from '../entity-tags/anonymous-records.ts';
 import {
   createEntityTagMatcher,
   createEntityTags,
@@ -11,6 +12,7 @@ import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
 import { type Component, gauge, type HealthDetail, healthOf, total } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
+import { networkOf } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { trackedLine } from './store.ts';
@@ -50,6 +52,7 @@ function createEntityTagsFilter(
     store,
     ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
     times,
+    anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords, clientOf: networkOf }),
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
     now: Date.now,

@@ -3,6 +3,7 @@ import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
+import type { AnonymousRecords } from './anonymous-records.ts';
 import { entityTagOf, type Identity, isAnonymous, subjectOf, type Vary } from './keys.ts';
 import { collectionKeyOf, type TrackedRequest, type TrackedResourceOptions } from './resources.ts';
 import type { ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
@@ -17,6 +18,7 @@ export type EntityTagEvent =
   | 'untracked-too-large' // passed through: too large, endless or stalling
   | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
   | 'untracked-stranger' // a collection that was read without a verified token
+  | 'untracked-anonymous' // a client without a verified token may make no more records
   | 'precondition-missing'
   | 'precondition-failed'
   | 'lenient-spelling'
@@ -39,6 +41,7 @@ export interface EntityTagContext {
   /** Whether another process on this store forwards writes of this resource unchecked. Default: no. */
   readonly isUntracked?: (resource: TrackedResourceOptions) => boolean;
   readonly times: EntityTagTimes;
+  readonly anonymousRecords: AnonymousRecords;
   /** Milliseconds that a second writer waits for the first one. */
   readonly waitMs: number;
   /** Bytes of the longest response that is tracked (`limits.trackedResponse`). */
@@ -135,11 +138,18 @@ export function recordRead(
   read: Omit<ReadEnd, 'stamp'>,
   vary?: Vary,
 ): Eventually<string | null> {
-  const { store } = context;
+  const { store, anonymousRecords } = context;
+  const isNew = read.isAnonymous === true && read.fingerprint !== null;
+  const place = isNew ? anonymousRecords.take(request.clientAddress) : undefined;
+  const mayRecord = !isNew || place !== undefined;
+  // Without a fingerprint the store tells what it has recorded, and records nothing.
+  const asked = mayRecord ? read : { ...read, fingerprint: null };
   const endWith = (stamp: ReadStamp | null) =>
-    andThen(stamp && store.endRead(key, { ...read, stamp }), (given) => {
-      if (given === null) context.onEvent('untagged');
-      if (given === null || stamp === null) return null;
+    andThen(stamp && store.endRead(key, { ...asked, stamp }), (given) => {
+      if (given?.tag !== read.newTag) place?.giveBack();
+      const isKnown = mayRecord || (given !== null && given.fingerprint === read.fingerprint);
+      if (given === null || !isKnown) context.onEvent(mayRecord ? 'untagged' : 'untracked-anonymous');
+      if (given === null || !isKnown || stamp === null) return null;
       const fingerprint = given.fingerprint ?? '';
       return entityTagOf(given.tag, { ...read, epoch: stamp.epoch, fingerprint }, request, vary);
     });
@@ -149,5 +159,8 @@ export function recordRead(
     known === null
       ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))
       : endWith(known);
-  return askStore(context, end, () => null);
+  return askStore(context, end, () => {
+    place?.giveBack();
+    return null;
+  });
 }

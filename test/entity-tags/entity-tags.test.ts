@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
+import { AnonymousRecords } from '../../src/entity-tags/anonymous-records.ts';
 import { stateOf } from '../../src/entity-tags/entity-tag.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
@@ -376,6 +377,31 @@ describe('collections', () => {
     }
     expect(under.events).toEqual(['untracked-stranger', 'untracked-stranger']);
     expect((await ask(under.filter, guest('x'), answered(200, list('1')), none)).tag).toBeDefined();
+  });
+
+  test('a client without a token makes a bounded number of records an hour; what makes none does not count', async () => {
+    let now = 1_000;
+    const anonymousRecords = new AnonymousRecords({ most: 2, clientOf: () => 'one', now: () => now });
+    const { filter } = createFilter({}, { anonymousRecords });
+    const tagged = async (id: string, subject = '', method: 'GET' | 'HEAD' = 'GET') => {
+      const request = { ...get([], `/carts/${id}`), method };
+      return (await ask(filter, request, answered(200, cart('a', id)), { subject })).tag !== undefined;
+    };
+    expect(await tagged('1', 'anna')).toBe(true);
+    for (const id of ['1', '1', '2', '2']) expect(await tagged(id)).toBe(true);
+    expect(await tagged('9', '', 'HEAD')).toBe(false);
+    await ask(filter, get([], '/carts/9'), answered(404), { subject: '' });
+    expect(await tagged('3')).toBe(true);
+    expect([await tagged('4'), await tagged('3'), await tagged('4', 'anna'), await tagged('4')]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    now = 3_600_999;
+    expect(await tagged('5')).toBe(false);
+    now = 3_601_001;
+    expect(await tagged('5')).toBe(true);
   });
 });
 

@@ -1,3 +1,4 @@
+import { AnonymousRecords } from '../../src/entity-tags/anonymous-records.ts';
 import type { EntityTagContext } from '../../src/entity-tags/context.ts';
 import { createEntityTagMatcher, createEntityTags, type EntityTags } from '../../src/entity-tags/filter.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
@@ -31,6 +32,7 @@ export function createFilter(
   const filter = createEntityTags(matcher, {
     store: new MemoryTagStore({ times }),
     times,
+    anonymousRecords: new AnonymousRecords({ most: 1000, clientOf: (address) => address }),
     waitMs: 50,
     trackedResponseBytes: 10_000,
     now: Date.now,

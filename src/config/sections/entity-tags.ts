@@ -9,7 +9,7 @@ const resource = z.strictObject({
     .prefault(['PATCH', 'DELETE'])
     .meta({
       description:
-        'Methods that require `If-Match` on a member. A POST to the path of a member always requires it, because a server may take another method from its fields, parameters or body. `POST`: also on every path below a member (`POST /carts/1/line-items`), and the answer to a POST carries the new tag, for shops that change by POST. A POST of the collection still creates a member.',
+        'Methods that require `If-Match` on a member. A POST to a member always does: the shop may take it for any method. `POST`: also on every path below, for shops that change by POST.',
     }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
@@ -47,6 +47,10 @@ export const entityTags = z
       }),
       wait: duration({ from: '0s' }).prefault('5s').meta({
         description: 'How long a second write waits for the first one. Then 503. At most `lease`.',
+      }),
+      anonymousRecords: z.int().min(0).max(10_000_000).default(1000).meta({
+        description:
+          'Records that reads without a token may make for each client address, hour and process. Then new ids get no tag (event `untracked-anonymous`). Raise it if one address serves many guests.',
       }),
       resources: z
         .array(resource)

@@ -1,0 +1,42 @@
+import { LRUCache } from 'lru-cache';
+
+interface AnonymousRecordsOptions {
+  /** New records of one client in an hour. */
+  readonly most: number;
+  /** What of an address is one client. */
+  readonly clientOf: (address: string) => string;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+}
+
+const hourMs = 3_600_000;
+/** 100 bytes each. */
+const maxClients = 50_000;
+
+/** The new records that reads without a verified token may make: anybody can invent ids, and a shop may answer them all with 200. */
+export class AnonymousRecords {
+  readonly #most: number;
+  readonly #clientOf: (address: string) => string;
+  readonly #made: LRUCache<string, { count: number }>;
+
+  constructor({ most, clientOf, now = () => performance.now() }: AnonymousRecordsOptions) {
+    this.#most = most;
+    this.#clientOf = clientOf;
+    this.#made = new LRUCache({ max: maxClients, ttl: hourMs, perf: { now }, ttlResolution: 0 });
+  }
+
+  /** Undefined: the client may make no more. Otherwise the caller gives back a record that was not made. */
+  take(address: string): { giveBack(): void } | undefined {
+    const client = this.#clientOf(address);
+    const made = this.#made.get(client) ?? { count: 0 };
+    if (made.count >= this.#most) return undefined;
+    // The hour begins with the first record.
+    if (made.count === 0) this.#made.set(client, made);
+    made.count += 1;
+    return {
+      giveBack: () => {
+        made.count -= 1;
+      },
+    };
+  }
+}
