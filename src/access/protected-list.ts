@@ -184,10 +184,16 @@ function listOf(
 ): ProtectedList {
   const openedBy: ProtectedList['openedBy'] = (request) =>
     openTable.match({ ...asForm(request), isFormPost: false }).find(({ exact }) => exact)?.data;
-  const meet = (request: PathTableRequest): readonly Met[] => {
-    if (request.method !== 'POST') return table.match(request);
+  const meetAs = (request: PathTableRequest): readonly Met[] => {
     const all = table.match(asForm(request));
     return all.length === 0 ? all : metByPost(all, request, () => openedBy(request) !== undefined);
+  };
+  const meet = (request: PathTableRequest): readonly Met[] => {
+    if (request.method !== 'POST') return table.match(request);
+    const { alternativeSegments, ...asItStands } = request;
+    if (alternativeSegments === undefined) return meetAs(request);
+    // What a POST row says of one reading holds for that one alone.
+    return joined(meetAs(asItStands), meetAs({ ...asItStands, segments: alternativeSegments }));
   };
   return {
     rows,
@@ -218,10 +224,33 @@ function isOfPost({ method }: ProtectedResource): boolean {
  */
 function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpened: () => boolean) {
   const own = all.filter(({ data }) => isOfPost(data));
-  if (own.length === all.length || isOpened()) return own;
+  if (own.length === all.length) return own;
+  if (isOpened()) return all.filter((met) => isOfPost(met.data) || !isAsWritten(met));
   if (isFormPost) return all;
-  if (own.some(namesThePath)) return own;
-  return all.filter(({ data }) => data.method !== 'GET');
+  const naming = own.filter(namesThePath);
+  return all.filter(
+    (met) =>
+      isOfPost(met.data) || (met.data.method !== 'GET' && !naming.some((one) => areReadAlike(one, met))),
+  );
+}
+
+/** What some shops cut off a path, by which its ids may become names. */
+const cuts = ['empty-segments', 'prefix', 'version', 'format-suffix'] as const;
+
+function isAsWritten({ interpretation }: Met): boolean {
+  return !cuts.some((cut) => interpretation.includes(cut));
+}
+
+function areReadAlike(one: Met, other: Met): boolean {
+  return cuts.every((cut) => one.interpretation.includes(cut) === other.interpretation.includes(cut));
+}
+
+/** Rows of both readings of a path with `%2F`, exact ones first. */
+function joined(plain: readonly Met[], decoded: readonly Met[]): readonly Met[] {
+  const more = decoded
+    .filter(({ data }) => !plain.some((met) => met.data === data))
+    .map((met): Met => ({ ...met, exact: false, interpretation: ['encoded-slash', ...met.interpretation] }));
+  return [...plain, ...more];
 }
 
 /** Whether a row enforces, and was written for this path, not derived from a shorter one. */

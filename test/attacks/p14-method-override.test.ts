@@ -266,3 +266,46 @@ describe('P14: rows decide what a POST needs', () => {
     await stage.passes(request('POST /reports/1', [json, 'Content-Length: 0']));
   });
 });
+
+describe('P14: a POST row speaks for one reading of the path', () => {
+  const stage = useAttackStage({
+    rows: [
+      { match: 'POST /opened/{id}', open: true },
+      { match: 'POST /weaker/{id}', scopes: ['write'] },
+      { match: 'POST /shops/{id}', credentials: 'shop' },
+      { match: 'POST /{locale}/notes', scopes: ['write'] },
+      { match: 'POST /{locale}/forms', open: true },
+      ...['opened', 'weaker', 'shops'].flatMap((name) => [
+        { match: `DELETE /${name}/{id}`, scopes: ['delete'] },
+        { match: `DELETE /${name}/{id}/parts/{part}`, scopes: ['delete'] },
+      ]),
+      { match: 'DELETE /weaker/{id}/all/**', scopes: ['delete'] },
+      { match: 'DELETE /notes', scopes: ['delete'] },
+      { match: 'DELETE /forms', scopes: ['delete'] },
+    ],
+    config: {
+      request: { encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'] },
+      auth: { sessionCookies: ['SESSION'] },
+    },
+  });
+  const post = (path: string, field: string) => request(`POST ${path}`, [json, field, 'Content-Length: 0']);
+  const write = () => `Authorization: Bearer ${stage.shopward.issueToken({ scopes: ['write'] })}`;
+  const cookie = 'Cookie: SESSION=1';
+
+  it('an encoded slash may be a slash to the shop', async () => {
+    await stage.refuses(post('/opened/1%2Fparts%2F2', cookie), 401, '002');
+    await stage.refuses(post('/shops/1%2Fparts%2F2', cookie), 401, '002');
+    for (const path of ['/weaker/1%2Fparts%2F2', '/weaker/1%2Fall%2F2%2F3'])
+      await stage.refuses(post(path, write()), 403, 'insufficient-scope');
+    await stage.passes(post('/opened/1%2F2', cookie));
+    await stage.passes(post('/shops/1%2F2', cookie));
+    await stage.passes(post('/weaker/1%2F2', write()));
+  });
+
+  it('an id may be a prefix or a version to the shop', async () => {
+    for (const id of ['index.php', 'v1']) await stage.refuses(post(`/${id}/forms`, cookie), 401, '002');
+    await stage.refuses(post('/index.php/notes', write()), 403, 'insufficient-scope');
+    await stage.passes(post('/de/forms', cookie));
+    await stage.passes(post('/de/notes', write()));
+  });
+});
