@@ -146,7 +146,7 @@ export function compileProtectedList(list: Rows, rules: PathRules): ProtectedLis
   return finish(compileInSteps(list, rules));
 }
 
-/** Compiles in small steps, so that requests are served meanwhile. */
+/** The same in small steps, so that requests are served meanwhile. */
 export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): Steps<ProtectedList> {
   const table = yield* buildPathTableInSteps(rows.map(toTableRow), rules);
   const openTable = yield* buildPathTableInSteps(open.map(toTableRow), { ignoredPrefixes: [] });
@@ -155,23 +155,6 @@ export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): St
 
 function toTableRow<Row extends OpenRow>(row: Row) {
   return { method: row.method, template: row.template, data: row };
-}
-
-/** As `compileProtectedList`, once the list is first asked for a match: for a process that serves no requests. */
-export function compileOnDemand({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
-  let compiled: ProtectedList | undefined;
-  const compile = () => {
-    compiled ??= compileProtectedList({ rows, open }, rules);
-    return compiled;
-  };
-  return {
-    rows,
-    open,
-    tokenParameters: parametersOf(rows),
-    match: (request) => compile().match(request),
-    matchRows: (request) => compile().matchRows(request),
-    openedBy: (request) => compile().openedBy(request),
-  };
 }
 
 type Met = PathMatch<ProtectedResource>;
@@ -183,17 +166,16 @@ function listOf(
   openTable: PathTable<OpenRow>,
 ): ProtectedList {
   const openedBy: ProtectedList['openedBy'] = (request) =>
-    openTable.match({ ...asForm(request), isFormPost: false }).find(({ exact }) => exact)?.data;
+    openTable.match({ ...request, isFormPost: false }).find(({ exact }) => exact)?.data;
   const meetAs = (request: PathTableRequest): readonly Met[] => {
-    const all = table.match(asForm(request));
+    const all = table.match({ ...request, isFormPost: true });
     return all.length === 0 ? all : metByPost(all, request, () => openedBy(request) !== undefined);
   };
   const meet = (request: PathTableRequest): readonly Met[] => {
     if (request.method !== 'POST') return table.match(request);
-    const { alternativeSegments, ...asItStands } = request;
-    if (alternativeSegments === undefined) return meetAs(request);
+    const { alternativeSegments: segments, ...asItStands } = request;
     // What a POST row says of one reading holds for that one alone.
-    return joined(meetAs(asItStands), meetAs({ ...asItStands, segments: alternativeSegments }));
+    return segments ? joined(meetAs(asItStands), meetAs({ ...asItStands, segments })) : meetAs(request);
   };
   return {
     rows,
@@ -210,10 +192,6 @@ function listOf(
   };
 }
 
-function asForm({ method, segments, alternativeSegments }: PathTableRequest): PathTableRequest {
-  return { method, segments, alternativeSegments, isFormPost: true };
-}
-
 function isOfPost({ method }: ProtectedResource): boolean {
   return method === 'POST' || method === 'ANY';
 }
@@ -225,25 +203,19 @@ function isOfPost({ method }: ProtectedResource): boolean {
 function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpened: () => boolean) {
   const own = all.filter(({ data }) => isOfPost(data));
   if (own.length === all.length) return own;
-  if (isOpened()) return all.filter((met) => isOfPost(met.data) || !isAsWritten(met));
-  if (isFormPost) return all;
-  const naming = own.filter(namesThePath);
+  const settled = new Set(isOpened() ? [''] : isFormPost ? [] : own.filter(namesThePath).map(readingOf));
   return all.filter(
     (met) =>
-      isOfPost(met.data) || (met.data.method !== 'GET' && !naming.some((one) => areReadAlike(one, met))),
+      isOfPost(met.data) || (!settled.has(readingOf(met)) && (isFormPost || met.data.method !== 'GET')),
   );
 }
 
-/** What some shops cut off a path, by which its ids may become names. */
-const cuts = ['empty-segments', 'prefix', 'version', 'format-suffix'] as const;
-
-function isAsWritten({ interpretation }: Met): boolean {
-  return !cuts.some((cut) => interpretation.includes(cut));
+/** What some shops cut off a path, by which its ids may become names; empty: nothing. */
+function readingOf({ interpretation }: Met): string {
+  return interpretation.filter((step) => cuts.has(step)).join();
 }
 
-function areReadAlike(one: Met, other: Met): boolean {
-  return cuts.every((cut) => one.interpretation.includes(cut) === other.interpretation.includes(cut));
-}
+const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
 
 /** Rows of both readings of a path with `%2F`, exact ones first. */
 function joined(plain: readonly Met[], decoded: readonly Met[]): readonly Met[] {

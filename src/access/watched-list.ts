@@ -11,7 +11,7 @@ import { formatProblem, type Problem } from '../lib/problem.ts';
 import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
 import type { PathRules } from '../routes/path-table.ts';
-import { compileInSteps, compileOnDemand, type ProtectedList } from './protected-list.ts';
+import { compileInSteps, type ProtectedList } from './protected-list.ts';
 import { parseInSteps } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
@@ -23,8 +23,6 @@ interface WatchedListOptions {
   readonly text: string;
   /** Whether the file is watched; a worker gets it from its primary, so that all of them have one list. Default: true. */
   readonly isWatched?: boolean;
-  /** The primary serves none: it compiles a list only to explain it. Default: true. */
-  readonly servesRequests?: boolean;
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
   readonly log: ComponentLog;
@@ -36,11 +34,11 @@ const maxErrors = 200;
 /** Parses and compiles a list. Gives the first errors if the list must not take effect. */
 function* readList(
   text: string,
-  { file, paths, servesRequests = true }: WatchedListOptions,
+  { file, paths }: WatchedListOptions,
 ): Steps<{ readonly list: ProtectedList } | { readonly problems: readonly Problem[] }> {
   const { list: parsed, problems } = yield* parseInSteps(text, file, { withWarnings: false });
   if (parsed === undefined) return { problems: problems.slice(0, maxErrors) };
-  return { list: servesRequests ? yield* compileInSteps(parsed, paths) : compileOnDemand(parsed, paths) };
+  return { list: yield* compileInSteps(parsed, paths) };
 }
 
 /**

@@ -56,7 +56,6 @@ export class Primary implements Running {
       file: config.protectedResources,
       text: input.protectedList,
       paths: config.request,
-      servesRequests: false,
       onContent: (content) => this.#applyList(content),
       log,
     });
