@@ -21,7 +21,7 @@ it('the shop of a replica is its public URL, else the address of the shop', () =
   expect(memberOf({ publicUrl: 'https://api.shop.example' }).owner).toBe('https://api.shop.example');
 });
 
-it('what is tracked is the same in whichever order its methods stand, and another with other names of parameters', () => {
+it('the announced resources depend on names of parameters, not on the order of methods', () => {
   expect(tracking('/carts/{id}', ['PATCH', 'DELETE'])).toMatchObject({
     ...{ leaseMs: 20_000, tracked: ['DELETE,PATCH /carts/{id}'] },
   });

@@ -98,7 +98,7 @@ describe('H10: of a proxy that is trusted with its fields', () => {
   const stage = useAttackStage({
     config: { trustedProxies: ['127.0.0.0/8'], trustedFields: trusted },
   });
-  it('they pass', async () => {
+  it('are forwarded', async () => {
     const sent = trusted.map((name) => `${name}: admin`);
     const { fields } = await stage.passes(request('GET /stores', sent));
     for (const name of trusted) expect([name, ...fields(name)]).toEqual([name, 'admin']);

@@ -80,17 +80,17 @@ describe('J18: credentials: shop', () => {
       );
   });
 
-  it('a good bearer token is judged, and passes', async () => {
+  it('a good bearer token is verified, and passes', async () => {
     await stage.passes(request(line, [`Authorization: Bearer ${stage.shopward.issueToken()}`]));
   });
 
-  it('a bearer token where the row takes none is not passed unjudged', async () => {
+  it('a bearer token is not forwarded unchecked where the row accepts none', async () => {
     const token = `Authorization: Bearer ${stage.shopward.issueToken()}`;
     await stage.refuses(request('GET /query', [token, 'Cookie: SESSION=1']), 401, '002');
     await stage.passes(request('GET /query', ['Cookie: SESSION=1']));
   });
 
-  it('a row that wants a token wins over one that leaves it to the shop', async () => {
+  it('a row that requires a token wins over one with credentials: shop', async () => {
     for (const path of ['/both/1', '/token', '/Both/1', '/token/'])
       await stage.refuses(request(`GET ${path}`, [basic('user:password')]), 401, '001');
     await stage.demandsToken(request('GET /both/1', ['Cookie: SESSION=1']));

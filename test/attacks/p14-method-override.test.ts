@@ -255,14 +255,14 @@ describe('P14: rows decide what a POST needs', () => {
   it('a row that only observes opens nothing', async () => {
     await stage.demandsToken(request('POST /tries/1', [json]));
   });
-  it('open: true opens the path as it is written, for every body', async () => {
+  it('open: true opens the exact path, for every body', async () => {
     for (const type of [json, form])
       await stage.passes(request('POST /forms/1', [type, 'Content-Length: 0']));
     for (const path of ['/FORMS/1', '/forms/1/', '/forms//1', '/forms;a/1', '/x/y/forms/1', '/v1/forms/1'])
       await stage.demandsToken(request(`POST ${path}`, [json]));
     await stage.demandsToken(request('DELETE /forms/1'));
   });
-  it('a protected GET alone does not close the POST beside it', async () => {
+  it('a POST beside a protected GET alone stays open', async () => {
     await stage.passes(request('POST /reports/1', [json, 'Content-Length: 0']));
   });
 });

@@ -20,7 +20,7 @@ const slow = useAttackStage({
 });
 
 /** X3: two clients that read slowly and use every connection cause no 503 for others. */
-it('X3: a reader that takes 2 KB/s is cut, and its connection goes to a request that waits', async () => {
+it('X3: a client that reads 2 KB/s is cut, and a waiting request gets its connection', async () => {
   const readers = await Promise.all(
     Array.from({ length: 2 }, async () => {
       const { socket, write } = await openRawConnection(slow.port);

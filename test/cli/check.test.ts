@@ -188,7 +188,7 @@ complete: true
     }
   });
 
-  it('asks the key source, and warns of one without a key, unless it is told not to', async () => {
+  it('loads keys and warns if there are none; --offline does neither', async () => {
     const key = {
       ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
     };
@@ -209,7 +209,7 @@ complete: true
     expect(await said(port, false)).toEqual([]);
   });
 
-  it('warns of a tracked token endpoint, which the proxy would refuse', async () => {
+  it('warns of a tracked token endpoint, whose requests the proxy would refuse', async () => {
     const said = async (resource: string, more = '') => {
       const config = `${onlyKeys}\nentityTags: { resources: [{ collection: ${resource}, member: "${resource}/{id}" }] }\n${more}`;
       const { out } = await check({ 'config/shopward.yaml': config });

@@ -80,7 +80,7 @@ describe('explain reads what was pasted', () => {
     ]);
   });
 
-  it('a curl command whose quotes the shell has taken', async () => {
+  it('a curl command whose quotes the shell removed', async () => {
     const words = ['curl', '-X', 'PATCH', 'https://s/carts/17?a=1&b=2', '-H', 'If-Match: "it\'s"'];
     const { out } = await explain(words, { asJson: true });
     expect(JSON.parse(out.join('')).request).toEqual({ ...cart, host: 's' });

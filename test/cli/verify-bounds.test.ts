@@ -9,7 +9,7 @@ import { failures, find, openVerifyStage, startFront } from './verify-stage.ts';
 const stage = openVerifyStage();
 
 describe('verify over TLS', () => {
-  it('reports a certificate that clients refuse, and sends nothing', async () => {
+  it('reports a certificate that clients refuse, and sends no request', async () => {
     let requests = 0;
     const front = await startFront({
       to: stage.shopward.url,

@@ -150,7 +150,7 @@ describe('verify finds what is wrong', () => {
     // As an address of another machine would be: it is not written as a loopback address.
     const notLoopback = (port: number | string) => `http://0.0.0.0:${port}`;
 
-    it('fails where it is open to this machine, and passes where it is closed', async () => {
+    it('fails if the port is open to this machine, and passes if it is closed', async () => {
       const { port } = new URL(stage.shop.url);
       expect(await checkedShop(notLoopback(port))).toMatchObject([
         { outcome: 'failed', got: 'open', advice: expect.stringContaining('--inside') },
@@ -163,7 +163,7 @@ describe('verify finds what is wrong', () => {
       ]);
     });
 
-    it.each(oddAnswers)('answers behind it that the proxy refuses are named: %s', async (cause, octets) => {
+    it.each(oddAnswers)('names answers of the shop that the proxy refuses: %s', async (cause, octets) => {
       const shop = await startRecordingUpstream(() => octets);
       const proxy = await startShopwardHere({
         upstream: `http://127.0.0.1:${shop.port}`,
@@ -181,7 +181,7 @@ describe('verify finds what is wrong', () => {
     });
   });
 
-  it('nothing wrong in refusals of another format', async () => {
+  it('accepts refusals of another errors.format', async () => {
     for (const format of ['json', 'problem']) {
       const other = await startShopwardHere({ upstream: stage.shop.url, config: { errors: { format } } });
       onTestFinished(() => other.stop());

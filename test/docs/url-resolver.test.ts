@@ -23,7 +23,7 @@ it.each([
   expect(new MappingTable(reading).find(url, store)).toEqual(mapping);
 });
 
-it('every column of the page is one, and the required ones are', async () => {
+it('the columns of the page exist, and are required as it says', async () => {
   const rows = [...page.matchAll(/^\|`(\w+)`\|.*\|(yes|no)\|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(['url', 'entityType', 'entityId', 'store']);
   const values: Record<string, string> = { url: '/a', entityType: 'merchants', entityId: '1', store: 'DE' };

@@ -79,7 +79,7 @@ describe('conditions of a read (RFC 9110 section 13.2.2)', () => {
     expect(outcomeOf(await call('GET /carts/1', { fields }))).toBe('412 006');
   });
 
-  it('a cache has to ask again', async () => {
+  it('a tracked answer has Cache-Control: no-cache', async () => {
     script = anyCart;
     const { field } = await call('GET /carts/1');
     expect(field('cache-control')).toBe('private, no-cache');
@@ -87,7 +87,7 @@ describe('conditions of a read (RFC 9110 section 13.2.2)', () => {
 });
 
 describe('answers', () => {
-  it('HEAD carries the tag that a GET learnt; and replaces the shop’s own', async () => {
+  it('HEAD has the tag that a GET recorded, instead of the shop’s own', async () => {
     script = anyCart;
     const tag = await tagOf('/carts/1');
     expect(tag).toMatch(aTag);
@@ -107,19 +107,22 @@ describe('answers', () => {
     ['has no content', answer('', json), ''],
     ['is coded as nobody knows', answer('{}', `${json}Content-Encoding: rot13\r\n`), '{}'],
   ];
-  it.each(tagged)('an answer that %s passes whole, with a tag to write with', async (_, bytes, body) => {
-    script = () => bytes;
-    const response = await call('GET /carts/2');
-    expect(response.body.toString()).toBe(body);
-    expect([response.complete, response.fields('etag')]).toEqual([true, [expect.stringMatching(aTag)]]);
-    expect((await patch('/carts/2', response.field('etag') ?? '')).status).toBe(200);
-  });
+  it.each(tagged)(
+    'an answer that %s is complete, and its tag is good for a write',
+    async (_, bytes, body) => {
+      script = () => bytes;
+      const response = await call('GET /carts/2');
+      expect(response.body.toString()).toBe(body);
+      expect([response.complete, response.fields('etag')]).toEqual([true, [expect.stringMatching(aTag)]]);
+      expect((await patch('/carts/2', response.field('etag') ?? '')).status).toBe(200);
+    },
+  );
 
   const untagged: readonly (readonly [string, string, string])[] = [
     ['is an error', answer('{}', json, '404 Not Found'), '{}'],
     ['is a part', answer('{}', `${json}Content-Range: bytes 0-1/9\r\n`, '206 Partial Content'), '{}'],
   ];
-  it.each(untagged)('an answer that %s passes whole, with the tag of the shop', async (_, bytes, body) => {
+  it.each(untagged)('an answer that %s is complete, with the tag of the shop', async (_, bytes, body) => {
     script = () => bytes;
     const response = await call('GET /carts/2');
     expect(response.body.toString()).toBe(body);
@@ -128,7 +131,7 @@ describe('answers', () => {
     expect(outcomeOf(await patch('/carts/2', '"shop"'))).toBe('412 006');
   });
 
-  it('an answer that is larger than what is tracked has a tag of this read alone, to write with', async () => {
+  it('an answer larger than trackedResponse has a tag of this read alone, good for a write', async () => {
     const body = `"${'x'.repeat(70_000)}"`;
     script = () => answer(body, json);
     const read = async () => {
@@ -146,7 +149,7 @@ describe('answers', () => {
     expect((await patch('/carts/4', await read())).status).toBe(200);
   });
 
-  it('an endless answer reaches the client while it goes on, with a tag that is not current yet', async () => {
+  it('an endless answer is streamed with a tag that is not current yet', async () => {
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
     script = ({ connection }) => {
       connection.socket.write(`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`);

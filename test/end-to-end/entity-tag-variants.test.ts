@@ -188,7 +188,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     expect(weak.status).toBe(412);
   });
 
-  test('freshFor answers the very variant alone, from the store', async () => {
+  test('freshFor answers only the exact variant from the store', async () => {
     const path = '/fresh/accept-language';
     const tag = async (fields: readonly string[], sub: 'anna' | 'bob' = 'anna') =>
       (await get(`GET ${path}`, sub, fields)).field('etag') ?? '';
@@ -207,7 +207,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     expect(await asked(bobs)).toBe(200);
   });
 
-  test('a variant that the store forgot is not confirmed by its tag', async () => {
+  test('no 304 for a variant that the store no longer has', async () => {
     const path = '/carts/x-currency';
     const tag = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
     for (let i = 0; i < 40; i += 1) await get(`GET ${path}?i=${i}`, 'anna', one);
@@ -217,7 +217,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
   });
 });
 
-test('tags of two users tell nothing of them: the same request of another process has other tags', async () => {
+test('tags reveal nothing of users: another process gives the same request another tag', async () => {
   const tags = new Set<string>();
   for (const kind of ['memory', 'redis']) {
     const response = await callShop(proxyOf(kind).port, 'GET /carts/authorization', {

@@ -255,7 +255,7 @@ it.each([
 describe('a connection that was cut', () => {
   const pair = '{"access_token":"a"}';
 
-  it('before anything was sent leaves the token free at once', async () => {
+  it('before a byte was sent frees the token at once', async () => {
     const port = await freePort();
     const refresh = await startFront(port);
     for (let i = 0; i < 3; i += 1) expect((await refresh(sent)).status).toBe(502);
@@ -263,7 +263,7 @@ describe('a connection that was cut', () => {
     expect((await refresh(sent)).status).toBe(200);
   });
 
-  it('after the request blocks the token while the shop may be at work, and no longer', async () => {
+  it('after the request blocks the token only while the shop may still work on it', async () => {
     let count = 0;
     const shop = createSocketServer((socket) => {
       count += 1;

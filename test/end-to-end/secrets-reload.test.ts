@@ -305,7 +305,7 @@ describe('listen.tls', () => {
   });
 });
 
-it('new connections to Redis use a changed password and authority; until then /readyz names the setting', async () => {
+it('new connections to Redis use a changed password and authority; before, /readyz names the setting', async () => {
   const pems = { 'cert.pem': testCertificate, 'key.pem': testKey, 'next.pem': nextCertificate };
   for (const [name, text] of Object.entries({ ...pems, 'next-key.pem': nextKey, 'ca.pem': testCertificate }))
     await writeFile(path.join(folder, name), text);

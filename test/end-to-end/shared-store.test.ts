@@ -184,7 +184,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     }),
   );
 
-  it('entityTags.resources: one more in the next process stops writes to that one alone, and none is lost', async () => {
+  it('entityTags.resources: a new entry in one process stops only writes to that resource', async () => {
     const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
     await ageRedis(redis.port);
     const carts = { collection: '/carts', member: '/carts/{cart_id}' };

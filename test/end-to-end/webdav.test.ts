@@ -148,7 +148,7 @@ describe('Apache with mod_dav', () => {
     },
   );
 
-  it('a file that shopward has not seen is not replaced: the server checks the condition, too', async () => {
+  it('PUT with If-None-Match: * does not replace a file that shopward has not seen', async () => {
     await fetch(`${apache.url}/files/unseen`, { method: 'PUT', body: 'kept' });
     expect((await put('unseen', 'other', { ifNoneMatch: '*' })).status).toBe(412);
     const read = await call('GET /files/unseen');

@@ -436,7 +436,7 @@ describe.concurrent('upstream', () => {
 describe.concurrent('request.methods', () => {
   const extensions = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'];
 
-  it('pass where they are named, under every row of a path, and change no tag', async (context) => {
+  it('pass if request.methods names them, meet every row of a path, and change no tag', async (context) => {
     const { start, lastHead } = await stage(context);
     const one = await start({ request: { methods: extensions } });
     const usual = await start({});

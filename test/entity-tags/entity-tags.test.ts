@@ -115,7 +115,7 @@ describe('reads', () => {
     expect((await ask(under.filter, patch(tag), answered(200))).status).toBe(200);
   });
 
-  test('a 304 confirms the state of now: not of a HEAD, nor beside a write what it has changed', async () => {
+  test('no 304 for a HEAD, nor during a write for the state that it replaces', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     const known = () => get(['If-None-Match', tag]);
@@ -186,7 +186,7 @@ describe('reads', () => {
     expect((await read(`${body} other`)).tag).not.toBe(next);
   });
 
-  test('compressed and plain answers are of one state', async () => {
+  test('compressed and plain answers have one state', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     const body = gzipSync(JSON.stringify(cart('a')));
@@ -208,7 +208,7 @@ describe('reads', () => {
     expect((await ask(filter, get(), answered(200, cart('a'), ['Age', '0']))).tag).toBeDefined();
   });
 
-  test('a field that Vary names leaves the state as it is: another currency', async () => {
+  test('another value of a field in Vary does not change the state', async () => {
     const under = createFilter();
     const vary = (...names: string[]) => names.flatMap((name) => ['Vary', name]);
     const read = async (currency: string, fields: string[], name = currency) =>
@@ -573,7 +573,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect((await ask(filter, put, answered(200, cart('b')))).status).toBe(200);
   });
 
-  test('of two that are sent at once one waits, and is 412', async () => {
+  test('of two concurrent ones the second waits and gets 412', async () => {
     const { filter } = createFilter({ methods: ['PUT'] }, { waitMs: 5_000 });
     const first = await runFilter(filter, create(), { subject: 'anna' }, Buffer.alloc(0));
     if (first === undefined || !('onOutcome' in first)) throw new Error('no hooks');
@@ -582,7 +582,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect((await second).status).toBe('if-match-invalid');
   });
 
-  test('an unknown outcome keeps others away for a lease', async () => {
+  test('an unknown outcome refuses others for one lease', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     await ask(filter, create(), { kind: 'unknown', fault: 'timeout' });
     expect((await ask(filter, create(), answered(201))).status).toBe('tag-store-unavailable');

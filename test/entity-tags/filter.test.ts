@@ -30,7 +30,7 @@ describe('POST among the methods that require If-Match', () => {
     expect(typeof foreseen === 'object' ? foreseen.rejection : rule).toBe(expected);
   });
 
-  test('a child is added under the current tag alone, and the tag changes', async () => {
+  test('a child is added only with the current tag, which then changes', async () => {
     const { filter } = createFilter({ methods: ['POST'] });
     const read = async () => (await ask(filter, requestOf('GET', '/carts/1'), answered(200, '{}'))).tag ?? '';
     const add = (ifMatch: string) =>
@@ -62,7 +62,7 @@ test.each([
   }
 });
 
-test('what cannot be parsed counts as a whole: a change of what is ignored changes its tag', async () => {
+test('the whole body is digested if it cannot be parsed, ignored members included', async () => {
   const { filter } = createFilter({ ignore: ['/data/x'] });
   const read = async (body: string) =>
     (await ask(filter, requestOf('GET', '/carts/1'), answered(200, body))).tag;

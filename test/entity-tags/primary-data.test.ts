@@ -85,7 +85,7 @@ describe('the primary data of a document that is too long to be parsed at once',
     expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);
   });
 
-  it.each(['\\"', '\\\\', '\\u0061'])('is the same wherever a slice ends: in %j', (piece) => {
+  it.each(['\\"', '\\\\', '\\u0061'])('gives the same result wherever a slice ends: %j', (piece) => {
     for (let before = 16_384 - 12; before < 16_384 + 4; before++) {
       const text = `{"data":{"x":"${'a'.repeat(before)}${piece}b","id":"${piece}c"}}`;
       expect(scan(text), String(before)).toEqual(expected(text));

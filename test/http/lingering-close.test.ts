@@ -28,7 +28,7 @@ it('a connection that is silent for 500 ms ends', () => {
   expect(socket.destroyed).toBe(true);
 });
 
-it('one whose client sends on ends after ten seconds', () => {
+it('one whose client keeps sending ends after ten seconds', () => {
   const { socket, send } = linger();
   for (let ms = 0; ms < 10_000; ms += 400) {
     vi.advanceTimersByTime(400);
@@ -48,7 +48,7 @@ it('one whose client sends more than 64 MiB ends at once', () => {
   expect(socket.destroyed).toBe(true);
 });
 
-it('no timer runs on when it has ended', () => {
+it('no timer remains after its end', () => {
   const { socket } = linger();
   socket.emit('close');
   expect(vi.getTimerCount()).toBe(0);

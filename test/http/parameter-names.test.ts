@@ -27,7 +27,7 @@ describe('a query with what some server reads as _method', () => {
   });
 });
 
-it('a name is read as in plain steps: decoded, trimmed, cut and folded; a % that is left may be anything', () => {
+it('a name is decoded, trimmed, cut and folded; one with a % left matches any name', () => {
   const parts = [
     ...[
       's',

@@ -179,7 +179,7 @@ describe.concurrent('a single Redis', () => {
     }
   });
 
-  test('changed credentials are those of the next connection: single, Sentinel, Cluster', async (context) => {
+  test('the next connection uses changed credentials: single, Sentinel, Cluster', async (context) => {
     const { open, connect } = opening(context);
     const single = open(await startRedis({}));
     const [group, cluster] = [open(await startSentinel()), open(await startCluster())];

@@ -103,7 +103,7 @@ end`;
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 
-  test('what another one does not track is untracked for as long as that one is there, and nothing else is', async (context) => {
+  test('a resource is untracked exactly while another process that does not track it runs', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const [carts, lists] = ['PATCH /carts/{}', 'PATCH /lists/{}'];

@@ -134,7 +134,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
   expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));
 });
 
-it('asks for an admin port where there is none', async () => {
+it('names admin.port if there is no admin port', async () => {
   const cwd = makeFolder({
     'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: false\n`,
     'config/protected-resources.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n',

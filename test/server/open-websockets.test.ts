@@ -79,7 +79,7 @@ describe.concurrent('an open WebSocket', () => {
     expect(await endsOf(joined)).toEqual({ read: closeFrame(1008), shop: [0x88, 0x82, 1008] });
   });
 
-  it('goes on after an edit that does not concern it', async (context) => {
+  it('stays open after an edit of other rows', async (context) => {
     const { token, join, edit } = await start(context);
     const [one, two] = [await join('/events/1', token()), await join('/open')];
     await edit(['GET /events/{id}', 'GET /orders']);
@@ -90,7 +90,7 @@ describe.concurrent('an open WebSocket', () => {
     }
   });
 
-  it('gets the Close frame behind the frame that is being sent, or none if that does not end', async (context) => {
+  it('gets the Close frame after the current frame, or none if that frame does not end', async (context) => {
     const { join, edit } = await start(context);
     const whole = await join('/open');
     whole.shop?.socket.write('\x82\x05he', 'latin1');
@@ -179,7 +179,7 @@ describe.concurrent('a handshake', () => {
     },
   );
 
-  it('what both sides send at once arrives', async (context) => {
+  it('data that both sides send at the same time arrives', async (context) => {
     const { shopward, upstream } = await start(context, {}, () => `${accepted}\x81\x03yes`);
     const client = await openRawConnection(shopward.port);
     await client.write(`${get('/open', ...upgrade)}\x81\x80abcd`);
@@ -221,7 +221,7 @@ describe.concurrent('a handshake', () => {
     await client.readAll();
   });
 
-  it('one more than limits.inFlight is 503, and the shop does not see it', async (context) => {
+  it('503 for one more than limits.inFlight, without a request to the shop', async (context) => {
     const { join, upstream } = await start(context, { limits: { inFlight: 1, clientShare: 100 } });
     const first = await join('/open');
     expect([first.status, (await join('/open')).status, upstream.connections.length]).toEqual([101, 503, 1]);

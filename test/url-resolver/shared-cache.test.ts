@@ -46,7 +46,7 @@ test('what was put comes back, found and not found, for as long as anybody could
   expect([...longer.written.values()].map(({ ttlMs }) => ttlMs)).toEqual([180]);
 });
 
-test('a store that is away is left alone, and one that fails or gives no answer is no copy', async () => {
+test('a store that is away is not asked, and a failed or silent one gives no copy', async () => {
   const { cache, store, written } = open(1000, 1);
   cache.put('a', { mapping, stamp });
   store.isAway = true;

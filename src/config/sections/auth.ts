@@ -73,7 +73,7 @@ const introspection = z.strictObject({
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
-      'How long the answer about an active token is kept, at most until its `exp`: so long a revoked token works. About another token 5 s at most. `0s`: each request asks.',
+      'How long an active token is not asked about again, at most until its `exp`. A revoked token works for this time. Other answers: 5 s at most. `0s`: each request asks.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
@@ -86,7 +86,7 @@ const introspection = z.strictObject({
 });
 
 const introspectionText =
-  'The issuer is asked about tokens that are not JSON Web Tokens, or about all if there are no `keys` (RFC 7662). While it does not answer: 503.';
+  'Asks the issuer (RFC 7662) about tokens that are not JSON Web Tokens, or about all if there are no `keys`. Without an answer: 503.';
 
 const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
@@ -116,7 +116,7 @@ const forwardedIdentity = z
     }),
     issuer: identityField().optional().meta({
       description:
-        'Field with the claim `iss`. With several issuers required beside `subject`: two of them may use one name.',
+        'Field with the claim `iss`. Required beside `subject` with several issuers, which may use the same names.',
     }),
   })
   .check((context) => {
@@ -199,7 +199,7 @@ export const auth = z
     }),
     subject: subject.default('sub').meta({
       description:
-        'Claim that names the user. `sub.customer_reference` is a member of an object, or of a JSON string. Of a list the first one that the token has counts. A name with dots: `[[https://shop.example/id], sub]`.',
+        'Claim that names the user; of a list, the first that the token has. `sub.customer_reference` is a member of an object or of a JSON string. A name with dots: `[[https://shop.example/id], sub]`.',
     }),
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:

@@ -16,11 +16,11 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'Of a write that needs no `If-Match` on a route that no row protects. `mark`: nothing waits for it; once the shop acts on it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
+      'For writes without `If-Match` on a route without a row. `mark`: no other write waits; when the shop has applied it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:
-      'How long a 304 may be answered without asking the shop; `0s`: never. It is always asked if its `Vary` names another field than the usual ones.',
+      'How long shopward may answer 304 without asking the shop; `0s`: never. It always asks if `Vary` names an unusual field.',
   }),
   ignore: distinct(
     z

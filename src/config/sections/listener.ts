@@ -25,11 +25,11 @@ export const listen = z
     }),
     maxConnections: z.int().min(1).max(1_000_000).optional().meta({
       description:
-        'Connections of clients in one process. Beyond, the one that is idle the longest is closed. Left out: what the limit of open files allows, 10000 at most.',
+        'Client connections in one process. One more closes the connection that is idle the longest. Left out: what the limit of open files allows, 10000 at most.',
     }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
-        'How long requests are still accepted after SIGTERM, while `/readyz` is already 503: a little more than load balancers need.',
+        'How long requests are accepted after SIGTERM, while `/readyz` is 503: longer than load balancers need to notice.',
     }),
     tls: z
       .strictObject({
@@ -177,7 +177,7 @@ export const limits = z
       .prefault('1MiB')
       .meta({
         description:
-          'Size of a response body that may get an entity tag; a larger member has a tag that the next read of it replaces, and a larger collection none.',
+          'Largest response body that gets a lasting entity tag. The tag of a larger member is replaced by its next read; a larger collection has none.',
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description:

@@ -47,7 +47,7 @@ export const rateLimits = z
         .default([])
         .meta({
           description:
-            'Limits of further routes; one of a token endpoint replaces that of `tokenEndpoints`. A request must pass all that it meets. What shopward answers itself is not counted.',
+            'Limits of further routes; one for a token endpoint replaces `tokenEndpoints`. A request must pass all that match. Answers of shopward itself are not counted.',
         }),
     }),
   ])

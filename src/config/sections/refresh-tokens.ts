@@ -39,7 +39,7 @@ const endpoint = z
       .strictObject({
         accessToken: field('Name of the field with the access token.'),
         refreshToken: field(
-          'Name of the field with the refresh token, at any depth. A request has to spell it so; in an answer case, `_` and `-` do not count. Of `revoke` with `form` it is `token`.',
+          'Name of the field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
         ),
         expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
@@ -89,7 +89,7 @@ export const refreshTokens = z
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
-          'How long a used token gets the same answer again (two tabs, a lost answer); a client that asked meanwhile, until its `Retry-After` is over. `0s`: never. The stored answer is encrypted.',
+          'How long a used token gets the same answer again (two tabs, a lost answer), or until the `Retry-After` of a client that waits. `0s`: never. The stored answer is encrypted.',
       }),
       shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
         description:
@@ -98,7 +98,7 @@ export const refreshTokens = z
       digestKey: text().min(16).optional().meta({
         secret: true,
         description:
-          'Key of the digests of tokens and users in the store; without it names can be found by trying. A change makes every token unknown.',
+          'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
       }),
     }),
   ])

@@ -28,8 +28,7 @@ export const cors = z
         description: `Methods that a preflight allows. Left out: ${methods.join(', ')}.`,
       }),
     fields: distinct(responseField('send')).optional().meta({
-      description:
-        'Request fields that a preflight allows. Left out: the usual ones, and those that it asks for.',
+      description: 'Request fields that a preflight allows. Left out: the usual ones and the requested ones.',
     }),
     exposedFields: distinct(responseField('read'))
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])

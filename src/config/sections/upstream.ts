@@ -17,11 +17,11 @@ export const upstream = z
     }),
     forwardHost: z.boolean().optional().meta({
       description:
-        'Whether the shop gets the `Host` of the client. `false`: the host of `url`. Left out: `true` with `request.profile: spryker`, whose links are made from it; set `false` if the shop answers to its own host only.',
+        'Whether the shop gets the `Host` of the client. `false`: the host of `url`. Left out: `true` only with `request.profile: spryker`, since that shop makes links from it; set `false` if it answers to its own host only.',
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
-        'Whether the address of `url` in `Location` and `Content-Location` is replaced by `publicUrl`, else by a path without a host. Bodies, `Link`, `Refresh` and cookies are unchanged.',
+        'Whether `publicUrl`, else a path without a host, replaces the address of `url` in `Location` and `Content-Location`. Bodies, `Link`, `Refresh` and cookies are unchanged.',
     }),
     connectTimeout: duration().prefault('2s').meta({
       description:
@@ -31,8 +31,7 @@ export const upstream = z
       description: 'Longest wait for the answer of the shop, from the start of the request. Then 504.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
-      description:
-        'Connections to the shop in one process. Requests whose bodies are still arriving get half of them at most.',
+      description: 'Connections to the shop in one process. Requests with arriving bodies use at most half.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
