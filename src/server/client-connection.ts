@@ -71,6 +71,7 @@ export class ClientConnection {
   #draining = false;
   #ending = false;
   #isBusy = false;
+  #isUpgraded = false;
 
   constructor(socket: Socket, options: ClientConnectionOptions) {
     this.#socket = socket;
@@ -81,7 +82,13 @@ export class ClientConnection {
   }
 
   get isIdle(): boolean {
-    return this.#current === undefined;
+    return this.#current === undefined && !this.#isUpgraded;
+  }
+
+  /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room, nor between two requests. */
+  upgrade(): void {
+    this.#isUpgraded = true;
+    this.#options.places?.busy(this.#socket);
   }
 
   /** A response that was ended by its handler, and has not left the socket yet. */

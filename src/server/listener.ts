@@ -177,8 +177,7 @@ export class Listener {
       socket.on('error', () => socket.destroy());
       const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
-      // A WebSocket ends with its token or with either side, and is not closed to make room.
-      this.#options.places?.busy(socket as Socket);
+      connection.upgrade();
       handleUpgrade(incoming, socket, head);
     };
     server.on('upgrade', isolated(upgrade, destroySocketOf));

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { ServerResponse } from '../http/node-http.ts';
 import { isRejection, type Rejection, reject, rejectionKind } from '../http/rejection.ts';
+import { endLingering } from '../http/write-response.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { isolate, isolated, isolateLate } from '../lib/faults.ts';
 import { closeCodes, OpenWebSocket } from '../upstream/websocket.ts';
@@ -35,7 +36,7 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  response.once('finish', () => socket.destroySoon());
+  response.once('finish', () => endLingering(socket));
   return response;
 }
 
@@ -67,6 +68,7 @@ export class OpenWebSockets {
   drained = 0;
   readonly #rules: WebSocketRules;
   readonly #checks = new Map<OpenWebSocket, () => void>();
+  #isClosed = false;
 
   constructor(rules: WebSocketRules) {
     this.#rules = rules;
@@ -87,12 +89,14 @@ export class OpenWebSockets {
       const again = isolated(() => watch(check()));
       timer = setTimeout(again, Math.min(withinMs, recheckMs)).unref();
     };
-    watch(leftMs);
     this.#checks.set(open, check);
     client.once('close', () => {
       clearTimeout(timer);
       this.#checks.delete(open);
     });
+    // The list may have changed since the handshake was let in, and a drain may have begun.
+    if (this.#isClosed) this.#drain(open);
+    else watch(check());
   }
 
   /** Checks all of them now: the list has changed. */
@@ -100,19 +104,25 @@ export class OpenWebSockets {
     for (const check of this.#checks.values()) check();
   }
 
-  /** Ends all of them. */
+  /** Ends all of them, and those that are still to be opened. */
   close(): void {
-    this.drained = this.#checks.size;
-    for (const open of this.#checks.keys()) open.end(closeCodes.goingAway);
+    this.#isClosed = true;
+    for (const open of this.#checks.keys()) this.#drain(open);
+  }
+
+  #drain(open: OpenWebSocket): void {
+    this.drained += 1;
+    open.end(closeCodes.goingAway);
   }
 
   /** Milliseconds until the next check. */
   #checkOf(open: OpenWebSocket, request: CanonicalRequest, untilMs: number): () => number {
     const end = () => open.end(closeCodes.policyViolation);
     const heed = (verdict: Rejection | 'admitted' | 'free') => {
-      const isLate = verdict === 'admitted' && performance.now() >= untilMs;
-      // An outage, for example of the key source, does not make the token invalid.
-      if (isLate || (isRejection(verdict) && rejectionKind(verdict.rejection) === 'refusal')) end();
+      const isLate = verdict !== 'free' && performance.now() >= untilMs;
+      // Missing keys, or too many tokens that are being verified, do not make this token invalid.
+      const why = isRejection(verdict) && verdict.rejection !== 'overloaded' ? verdict.rejection : undefined;
+      if (isLate || (why && rejectionKind(why) !== 'outage')) end();
     };
     return () => {
       isolate(() => {

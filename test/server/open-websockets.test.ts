@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
@@ -20,9 +21,13 @@ const upgrade = [
 /** RFC 6455 section 5.5.1: a Close frame with a status code, as a server sends it. */
 const closeFrame = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 0xff]).toString('latin1');
 
-async function start(context: TestContext, config: object = {}, answerOf: () => string = () => accepted) {
+async function start(
+  context: TestContext,
+  config: object = {},
+  answerOf: () => string | Promise<string> = () => accepted,
+) {
   const open = closingAtEnd(context);
-  const upstream = open(await startRecordingUpstream(() => Buffer.from(answerOf(), 'latin1')));
+  const upstream = open(await startRecordingUpstream(async () => Buffer.from(await answerOf(), 'latin1')));
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { upstream: { webSocket: true }, ...config },
@@ -77,6 +82,28 @@ describe.concurrent('an open WebSocket', () => {
     expect(joined.status).toBe(101);
     await edit([...rows, 'GET /elsewhere']);
     expect(await endsOf(joined)).toEqual({ read: closeFrame(1008), shop: [0x88, 0x82, 1008] });
+  });
+
+  it.for([
+    ['an edit of the list', 1008],
+    ['a drain that has begun', 1001],
+  ] as const)('ends at once if its handshake is accepted after %s', async ([what, code], context) => {
+    const accept = Promise.withResolvers<string>();
+    const { edit, shopward, upstream } = await start(
+      context,
+      { listen: { drainDelay: '0s' } },
+      () => accept.promise,
+    );
+    const client = await openRawConnection(shopward.port);
+    await client.write(get('/open', ...upgrade));
+    await expect.poll(() => upstream.requestLines.length).toBe(1);
+    const stopped = code === 1001 ? shopward.stop() : edit(['GET /open']);
+    // A drain cuts the connections that wait for a request after 5 s, and no handshake.
+    await (code === 1001 ? sleep(5_500) : stopped);
+    accept.resolve(accepted);
+    expect((await client.readResponse()).status, what).toBe(101);
+    expect((await client.readAll()).toString('latin1')).toBe(closeFrame(code));
+    await stopped;
   });
 
   it('stays open after an edit of other rows', async (context) => {
@@ -208,6 +235,22 @@ describe.concurrent('a handshake', () => {
     const { status, fields: _, ...response } = await client.readResponse();
     expect([status, response.field('connection')]).toEqual([Number(line.slice(0, 3)), 'close']);
     expect((await client.readAll()).toString()).toBe('');
+  });
+
+  it('declined by a long answer arrives whole, whatever the client still sends', async (context) => {
+    const { shopward, upstream } = await start(context, {}, () =>
+      answer('x'.repeat(2_000_000), '', '403 Forbidden'),
+    );
+    const client = await openRawConnection(shopward.port);
+    client.socket.pause();
+    void client.write(`${get('/open', ...upgrade)}${get('/second').repeat(100_000)}`).catch(() => {});
+    await expect.poll(() => upstream.requestLines.length).toBe(1);
+    await sleep(1_000);
+    client.socket.resume();
+    const { status, complete } = await client.readResponse();
+    expect([status, complete]).toEqual([403, true]);
+    await client.readAll();
+    expect(upstream.requestLines).toEqual(['GET /open HTTP/1.1']);
   });
 
   it.for([

@@ -16,7 +16,11 @@ describe('the checks of an open WebSocket', () => {
   type Verdict = Rejection | 'admitted' | 'free';
 
   /** `verdict`: of a list and a key source that do not look at the time. */
-  function join(expiresInMs: number | undefined, verdict?: () => Verdict | Promise<Verdict>) {
+  function join(
+    expiresInMs: number | undefined,
+    verdict?: () => Verdict | Promise<Verdict>,
+    isDraining = false,
+  ) {
     const expiresAtMs = expiresInMs === undefined ? undefined : Date.now() + expiresInMs;
     const usual = () =>
       expiresAtMs !== undefined && expiresAtMs + 1_000 <= Date.now() ? expired : 'admitted';
@@ -26,6 +30,7 @@ describe('the checks of an open WebSocket', () => {
       return (verdict ?? usual)();
     };
     const sockets = new OpenWebSockets({ clockToleranceMs: 1_000, admits });
+    if (isDraining) sockets.close();
     const [client, upstream] = [new PassThrough(), new PassThrough()].map((one) =>
       Object.assign(one, { destroySoon: () => one.end() }),
     ) as unknown as [Socket, Socket];
@@ -58,7 +63,7 @@ describe('the checks of an open WebSocket', () => {
     ['needs no token any more', () => 'free', false],
     ['is refused', () => reject('insufficient-scope'), true],
     ['is refused late', () => Promise.resolve(reject('access-token-missing')), true],
-    ['cannot be judged', () => reject('keys-unavailable'), false],
+    ['cannot be judged, and its token has expired', () => reject('keys-unavailable'), true],
     [
       'throws',
       () => {
@@ -71,6 +76,26 @@ describe('the checks of an open WebSocket', () => {
     const one = join(20_000, verdict);
     await vi.advanceTimersByTimeAsync(31_000);
     expect(one.isEnded()).toBe(isEnded);
+  });
+
+  it.each(['keys-unavailable', 'overloaded', 'internal-error'] as const)(
+    '%s says nothing about a token that counts',
+    (name) => {
+      const one = join(90_000, () => reject(name));
+      one.sockets.recheck();
+      vi.advanceTimersByTime(90_999);
+      expect(one.isEnded()).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect(one.isEnded()).toBe(true);
+    },
+  );
+
+  it.each([
+    ['the list has changed', 'refused'],
+    ['a drain has begun', 'drained'],
+  ])('it ends at once if %s since its handshake was let in', (_, how) => {
+    const one = join(undefined, () => (how === 'refused' ? expired : 'free'), how === 'drained');
+    expect([one.isEnded(), one.sockets.drained]).toEqual([true, how === 'drained' ? 1 : 0]);
   });
 
   it('an edit of the list is a check at once', () => {
@@ -87,10 +112,10 @@ describe('the checks of an open WebSocket', () => {
     const { sockets, checks, client } = join(undefined);
     vi.advanceTimersByTime(90_000);
     sockets.close();
-    expect([checks.length, sockets.drained]).toEqual([3, 1]);
+    expect([checks.length, sockets.drained]).toEqual([4, 1]);
     client.emit('close');
     sockets.close();
-    expect(sockets.drained).toBe(0);
+    expect(sockets.drained).toBe(1);
     vi.advanceTimersByTime(1_000);
     expect(vi.getTimerCount()).toBe(0);
   });
