@@ -28,7 +28,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   routes: 818,
   server: 1512,
   telemetry: 810,
-  upstream: 3719,
+  upstream: 3711,
   'url-resolver': 2373,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */

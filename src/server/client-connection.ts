@@ -188,6 +188,8 @@ export class ClientConnection {
     this.#handled = undefined;
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
+      // While its end is awaited, it may be closed to make room.
+      this.#options.places?.idle(this.#socket);
       return;
     }
     const next = this.#waiting.shift();

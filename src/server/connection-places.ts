@@ -57,10 +57,7 @@ export class ConnectionPlaces {
     this.#open += 1;
     const end = endOf(socket);
     this.#idle.set(end, socket);
-    let isOpen = true;
     const leave = () => {
-      if (!isOpen) return;
-      isOpen = false;
       this.#open -= 1;
       this.#idle.delete(end);
       if (share !== undefined) this.#peers.giveBack(share);

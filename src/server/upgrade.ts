@@ -21,10 +21,8 @@ export function createUpgradeHandler(
     if (head.length > 0) socket.unshift(head);
     const place = inFlight.enter();
     const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), place, context);
-    socket.once(
-      'close',
-      isolated(() => handshake.ended()),
-    );
+    const ended = isolated(() => handshake.ended());
+    socket.once('close', ended);
     if (socket.destroyed) handshake.ended();
     if (place.isBeyond) handshake.refuse(noPlace);
     else handle(handshake);
@@ -95,7 +93,7 @@ export class OpenWebSockets {
       this.#checks.delete(open);
     });
     // The list may have changed since the handshake was let in, and a drain may have begun.
-    if (this.#isClosed) this.#drain(open);
+    if (this.#isClosed) this.close([open]);
     else watch(check());
   }
 
@@ -104,15 +102,13 @@ export class OpenWebSockets {
     for (const check of this.#checks.values()) check();
   }
 
-  /** Ends all of them, and those that are still to be opened. */
-  close(): void {
+  /** Ends all of them, and from now on each that is opened. */
+  close(open: Iterable<OpenWebSocket> = this.#checks.keys()): void {
     this.#isClosed = true;
-    for (const open of this.#checks.keys()) this.#drain(open);
-  }
-
-  #drain(open: OpenWebSocket): void {
-    this.drained += 1;
-    open.end(closeCodes.goingAway);
+    for (const one of open) {
+      this.drained += 1;
+      one.end(closeCodes.goingAway);
+    }
   }
 
   /** Milliseconds until the next check. */

@@ -55,7 +55,7 @@ class Llhttp {
   readonly #buffer: number;
   #memory: Uint8Array;
   /** Receives the events while a parser runs; only one runs at a time. */
-  #events: ParserEvents = nobody;
+  #events!: ParserEvents;
 
   constructor() {
     const module = new WebAssembly.Module(readFileSync(new URL('./llhttp.wasm', import.meta.url)));
@@ -118,14 +118,5 @@ class Llhttp {
     };
   }
 }
-
-const nobody: ParserEvents = {
-  onStatus: () => 0,
-  onFieldName: () => 0,
-  onFieldValue: () => 0,
-  onHeadComplete: () => 0,
-  onBody: () => 0,
-  onComplete: () => 0,
-};
 
 export const llhttp = new Llhttp();

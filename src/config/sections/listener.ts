@@ -171,7 +171,7 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body; every 500 bytes that arrive give back one second. Then 408, and after five minutes in any case. A client that takes a response too slowly has the same time; every 4 KiB give back one second.',
+        'How long shopward waits for a request body; every 500 bytes that arrive give back one second. Then 408, and after five minutes in any case. A client that takes nothing of a response has three times as long; every 4 KiB give back one second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
