@@ -2,7 +2,7 @@ import type { KeyDescription } from '../access/signing-keys.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import { reject } from '../http/rejection.ts';
-import type { HealthDetail } from '../lib/component.ts';
+import type { Component, HealthDetail } from '../lib/component.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { type Counting, combineStates } from '../rollout/counting.ts';
 import {
@@ -24,6 +24,8 @@ interface ClusterStatusOptions {
   readonly watchesTokens: boolean;
   readonly countsRollout: boolean;
   readonly drain: Drain;
+  /** The primary's: workers get no list that it refuses, so they do not know of one. */
+  readonly list: Component;
 }
 
 /** The status of all workers together. */
@@ -34,10 +36,11 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       // Without asking the workers: those that have ended already would be waited for.
       if (options.drain.hasBegun) return healthOfAll([options.drain]);
       const answers = await supervisor.askAll('health');
-      return mergeHealth(
+      const ofWorkers = mergeHealth(
         count,
         answers.map(({ answer }) => answer),
       );
+      return [...healthOfAll([options.list]), ...ofWorkers];
     },
     metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
     // One worker is enough: the others learn of it through the store, as other replicas do.

@@ -19,9 +19,8 @@ export interface WorkerStart {
   /** From 1; a worker that replaces another has its number. */
   readonly number: number;
   readonly config: Config;
-  /** Text of the list in force; `refusedList` is the last content of its file, if that was refused. */
+  /** Text of the list in force. */
   readonly protectedList: string;
-  readonly refusedList: FileBytes | undefined;
   readonly secrets: Secrets;
 }
 

@@ -6,7 +6,6 @@ import { Drain } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
-import type { FileBytes } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { createClusterStatus, WorkerMetrics } from './aggregate.ts';
@@ -40,8 +39,6 @@ export class Primary implements Running {
   readonly #supervisor: Supervisor;
   readonly #admin: ReturnType<typeof createAdmin>;
   readonly #drain = new Drain();
-  /** The newest text of the list, where it has errors. */
-  #refusedList: FileBytes | undefined;
   #secrets: Secrets;
   /** The public port, fixed at the start: workers that are started later must get the same one. */
   #port = 0;
@@ -56,7 +53,9 @@ export class Primary implements Running {
       file: config.protectedResources,
       text: input.protectedList,
       paths: config.request,
-      onContent: (content) => this.#applyList(content),
+      onContent: (content) => {
+        if (this.#list.problems().length === 0) this.#supervisor.emitAll('list', content);
+      },
       log,
     });
     this.#supervisor = this.#createSupervisor(workerMetrics);
@@ -69,6 +68,7 @@ export class Primary implements Running {
       watchesTokens: config.refreshTokens !== false,
       countsRollout: config.rollout !== false,
       drain: this.#drain,
+      list: this.#list,
     });
     const list = this.#list;
     this.#admin = createAdmin({
@@ -122,7 +122,6 @@ export class Primary implements Running {
         number,
         config: { ...config, listen: { ...config.listen, port: this.#port } },
         protectedList: this.#list.text(),
-        refusedList: this.#refusedList,
         secrets: this.#secrets,
       }),
       log,
@@ -132,11 +131,6 @@ export class Primary implements Running {
       onEnd: (pid) => workerMetrics.retire(pid),
       stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
     });
-  }
-
-  #applyList(content: FileBytes): void {
-    this.#refusedList = this.#list.problems().length > 0 ? content : undefined;
-    this.#supervisor.emitAll('list', content);
   }
 }
 

@@ -56,9 +56,9 @@ function runWorker(): void {
 }
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
-  const { config, protectedList, refusedList, secrets } = start;
+  const { config, protectedList, secrets } = start;
   const addToBatch = createExchangeBatch((records) => channel.emit('exchanges', records));
-  const app = await createApp({
+  return createApp({
     config,
     protectedList,
     secrets,
@@ -66,8 +66,6 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     // Without an admin port nothing shows them.
     worker: { onExchange: config.admin === false ? () => {} : addToBatch },
   });
-  if (refusedList !== undefined) await app.applyList(refusedList);
-  return app;
 }
 
 const pauseMs = 200;

@@ -3,7 +3,7 @@ import { Drain, readinessOf } from '../../src/app/process-status.ts';
 import { createClusterStatus, WorkerMetrics } from '../../src/cluster/aggregate.ts';
 import type { Supervisor } from '../../src/cluster/supervisor.ts';
 import { reject } from '../../src/http/rejection.ts';
-import { counter, gauge } from '../../src/lib/component.ts';
+import { counter, gauge, healthOf } from '../../src/lib/component.ts';
 import type { RolloutState } from '../../src/rollout/rollout.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 
@@ -25,7 +25,16 @@ function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features
   } as unknown as Supervisor;
   const metrics = createMetrics({ ofProcess: false });
   metrics.register(gauge('workers', 'Of the primary.', 'sum', () => 2));
-  const options = { count: 2, supervisor, workerMetrics: new WorkerMetrics(), metrics, drain, ...features };
+  const list = { name: 'protected-list', title: false as const, health: () => healthOf(['list: broken']) };
+  const options = {
+    count: 2,
+    supervisor,
+    workerMetrics: new WorkerMetrics(),
+    metrics,
+    drain,
+    list,
+    ...features,
+  };
   return { status: createClusterStatus(options), asked, drain };
 }
 
@@ -41,10 +50,10 @@ function valuesOf(count: number) {
 
 describe('what the primary answers for its workers', () => {
   it('nobody is asked once it goes', async () => {
-    const { status, asked, drain } = cluster({ health: [[]] });
+    const { status, asked, drain } = cluster({ health: [[{ name: 'protected-list', ...healthOf([]) }]] });
     expect(readinessOf(await status.health())).toEqual({
       ready: true,
-      reasons: ['1 of 2 workers not serving'],
+      reasons: ['list: broken', '1 of 2 workers not serving'],
     });
     expect(asked).toEqual([['health']]);
     drain.begin();
