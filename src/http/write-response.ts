@@ -157,6 +157,7 @@ export function endLingering(socket: Socket, idleMs = 500): void {
   // Node's parser resumes reading on this event unless the data has another listener.
   socket.resume().emit('resume');
   socket.removeAllListeners('data').removeAllListeners('pause').on('data', drop);
-  socket.once('end', () => socket.end(() => socket.destroy())).once('close', () => clearTimeout(idle));
+  const finish = isolated(() => socket.end(() => socket.destroy()));
+  socket.once('end', finish).once('close', () => clearTimeout(idle));
   if (!socket.writableEnded) socket.end();
 }
