@@ -77,6 +77,18 @@ describe('memory: a full store', () => {
   });
 });
 
+test('memory: a read during which the clock was set back sets no tag', () => {
+  let now = 1000;
+  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
+  const key = digest(['cart']);
+  const stamp = store.readStampAt(key, now);
+  now -= 5;
+  const read = { variant: 'v', fingerprint: 'f', newTag: 'a', shopTag: null, fields: null };
+  expect(store.endRead(key, { ...read, isOfCollection: false, stamp })).toBeNull();
+  now += 5;
+  expect(store.endRead(key, { ...read, isOfCollection: false, stamp })?.tag).toBe('a');
+});
+
 test('memory: there is no cold start, neither at the start nor later', async () => {
   const store = new MemoryTagStore({ times: timesOf() });
   expect([await store.warmUp(), store.coldStartLeftMs()]).toEqual([0, 0]);

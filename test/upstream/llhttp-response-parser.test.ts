@@ -181,6 +181,7 @@ test.each([
   ['two codings', `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
   ['two lines of a coding', `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ['a coding with a no-break space', `${ok}Transfer-Encoding: chunked\xa0\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['a coding with a space behind it', `${ok}Transfer-Encoding: chunked \r\n\r\n1\r\na\r\n0\r\n\r\n`],
   ['an empty coding', `${ok}Transfer-Encoding: \r\n\r\na`],
   ['a coding of an interim response', `HTTP/1.1 103 \r\nTransfer-Encoding: gzip\r\n\r\n${ok}\r\n`],
   ['a bare CR for the end of the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\n'],

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { FairTurns, type Place } from '../../src/access/fair-turns.ts';
+
+const long = 60_000;
+
+/** Places of clients by name; whoever gets a turn is noted in the order in which it comes. */
+function setUp(turns: number, places: number) {
+  const fair = new FairTurns({ turns, places });
+  const running: { readonly client: string; readonly place: Place }[] = [];
+  return {
+    fair,
+    running,
+    enter(client: string, isStrict = false, waitMs = long): Place | undefined {
+      const place = fair.enter(client, isStrict, waitMs);
+      if (place === undefined) return undefined;
+      if (place.turn === undefined) running.push({ client, place });
+      else place.turn.then((hasTurn) => hasTurn && running.push({ client, place }));
+      return place;
+    },
+    /** Ends the turn that began first; gives who has turns then. */
+    async endFirst(): Promise<string> {
+      running.shift()?.place.leave();
+      await null;
+      await null;
+      return running.map(({ client }) => client).join('');
+    },
+  };
+}
+
+describe('turns', () => {
+  it('one client has half of them, rounded up, and the rest is free for others', () => {
+    const { enter, running } = setUp(5, 100);
+    for (let i = 0; i < 10; i++) enter('a');
+    expect(running.map(({ client }) => client).join('')).toBe('aaa');
+    enter('b');
+    enter('b');
+    enter('c');
+    expect(running.map(({ client }) => client).join('')).toBe('aaabb');
+  });
+
+  it('a free one goes to who has the fewest, of these to the one that was served the longest ago', async () => {
+    const { enter, endFirst } = setUp(4, 100);
+    for (const client of 'aaaaaabbbbbb') enter(client);
+    enter('c');
+    enter('d');
+    expect(await endFirst()).toBe('abbc');
+    expect(await endFirst()).toBe('bbca');
+    expect(await endFirst()).toBe('bcad');
+    expect(await endFirst()).toBe('cadb');
+  });
+
+  it('goes round, where nobody has more than another', async () => {
+    const { enter, endFirst } = setUp(2, 100);
+    for (const client of 'abcabcabc') enter(client);
+    const seen: string[] = [];
+    for (let i = 0; i < 5; i++) seen.push(await endFirst());
+    expect(seen).toEqual(['ba', 'ab', 'bc', 'ca', 'ab']);
+  });
+
+  it('whoever has none gets one before the turns that are under way are over, whatever fewer others do', async () => {
+    for (const others of [1, 2, 3, 7]) {
+      const { enter, endFirst, running } = setUp(8, 10_000);
+      const names = Array.from({ length: others }, (_, i) => String.fromCharCode(97 + i));
+      for (let i = 0; i < 200; i++) for (const name of names) enter(name);
+      for (let i = 0; i < 50; i++) await endFirst();
+      const before = new Set(running);
+      enter('Z');
+      for (let ended = 0; !running.some(({ client }) => client === 'Z'); ended++) {
+        expect(ended).toBeLessThan(8);
+        for (const name of names) enter(name);
+        await endFirst();
+      }
+      expect(running.length).toBeLessThanOrEqual(8);
+      expect(before.size).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe('places', () => {
+  it('one client gets at most half of them, and all together no more than there are', () => {
+    const { enter, fair } = setUp(2, 10);
+    const all = (client: string) =>
+      Array.from({ length: 8 }, () => enter(client) !== undefined).filter(Boolean);
+    expect([all('a').length, all('b').length, all('c').length]).toEqual([5, 5, 0]);
+    expect(fair.size).toEqual({ places: 10, clients: 2 });
+  });
+
+  it('strictly, one client has no more than its share of turns, waiting or not', () => {
+    const { enter, running } = setUp(4, 100);
+    expect([enter('a', true), enter('a', true), enter('a', true)].map(Boolean)).toEqual([true, true, false]);
+    for (let i = 0; i < 3; i++) enter('b');
+    expect(running).toHaveLength(4);
+    expect([enter('c', true), enter('c', true), enter('c', true)].map(Boolean)).toEqual([true, true, false]);
+  });
+
+  it('who waits too long gives up, and leaves nothing; nor does anybody else', async () => {
+    const { enter, fair, endFirst, running } = setUp(1, 10);
+    enter('a');
+    const late = enter('b', false, 1);
+    expect(await late?.turn).toBe(false);
+    late?.leave();
+    expect(fair.size).toEqual({ places: 1, clients: 1 });
+    await endFirst();
+    expect([running.length, fair.size]).toEqual([0, { places: 0, clients: 0 }]);
+    enter('c');
+    expect(running.map(({ client }) => client)).toEqual(['c']);
+  });
+
+  it('a turn that comes in the moment in which somebody gives up is not lost', async () => {
+    const { enter, fair } = setUp(1, 10);
+    const first = enter('a');
+    const late = enter('b', false, 1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    // Before b has heard that its wait is over.
+    first?.leave();
+    late?.leave();
+    expect(fair.size).toEqual({ places: 0, clients: 0 });
+    expect(enter('c')?.turn).toBe(undefined);
+  });
+});
