@@ -230,6 +230,21 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
     expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
   });
 
+  it('a connection whose refusal was sent makes room, although its client goes on sending', async (context) => {
+    const { shopward, ask, metric } = await start(context, {
+      listen: { maxConnections: 4 },
+      limits: { clientShare: 100 },
+    });
+    for (let i = 0; i < 4; i++) {
+      const refused = await ask(`POST /open HTTP/1.1\r\nHost: s\r\nContent-Length: 100000000\r\n\r\n`);
+      expect((await refused.readResponse()).status).toBe(413);
+      const sending = setInterval(() => refused.socket.write('x'), 100);
+      context.onTestFinished(() => clearInterval(sending));
+    }
+    expect((await exchangeRaw(shopward.port, get('/open'))).status).toBe(200);
+    expect(await metric('shopward_connections_evicted_total')).toBe(1);
+  });
+
   it('a peer has its share of the connections, unless it is a trusted proxy', async (context) => {
     const { silent, metric } = await start(context, { listen: { maxConnections: 20 } });
     silent(15);
