@@ -28,10 +28,7 @@ export interface MalformedHead {
   readonly accept?: string | undefined;
 }
 
-interface Broken {
-  readonly why: RejectionName;
-  readonly head: MalformedHead;
-}
+type Broken = Readonly<{ why: RejectionName; head: MalformedHead }>;
 
 interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
@@ -85,10 +82,12 @@ export class ClientConnection {
     return this.#current === undefined && !this.#isUpgraded;
   }
 
-  /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room, nor between two requests. */
+  /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room until nothing more is sent. */
   upgrade(): void {
     this.#isUpgraded = true;
     this.#options.places?.busy(this.#socket);
+    const idle = isolated(() => this.#options.places?.idle(this.#socket));
+    this.#socket.once('finish', idle);
   }
 
   /** A response that was ended by its handler, and has not left the socket yet. */

@@ -23,8 +23,11 @@ export function createUpgradeHandler(
     const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), place, context);
     const ended = isolated(() => handshake.ended());
     socket.once('close', ended);
+    // The end of a connection whose handshake was declined may take a while.
+    handshake.response.once('finish', ended);
     if (socket.destroyed) handshake.ended();
-    if (place.isBeyond) handshake.refuse(noPlace);
+    if (place.isBeyond)
+      handshake.refuse(reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 }));
     else handle(handshake);
   };
 }
@@ -37,8 +40,6 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   response.once('finish', () => endLingering(socket));
   return response;
 }
-
-const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
 
 /** Refuses a request that asks for an upgrade and is not a handshake of RFC 6455. */
 export function refuseOtherThanHandshake(

@@ -15,6 +15,11 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 const get = (target: string, ...fields: string[]) =>
   `${[`GET ${target} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
 
+const handshake = [
+  ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+
 const big = 'x'.repeat(8_000_000);
 
 /** A proxy, its shop and its crowd, all of a test's own: tests stand side by side. */
@@ -230,18 +235,23 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
     expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
   });
 
-  it('a connection whose refusal was sent makes room, although its client goes on sending', async (context) => {
+  it.for([
+    ['a request', 'POST /open HTTP/1.1\r\nHost: s\r\nContent-Length: 100000000\r\n\r\n', 413],
+    ['a handshake', get('/orders', ...handshake), 401],
+  ] as const)('a connection whose refusal of %s was sent makes room', async ([, bytes, status], context) => {
     const { shopward, ask, metric } = await start(context, {
       listen: { maxConnections: 4 },
-      limits: { clientShare: 100 },
+      limits: { clientShare: 100, inFlight: 4 },
+      upstream: { webSocket: true },
     });
     for (let i = 0; i < 4; i++) {
-      const refused = await ask(`POST /open HTTP/1.1\r\nHost: s\r\nContent-Length: 100000000\r\n\r\n`);
-      expect((await refused.readResponse()).status).toBe(413);
+      const refused = await ask(bytes);
+      expect((await refused.readResponse()).status).toBe(status);
+      // It does not stop to send.
       const sending = setInterval(() => refused.socket.write('x'), 100);
       context.onTestFinished(() => clearInterval(sending));
     }
-    expect((await exchangeRaw(shopward.port, get('/open'))).status).toBe(200);
+    expect((await exchangeRaw(shopward.port, get('/orders', ...handshake))).status).toBe(401);
     expect(await metric('shopward_connections_evicted_total')).toBe(1);
   });
 
