@@ -132,7 +132,6 @@ describe('a bad configuration ends with 78 and every problem', () => {
   it.each([
     [{ NODE_OPTIONS: '--insecure-http-parser' }, /insecure-http-parser/],
     [{ NODE_TLS_REJECT_UNAUTHORIZED: '0' }, /NODE_TLS_REJECT_UNAUTHORIZED/],
-    [{ FORCE_FETCH_PATH: 'true' }, /FORCE_FETCH_PATH/],
   ])('an unsafe runtime: %j', async (env, text) => {
     const { code, stderr } = await serveWith(good, env);
     expect(stderr).toMatch(text);

@@ -91,16 +91,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const post = (start: string, length: number, sent: string) =>
+const put = (start: string, length: number, sent: string) =>
   exchangeRaw(
     port,
-    `POST ${start} HTTP/1.1\r\nHost: shop.example\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n${sent}`,
+    `PUT ${start} HTTP/1.1\r\nHost: shop.example\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n${sent}`,
   );
 /** Escaped, too long, and with the id of a token. */
 const odd = `/%c3%a4/${'x'.repeat(90)}/refresh-tokens/my-secret`;
 
 const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
-  'request-timeout': () => post(`${odd}?query=secret`, 10, 'x'),
+  'request-timeout': () => put(`${odd}?query=secret`, 10, 'x'),
   async overloaded() {
     // What was refused before may still be on its way out.
     await eventually('no place is left', async () => {
@@ -109,11 +109,11 @@ const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
       await sleep(100);
       return held.length === inFlight || undefined;
     });
-    const refused = await post(`${odd}?query=secret`, 1, 'x');
+    const refused = await put(`${odd}?query=secret`, 1, 'x');
     for (const response of held.splice(0)) response.end();
     return refused;
   },
-  'internal-error': () => post(`/buggy${odd}?query=secret`, 1, 'x'),
+  'internal-error': () => put(`/buggy${odd}?query=secret`, 1, 'x'),
 };
 
 it('are all that are provoked nowhere else', () => {
@@ -138,7 +138,7 @@ it.each([
   });
   expect(found).toMatchObject({
     ...{ requestId: id, decision: 'refused', status, rejection: name, reason },
-    ...{ method: 'POST', path: cutPath },
+    ...{ method: 'PUT', path: cutPath },
   });
   expect(JSON.stringify(found)).not.toContain('secret');
   // docs/reasons.md: the log has the stack.

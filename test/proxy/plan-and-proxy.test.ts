@@ -263,8 +263,15 @@ function forwardedAs(how: string, question: Question, planned: ForwardPlan<Match
     kind: `${how}forwarded`,
     allows: ({ isReached, route, rejection }: Seen) =>
       route === planned.route &&
-      (isReached ? rejection === undefined : refusable.has(rejection ?? 'not answered')),
+      (isReached
+        ? rejection === undefined || isReadWith(planned, rejection)
+        : refusable.has(rejection ?? 'not answered')),
   };
+}
+
+/** `If-Match` of a read is compared with what the shop has answered. */
+function isReadWith({ forward: { method } }: ForwardPlan<Matcher>, rejection: string): boolean {
+  return rejection === 'if-match-invalid' && (method === 'GET' || method === 'HEAD');
 }
 
 /** What filters that are planned may refuse by fields, bodies and stores; without one everything is forwarded. */

@@ -63,7 +63,8 @@ export async function openStage(
   const shopward = await start({
     upstream: `http://127.0.0.1:${upstream.port}`,
     listFile: listFileOf(list),
-    config,
+    // Otherwise the shop itself gets a used token of an OAuth endpoint, and judges it.
+    config: { refreshTokens: { replay: 'refuse' }, ...config },
   });
   const accessToken = shopward.issueToken();
   const counts: Counts = { requests: 0, forwarded: 0, acted: 0, statuses: {} };
