@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createEntityTagMatcher } from '../../src/entity-tags/filter.ts';
-import { isRejection } from '../../src/http/rejection.ts';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { isAnswer, isRejection } from '../../src/http/rejection.ts';
+import { runFilter } from '../harness/run-filter.ts';
 import { answered, ask, carts, createFilter, requestOf } from './tag-filter.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+const tag = `"${'a'.repeat(32)}"`;
+const patch = requestOf('PATCH', '/carts/1', ['If-Match', tag]);
 
 describe('POST among the methods that require If-Match', () => {
   const childTag = ['If-Match', '"of-the-child"'];
@@ -72,4 +78,47 @@ test('the whole body is digested if it cannot be parsed, ignored members include
   expect([undefined, first]).not.toContain(cut);
   expect(await read('{"data":{"x":1')).toBe(cut);
   expect(await read('{"data":{"x":2')).not.toBe(cut);
+});
+
+describe('what is asked of the exchange with the shop', () => {
+  const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
+  const inside = { 'if-match': null, 'if-none-match': null };
+  const item = requestOf('POST', '/carts/1/items');
+  const put = requestOf('PUT', '/carts/1');
+  const byAnna = { subject: 'anna' };
+  const leased = { ignoreClientAbort: true, sendWithinMs, answerWithinMs };
+  const unleased = { ignoreClientAbort: true, sendWithinMs };
+
+  test.each<[string, CanonicalRequest, typeof byAnna | undefined, object, boolean]>([
+    ['a write with a tag', patch, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write without', put, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write below', item, byAnna, { ...leased, requestFields: {} }, true],
+    ['a write of a stranger', put, undefined, { ...unleased, requestFields: inside }, true],
+    ['a write of a stranger below', item, undefined, { ...unleased, requestFields: {} }, true],
+    ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
+    ['a read', requestOf('GET', '/carts/1'), byAnna, { requestFields: undefined }, false],
+  ])('%s', async (_, request, identity, expected, isTimed) => {
+    const clock = { monotonic: 0, wall: 1_000_000 };
+    const granting = { claim: () => ({ kind: 'granted', shopTag: null }) };
+    const { filter } = createFilter(
+      {},
+      {
+        ...{ monotonic: () => clock.monotonic, now: () => clock.wall, trackedResponseBytes: 77 },
+        ...(request === patch && { store: granting as never }),
+      },
+    );
+    const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    const { maySend, onOutcome: _settled, streamedHeaderEdits: _streamed, ...rest } = hooks;
+    expect(rest).toEqual({ bufferLimit: 77, ...expected });
+    if (!isTimed) return expect(maySend).toBeUndefined();
+    const mayAt = (monotonic: number, wall: number) => {
+      Object.assign(clock, { monotonic, wall: 1_000_000 + wall });
+      return maySend?.();
+    };
+    // The larger of two clocks.
+    expect([mayAt(firstByteByMs - 1, -5), mayAt(firstByteByMs, 0), mayAt(0, firstByteByMs)]).toEqual([
+      ...[true, false, false],
+    ]);
+  });
 });
