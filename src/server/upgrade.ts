@@ -37,7 +37,7 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  response.once('finish', () => endLingering(socket));
+  response.once('finish', isolated(() => endLingering(socket)));
   return response;
 }
 
