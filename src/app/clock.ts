@@ -1,4 +1,4 @@
-import { type FieldList, fieldValue } from '../http/field-list.ts';
+import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { type Component, type ComponentLog, gauge, type Health, healthOf } from '../lib/component.ts';
 
 /** Time sources, and how many consecutive answers must differ. One is enough for keys, which are fetched every five minutes. */
@@ -15,6 +15,8 @@ const dateMs = 1_000;
 const stepMs = 1_000;
 /** Milliseconds between two compared answers of the shop. */
 const sampleMs = 1_000;
+/** A source that differs is believed to agree after this time without a differing answer: one of two servers may be wrong. */
+const calmMs = 60_000;
 
 interface ClockCheckOptions {
   /** The smallest `auth.clockTolerance` of all issuers. */
@@ -47,7 +49,10 @@ export class ClockCheck implements Component {
   readonly #monotonic: () => number;
   readonly #toleranceMs: number;
   /** Positive: the source is ahead; 0: it agrees. */
-  readonly #said = new Map<ClockSource, { readonly offMs: number; readonly times: number }>();
+  readonly #said = new Map<
+    ClockSource,
+    { readonly offMs: number; readonly times: number; readonly atMs: number }
+  >();
   #distanceMs: number;
   #sampledMs = Number.NEGATIVE_INFINITY;
   #reported = '';
@@ -70,8 +75,11 @@ export class ClockCheck implements Component {
 
   /** Takes the answer to a request of `askedMs`. Skips answers with `Age`, which come from a cache. */
   hearDate(source: ClockSource, fields: FieldList, askedMs: number): void {
-    const shownMs = Date.parse(fieldValue(fields, 'date') ?? '');
-    if (!Number.isNaN(shownMs) && fieldValue(fields, 'age') === undefined)
+    const [date = '', ...more] = fieldValues(fields, 'date');
+    const shownMs = Date.parse(date);
+    // Only the one form of RFC 9110 section 5.6.7. `Date.parse` reads nearly any text as some time.
+    const isDate = more.length === 0 && new Date(shownMs).toUTCString() === date;
+    if (isDate && !Number.isNaN(shownMs) && fieldValue(fields, 'age') === undefined)
       this.hear(source, shownMs, askedMs, dateMs);
   }
 
@@ -86,7 +94,9 @@ export class ClockCheck implements Component {
     const offMs = leastMs > this.#toleranceMs ? leastMs : mostMs < -this.#toleranceMs ? mostMs : 0;
     const before = this.#said.get(source);
     const isAgain = before !== undefined && Math.sign(before.offMs) === Math.sign(offMs);
-    this.#said.set(source, { offMs, times: isAgain ? before.times + 1 : 1 });
+    const atMs = nowMs - distanceMs;
+    if (!isAgain && this.#offMs(source) !== 0 && atMs - (before?.atMs ?? 0) < calmMs) return;
+    this.#said.set(source, { offMs, times: isAgain ? before.times + 1 : 1, atMs });
     this.#report();
   }
 
