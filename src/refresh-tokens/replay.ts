@@ -5,7 +5,7 @@ import type { Answer, Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
-import { readsAnswer, verdictOf } from './issue.ts';
+import { readsAnswer } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
 import { standingOf, type TokenDigest, type UsedAnswer } from './token-values.ts';
 
@@ -59,7 +59,7 @@ export function sealForLeeway(
   return sealed === undefined ? null : { sealed, leewayMs };
 }
 
-/** Forwards the used token, so that the provider can detect the reuse. Tokens that it may issue are withheld. */
+/** Forwards the used token, so that the provider can detect the reuse. Only refusals are passed on: a redirect may have tokens. */
 function forwardReplay(
   context: RefreshTokenContext,
   { request }: PresentedToken,
@@ -70,9 +70,10 @@ function forwardReplay(
   emit('replay-forwarded');
   return {
     ...readsAnswer(context, request, false),
+    withholds: (status) => status < 400,
     ignoreClientAbort: true,
     async onOutcome(outcome) {
-      if (verdictOf(outcome) !== 'done') return {};
+      if (outcome.kind !== 'answered' || outcome.status >= 400) return {};
       emit('replay-withheld');
       await endFamily(context, used);
       return { rejection: refused };

@@ -66,10 +66,9 @@ export function readType(
     return { notPlain: 'content-coding' };
   const [value = '', ...more] = fieldValues(fields, 'content-type');
   const [type = '', ...parameters] = value.split(';').map(trimOws);
-  const isKnown = (parameter: string) =>
-    utf8Parameter.test(parameter) || (json.test(type) && jsonParameter.test(parameter));
-  const isPlain = more.length === 0 && (json.test(type) || form.test(type)) && parameters.every(isKnown);
   const isJson = json.test(type);
+  const isKnown = (one: string) => utf8Parameter.test(one) || (isJson && jsonParameter.test(one));
+  const isPlain = more.length === 0 && (isJson || form.test(type)) && parameters.every(isKnown);
   if (!isPlain || (!isJson && endpoints.every(({ format }) => format === 'json')))
     return { notPlain: 'content-type' };
   return isJson ? 'json' : 'form';
@@ -122,9 +121,9 @@ function readJson(text: string): readonly Field[] | NotPlain {
   const document = parseJson(text);
   if (document === undefined) return 'syntax';
   const found: Field[] = [];
-  let level = [document].filter(isContainer);
+  let level = [[document] as unknown].filter(isContainer);
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth === deepest) return 'too-many-fields';
+    if (depth > deepest) return 'too-many-fields';
     const inner: JsonObject[] = [];
     for (const each of level) {
       const isList = Array.isArray(each);

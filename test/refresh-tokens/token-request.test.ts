@@ -62,6 +62,8 @@ test.each<[string, string, string]>([
   ['a form in a value', '{"x":"&refreshToken=T&"}', 'refused: other-spelling'],
   ['an encoded form in a value', '{"x":"&refresh%54oken=T&"}', 'refused: other-spelling'],
   ['a form in a list', '["&refreshToken=T&"]', 'refused: other-spelling'],
+  ['JSON in a text', '"{\\"refreshToken\\":\\"T\\"}"', 'refused: other-spelling'],
+  ['a form in a text', '"&refreshToken=T&"', 'refused: other-spelling'],
   ['JSON in a value', '{"x":"{\\"refreshToken\\":\\"T\\"}"}', 'refused: other-spelling'],
   ['a comment', `/* */${good}`, 'refused: syntax'],
   ['an escape that Ruby accepts', '{"refreshToken":"\\d"}', 'refused: syntax'],

@@ -546,6 +546,14 @@ describe.concurrent('a used token that comes again', () => {
     expect((await refresh(descendant)).status).toBe(401);
   });
 
+  test('forward: a redirect, which may have tokens, is withheld, too', async (context) => {
+    const { shop, stageReplay } = await stage(context);
+    const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
+    Object.assign(shop.settings, { failNext: 1, failStatus: 303 });
+    expect((await refresh(used)).status).toBe(401);
+    expect((await refresh(descendant)).status).toBe(401);
+  });
+
   test('forward: what the shop refuses is passed on, and ends nothing here', async (context) => {
     const { shop, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
