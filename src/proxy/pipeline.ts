@@ -113,10 +113,10 @@ export class Pipeline<Exchange extends PipelineExchange> {
   #follow(exchange: Exchange, planned: ForwardPlan): Pending {
     exchange.route = planned.route;
     if (planned.token === 'none') return this.#pass(exchange, planned, planned.forward, undefined);
-    const { tokenIn } = planned.token;
-    // A row that is only tried out leaves answers as they are, unless its token is where no cache looks.
-    if (tokenIn !== undefined || !planned.isObserved) exchange.isPrivate = true;
-    if (tokenIn !== undefined) exchange.variesByCookie = true;
+    const { tokenIn, credentials } = planned.token;
+    // A row that is only tried out leaves answers as they are, unless its credentials are where no cache looks.
+    exchange.variesByCookie = tokenIn !== undefined || credentials === 'shop';
+    exchange.isPrivate = exchange.variesByCookie || !planned.isObserved;
     return this.#authenticate(exchange, planned, planned.token);
   }
 

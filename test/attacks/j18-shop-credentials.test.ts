@@ -101,6 +101,11 @@ describe('J18: credentials: shop', () => {
       await stage.refuses(request(`GET ${path}`), 401, '002');
     await stage.passes(request('GET /Session', ['Cookie: SESSION=1']));
   });
+
+  it('its answers are for nobody else, and vary by cookie', async () => {
+    const { response } = await stage.passes(request(line, ['Cookie: SESSION=1']));
+    expect([response.field('cache-control'), response.field('vary')]).toEqual(['private', 'Cookie']);
+  });
 });
 
 /** A cookie without `=` is another spelling. */
