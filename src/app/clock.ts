@@ -8,6 +8,7 @@ const sources = {
   keys: { name: 'the key source', needed: 1 },
 } as const;
 type ClockSource = keyof typeof sources;
+const all = Object.keys(sources) as ClockSource[];
 
 /** `Date` counts whole seconds. */
 const dateMs = 1_000;
@@ -22,9 +23,8 @@ interface ClockCheckOptions {
   /** The smallest `auth.clockTolerance` of all issuers. */
   readonly toleranceMs: number;
   readonly log: ComponentLog;
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Default `Date.now`, and `performance.now`. */
   readonly now?: () => number;
-  /** Default `performance.now`. */
   readonly monotonic?: () => number;
 }
 
@@ -44,9 +44,7 @@ export class ClockCheck implements Component {
     ),
     labels: { source: name },
   }));
-  readonly #options: ClockCheckOptions;
-  readonly #now: () => number;
-  readonly #monotonic: () => number;
+  readonly #options: Required<ClockCheckOptions>;
   readonly #toleranceMs: number;
   /** Positive: the source is ahead; 0: it agrees. */
   readonly #said = new Map<
@@ -58,16 +56,14 @@ export class ClockCheck implements Component {
   #reported = '';
 
   constructor(options: ClockCheckOptions) {
-    this.#options = options;
-    this.#now = options.now ?? Date.now;
-    this.#monotonic = options.monotonic ?? (() => performance.now());
+    this.#options = { now: Date.now, monotonic: () => performance.now(), ...options };
     this.#toleranceMs = Math.max(options.toleranceMs, dateMs);
-    this.#distanceMs = this.#now() - this.#monotonic();
+    this.#distanceMs = this.#options.now() - this.#options.monotonic();
   }
 
   /** Whether the next answer of the shop is compared. */
   takesSample(): boolean {
-    const ms = this.#monotonic();
+    const ms = this.#options.monotonic();
     if (ms - this.#sampledMs < sampleMs) return false;
     this.#sampledMs = ms;
     return true;
@@ -75,18 +71,17 @@ export class ClockCheck implements Component {
 
   /** Takes the answer to a request of `askedMs`. Skips answers with `Age`, which come from a cache. */
   hearDate(source: ClockSource, fields: FieldList, askedMs: number): void {
-    const [date = '', ...more] = fieldValues(fields, 'date');
+    const date = fieldValues(fields, 'date').join();
     const shownMs = Date.parse(date);
-    // Only the one form of RFC 9110 section 5.6.7. `Date.parse` reads nearly any text as some time.
-    const isDate = more.length === 0 && new Date(shownMs).toUTCString() === date;
-    if (isDate && !Number.isNaN(shownMs) && fieldValue(fields, 'age') === undefined)
-      this.hear(source, shownMs, askedMs, dateMs);
+    // Only the form of RFC 9110 section 5.6.7: `Date.parse` reads nearly any text as some time.
+    const isDate = shownMs >= 0 && new Date(shownMs).toUTCString() === date;
+    if (isDate && fieldValue(fields, 'age') === undefined) this.hear(source, shownMs, askedMs, dateMs);
   }
 
   /** At some time between `askedMs` and now, the source's clock showed between `shownMs` and `shownMs + precisionMs`. */
   hear(source: ClockSource, shownMs: number, askedMs: number, precisionMs = 1): void {
-    const nowMs = this.#now();
-    const distanceMs = nowMs - this.#monotonic();
+    const [nowMs, atMs] = [this.#options.now(), this.#options.monotonic()];
+    const distanceMs = nowMs - atMs;
     if (Math.abs(distanceMs - this.#distanceMs) > stepMs) this.#said.clear();
     this.#distanceMs = distanceMs;
     if (nowMs < askedMs) return;
@@ -94,15 +89,12 @@ export class ClockCheck implements Component {
     const offMs = leastMs > this.#toleranceMs ? leastMs : mostMs < -this.#toleranceMs ? mostMs : 0;
     const before = this.#said.get(source);
     const isAgain = before !== undefined && Math.sign(before.offMs) === Math.sign(offMs);
-    const atMs = nowMs - distanceMs;
     if (!isAgain && this.#offMs(source) !== 0 && atMs - (before?.atMs ?? 0) < calmMs) return;
     this.#said.set(source, { offMs, times: isAgain ? before.times + 1 : 1, atMs });
     this.#report();
   }
 
-  health(): Health {
-    return healthOf(this.#reasons());
-  }
+  readonly health = (): Health => healthOf(this.#reasons());
 
   /** 0: the clocks agree, or too few answers differ. */
   #offMs(source: ClockSource): number {
@@ -111,11 +103,8 @@ export class ClockCheck implements Component {
   }
 
   #reasons(): string[] {
-    const all = Object.keys(sources) as ClockSource[];
     const differing = all.filter((source) => this.#offMs(source) !== 0);
-    const agreeing = all
-      .filter((source) => this.#said.get(source)?.offMs === 0)
-      .map((one) => sources[one].name);
+    const agreeing = all.filter((one) => this.#said.get(one)?.offMs === 0).map((one) => sources[one].name);
     const also = agreeing.length === 0 ? '' : `, and this machine agrees with ${agreeing.join(' and ')}`;
     return differing.map((source) => {
       const offMs = this.#offMs(source);
@@ -128,7 +117,7 @@ export class ClockCheck implements Component {
 
   /** One line when a source begins to differ, and when all agree again. */
   #report(): void {
-    const differing = (Object.keys(sources) as ClockSource[]).filter((source) => this.#offMs(source) !== 0);
+    const differing = all.filter((source) => this.#offMs(source) !== 0);
     if (differing.join() === this.#reported) return;
     this.#reported = differing.join();
     const { log } = this.#options;
