@@ -233,6 +233,7 @@ async function openStage(): Promise<Stage> {
       // The resolver passes on what it does not understand, and keeps nothing of it.
       seen: '200 unreadable',
       but: {
+        'tracked GET': '200 tagged unreadable',
         'tagged PATCH': '200 tagged unreadable',
         ...known,
       },
@@ -245,7 +246,7 @@ async function openStage(): Promise<Stage> {
       },
       seen: '200',
       // Tokens that cannot be recorded are not handed out.
-      but: { 'token exchange': '502 token-answer-unreadable', ...known },
+      but: { 'tracked GET': '200 tagged', 'token exchange': '502 token-answer-unreadable', ...known },
       oldTag: '412 006',
     },
     {
@@ -257,6 +258,7 @@ async function openStage(): Promise<Stage> {
       seen: '200 unreadable',
       // What a write has made has a new tag, whatever its answer says.
       but: {
+        'tracked GET': '200 tagged unreadable',
         'tagged PATCH': '200 tagged unreadable',
         'token exchange': '502 token-answer-unreadable',
         ...known,
