@@ -37,7 +37,8 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  response.once('finish', isolated(() => endLingering(socket)));
+  const end = isolated(() => endLingering(socket));
+  response.once('finish', end);
   return response;
 }
 
@@ -112,7 +113,6 @@ export class OpenWebSockets {
     }
   }
 
-  /** Milliseconds until the next check. */
   #checkOf(open: OpenWebSocket, request: CanonicalRequest, untilMs: number): () => number {
     const end = () => open.end(closeCodes.policyViolation);
     const heed = (verdict: Rejection | 'admitted' | 'free') => {
