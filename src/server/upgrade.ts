@@ -37,8 +37,8 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  const end = isolated(() => endLingering(socket));
-  response.once('finish', end);
+  const finish = isolated(() => endLingering(socket));
+  response.once('finish', finish);
   return response;
 }
 
