@@ -9,7 +9,7 @@ export type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<L
 /**
  * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. The
  * place that had a good document last is asked first. A document counts only where its `issuer` is the configured one
- * octet for octet (RFC 8414 section 3.3): whoever serves another's metadata could choose its keys.
+ * octet for octet (RFC 8414 section 3.3): a server of another issuer's metadata could choose its keys.
  */
 export function createDiscovery(issuer: string): LocateKeySet {
   let places = metadataUrls(issuer);

@@ -26,7 +26,7 @@ export interface AnswerOptions
 
 export type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 
-/** Milliseconds after which a WebSocket ends if nobody says when its token expires. */
+/** Milliseconds after which a WebSocket ends if the answer does not say when its token expires. */
 const leastLifetimeMs = 60_000;
 
 /** What the answers of an introspection endpoint (RFC 7662 section 2.2) mean. */

@@ -256,7 +256,7 @@ export function introspectionComponent(introspector: TokenIntrospector): Compone
       const ofOneToken =
         lastError === undefined ? '' : `, but not for the last token: ${faultText(lastError)}`;
       return healthOf(reasons, {
-        text: reasons[0] ?? (questions === 0 ? 'nobody was asked yet' : `the issuer answers${ofOneToken}`),
+        text: reasons[0] ?? (questions === 0 ? 'no question yet' : `the issuer answers${ofOneToken}`),
         details: [total('questions', questions), total('failures', failures), total('active tokens', active)],
       });
     },

@@ -77,7 +77,7 @@ export function unusable(problem: string): KeyDocument {
   return { keys: [], problems: [problem], ignored: [], isKeySet: false };
 }
 
-/** A good key, a key for another use or algorithm, or a key that nobody should use. */
+/** A good key, a key for another use or algorithm, or a key that is not safe to use. */
 type KeyVerdict =
   | { readonly key: VerificationKey }
   | { readonly ignored: string }

@@ -13,7 +13,7 @@ export type ProviderError =
   | 'timeout'
   /** Another status than 200. */
   | 'status'
-  /** 3xx: never followed, since whoever can redirect could choose our keys. */
+  /** 3xx: never followed, because a redirect could choose the keys. */
   | 'redirect'
   | 'too-large'
   /** Not JSON, or JSON of another shape. */
@@ -62,7 +62,7 @@ interface Bounds {
 
 export interface FetchOptions extends Bounds {
   readonly accept: string;
-  /** Ends the exchange: nobody waits any more. */
+  /** Ends the exchange: its caller has given up. */
   readonly signal: AbortSignal;
 }
 

@@ -54,7 +54,7 @@ interface NamedResource {
   readonly names: readonly string[];
 }
 
-interface Place extends NamedResource {
+interface TrackedRow extends NamedResource {
   readonly role: Role;
 }
 
@@ -64,7 +64,7 @@ export function compileTrackedResources(
   rules: PathRules,
 ): (request: CanonicalRequest) => TrackedMatch {
   validate(resources);
-  const rows = resources.flatMap((resource): PathTableRow<Place>[] => {
+  const rows = resources.flatMap((resource): PathTableRow<TrackedRow>[] => {
     const names = parameterNames(resource.member);
     return [
       { method: 'ANY', template: resource.collection, data: { resource, names, role: 'collection' } },
@@ -109,7 +109,7 @@ function withoutSuffix(segments: readonly string[], suffixes: FormatSuffixes): r
  * empty id: an interpretation in which one stands there changes nothing. What the other interpretations meet counts, if it is one and
  * the same, and no precondition.
  */
-function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRequest): TrackedMatch {
+function readEmptyIds(matches: readonly PathMatch<TrackedRow>[], request: CanonicalRequest): TrackedMatch {
   if (!request.segments.includes('') || request.isFormPost || !matches.every(isOddByEmptiesAlone)) {
     return 'lenient';
   }
@@ -117,7 +117,7 @@ function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRe
   const { method } = request;
   const hasEmptyId = named.length < matches.length;
   const isAmbiguous = hasEmptyId && method === 'POST';
-  const isGuarded = ({ data }: PathMatch<Place>) =>
+  const isGuarded = ({ data }: PathMatch<TrackedRow>) =>
     needsIfMatch(isAmbiguous && data.role === 'member' ? { ...data, role: 'below' } : data, request);
   if (named.some((match) => match.data.role !== 'collection' && isGuarded(match))) return 'lenient';
   if (hasEmptyId && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
@@ -145,11 +145,11 @@ export function needsIfMatch(
 
 const roles: readonly Role[] = ['collection', 'member', 'below'];
 
-function isOddByEmptiesAlone({ interpretation }: PathMatch<Place>): boolean {
+function isOddByEmptiesAlone({ interpretation }: PathMatch<TrackedRow>): boolean {
   return interpretation.every((step) => step === 'empty-segments' || step === 'empty-id');
 }
 
-function idsOf({ data, params }: PathMatch<Place>): string[] {
+function idsOf({ data, params }: PathMatch<TrackedRow>): string[] {
   const names = data.role === 'collection' ? data.names.slice(0, -1) : data.names;
   return names.map((name) => decodeSegment(params[name] ?? ''));
 }
@@ -191,13 +191,13 @@ function meets({ parts }: Template, segments: readonly string[]): boolean {
 }
 
 /** `/carts/1/` meets `/carts/{id}/**` to the letter, but an empty rest is another spelling of the member. */
-function isExact({ exact, data }: PathMatch<Place>, { segments }: CanonicalRequest): boolean {
+function isExact({ exact, data }: PathMatch<TrackedRow>, { segments }: CanonicalRequest): boolean {
   if (!exact || segments.includes('')) return false;
   return data.role !== 'below' || segments.length > data.resource.member.split('/').length - 1;
 }
 
 /** `/carts/1/**` also meets `/carts/1` itself; anything else that is met means a second interpretation of the path. */
-function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boolean {
+function isSameResource(match: PathMatch<TrackedRow>, exact: PathMatch<TrackedRow>): boolean {
   if (match === exact) return true;
   const { data } = match;
   return (

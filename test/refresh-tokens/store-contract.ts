@@ -86,7 +86,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.release(token, 'b');
     same((await other.claim(token, 'c', holdMs)).kind, 'used');
   },
-  async 'a refresh whose outcome nobody knows says so until its claim lapses, and the next one does not'({
+  async 'a refresh with an unknown outcome says so until its claim lapses, and the next one does not'({
     stores: [one, other],
     pass,
   }) {
@@ -203,7 +203,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
   },
-  async 'notes about tokens that nobody knows are few for one subject, and do not stop another'({
+  async 'notes about unknown tokens are few for one subject, and do not stop another'({
     stores: [one, other],
   }) {
     const [greedy, modest] = [newSubject(), newSubject()];
@@ -325,24 +325,26 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   async 'who has revoked an unknown token is named, and counts once it is known whose it is'({
     stores: [one, other],
   }) {
-    const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];
-    same(await one.noteRevocation(token, stranger, 'r'), 'noted');
-    await one.settleRevocation(token, stranger, 'r', true);
+    const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
+    same(await one.noteRevocation(token, otherSubject, 'r'), 'noted');
+    await one.settleRevocation(token, otherSubject, 'r', true);
     same(await other.noteRevocation(token, subject, 's'), 'noted');
     const answer = await other.claim(token, 'a', holdMs);
-    same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, stranger].sort());
+    same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, otherSubject].sort());
     await other.release(token, 'a');
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
   },
-  async 'a stranger who revoked a token before it was known does it no harm'({ stores: [one, other] }) {
-    const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];
-    await one.noteRevocation(token, stranger, 'r');
-    await one.settleRevocation(token, stranger, 'r', true);
+  async 'a revocation by another subject, noted before the token was known, does not end it'({
+    stores: [one, other],
+  }) {
+    const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
+    await one.noteRevocation(token, otherSubject, 'r');
+    await one.settleRevocation(token, otherSubject, 'r', true);
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
   },
-  async 'whoever shows a token ends it: a known one, one without subject, one that nobody knows'({
+  async 'each client that shows a token ends it: known, without subject, or unknown'({
     stores: [one, other],
   }) {
     for (const subject of [newSubject(), null, undefined]) {
@@ -401,10 +403,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   async 'mine settled without its note (the store was emptied) rises all the same; another subject does not'({
     stores: [one, other],
   }) {
-    const [subject, stranger] = [newSubject(), newSubject()];
+    const [subject, otherSubject] = [newSubject(), newSubject()];
     await one.settleRevocationOfAll(subject, 'r', 1.7e15, true);
     same(await other.generationOf(subject), 1.7e15);
-    same(await other.generationOf(stranger), 0);
+    same(await other.generationOf(otherSubject), 0);
   },
   async 'mine settled twice, since the first answer was lost, ends nothing that was issued in between'({
     stores: [one, other],
@@ -419,7 +421,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same([generation, await other.generationOf(subject)], [noted, noted]);
   },
   async 'a list shows states, and only those of the subject'({ stores: [one, other], pass }) {
-    const [subject, stranger] = [newSubject(), newSubject()];
+    const [subject, otherSubject] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
       const token = newToken();
       const { generation } = await one.standingFor(owner, lifetime);
@@ -441,7 +443,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.claim(claimed, 'a', holdMs);
     mark(claimed, 'in-exchange');
     mark(await make(subject, shortMs), 'expired');
-    await make(stranger);
+    await make(otherSubject);
     await one.claim(newToken(), 'b', holdMs);
     await pass(shortMs);
     const states = async () => toStates(await all(other.list(subject)));
@@ -449,12 +451,12 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.settleRevocationOfAll(subject, 'm', await one.noteRevocationOfAll(subject, 'm'), true);
     same([...new Set(Object.values(await states()))].sort(), ['revoked', 'used']);
     same(
-      toStates(await all(other.list(stranger))),
-      toStates((await all(one.list())).filter((each) => each.subject === stranger)),
+      toStates(await all(other.list(otherSubject))),
+      toStates((await all(one.list())).filter((each) => each.subject === otherSubject)),
     );
   },
   async 'purging deletes what has expired, of the subject or of all'({ stores: [one, other], pass }) {
-    const [subject, stranger] = [newSubject(), newSubject()];
+    const [subject, otherSubject] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime: number) => {
       const token = newToken();
       const { generation } = await one.standingFor(owner, lifetime);
@@ -463,21 +465,21 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     };
     await make(subject, shortMs);
     const alive = await make(subject, lifetimeMs);
-    const others = await make(stranger, shortMs);
+    const others = await make(otherSubject, shortMs);
     await pass(shortMs);
     same(await other.purgeExpired(subject), 1);
     same(Object.keys(toStates(await all(one.list(subject)))), [alive]);
     same((await one.claim(others, 'a', 1)).kind, 'expired');
     same((await other.purgeExpired()) >= 1, true);
     same((await one.claim(others, 'a', 1)).kind, 'granted');
-    same(await other.purgeExpired(stranger), 0);
+    same(await other.purgeExpired(otherSubject), 0);
   },
 };
 
 export const newToken = () => digests.ofToken(randomUUID());
 export const newSubject = () => digests.ofSubject(randomUUID());
 
-/** Revocations of tokens that nobody knows, until one finds no room. */
+/** Revocations of unknown tokens, until one finds no room. */
 async function noteMany(store: TokenStore, by: SubjectDigest, most: number) {
   const tokens: Record<string, string> = {};
   for (let i = 0; i < most * 10 && !Object.values(tokens).includes('full'); i += 1) {

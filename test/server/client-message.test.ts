@@ -7,16 +7,16 @@ import { readWholeBody } from '../../src/upstream/request-body.ts';
 import { pumpBody } from '../../src/upstream/request-body-pump.ts';
 
 /** What node's parser handed over, and in how many of them one turn of the event loop. */
-let pieces = 0;
+let chunks = 0;
 let mostInTurn = 0;
 class CountedMessage extends ClientMessage {
   static inTurn = 0;
-  override push(piece: Buffer | null): boolean {
-    pieces += 1;
+  override push(chunk: Buffer | null): boolean {
+    chunks += 1;
     if (CountedMessage.inTurn === 0) setImmediate(() => (CountedMessage.inTurn = 0));
     CountedMessage.inTurn += 1;
     mostInTurn = Math.max(mostInTurn, CountedMessage.inTurn);
-    return super.push(piece);
+    return super.push(chunk);
   }
 }
 
@@ -30,7 +30,7 @@ afterEach(() => {
 
 /** The request that `head` and what the caller writes make. */
 async function receive(head: string): Promise<IncomingMessage> {
-  pieces = 0;
+  chunks = 0;
   mostInTurn = 0;
   server = createServer({ IncomingMessage: CountedMessage });
   const incoming = new Promise<IncomingMessage>((resolve) => server.on('request', resolve));
@@ -46,27 +46,27 @@ const octets = 200_000;
 const crumbs = Buffer.from('1\r\na\r\n'.repeat(octets));
 
 describe('a body in chunks of one octet', () => {
-  it('reaches its reader in few pieces, a bounded number of chunks in a turn', async () => {
+  it('reaches its reader in few chunks, a bounded number of chunks in a turn', async () => {
     const incoming = await receive(chunked);
     client.write(crumbs);
     client.write('0\r\n\r\n');
     const read: Buffer[] = [];
-    for await (const piece of incoming) read.push(piece);
+    for await (const chunk of incoming) read.push(chunk);
     expect(Buffer.concat(read).equals(Buffer.alloc(octets, 'a'))).toBe(true);
-    expect(pieces).toBe(octets + 1);
+    expect(chunks).toBe(octets + 1);
     // One read of node's is 64 KiB, six octets a chunk; without a bound all that has arrived is parsed in one turn.
     expect(mostInTurn).toBeLessThan(12_000);
     expect(read.length).toBeLessThan(octets / 1_000);
   });
 
   it.each([
-    ['nobody reads', () => {}],
+    ['the reader has not begun', () => {}],
     [
       'its reader has paused',
       (incoming: IncomingMessage) => void incoming.on('data', () => incoming.pause()),
     ],
     [
-      'nobody takes what goes on',
+      'the forwarded body is not read',
       (incoming: IncomingMessage) =>
         void pumpBody(
           incoming,
@@ -75,7 +75,7 @@ describe('a body in chunks of one octet', () => {
           { onWritten() {}, onBroken() {} },
         ),
     ],
-  ])('waits as few octets in few pieces while %s', async (_, begin) => {
+  ])('waits as few octets in few chunks while %s', async (_, begin) => {
     const incoming = await receive(chunked);
     begin(incoming);
     client.write(crumbs);
@@ -90,11 +90,11 @@ describe('a body in chunks of one octet', () => {
     expect(length).toBeLessThan(100_000);
     expect(buffer.length).toBeLessThan(16);
     // The rest waits with its sender.
-    expect(pieces).toBeLessThan(60_000);
+    expect(chunks).toBeLessThan(60_000);
   });
 });
 
-it('a body of few octets a packet waits in one piece, and arrives whole', async () => {
+it('a body of few octets a packet waits in one chunk, and arrives whole', async () => {
   const incoming = await receive('Content-Length: 600');
   for (let i = 0; i < 500; i++) {
     client.write('b');
@@ -105,11 +105,11 @@ it('a body of few octets a packet waits in one piece, and arrives whole', async 
   expect(buffer.length).toBeLessThan(3);
   client.write('b'.repeat(100));
   const read: Buffer[] = [];
-  for await (const piece of incoming) read.push(piece);
+  for await (const chunk of incoming) read.push(chunk);
   expect(Buffer.concat(read).toString()).toBe('b'.repeat(600));
 });
 
-it('large pieces keep their order among small ones', async () => {
+it('large chunks keep their order among small ones', async () => {
   const incoming = await receive(chunked);
   const parts = Array.from({ length: 60 }, (_, i) =>
     String.fromCharCode(97 + (i % 26)).repeat([1, 5_000, 700, 20_000][i % 4] as number),
@@ -117,7 +117,7 @@ it('large pieces keep their order among small ones', async () => {
   for (const part of parts) client.write(`${part.length.toString(16)}\r\n${part}\r\n`);
   client.write('0\r\n\r\n');
   const read: Buffer[] = [];
-  for await (const piece of incoming) read.push(piece);
+  for await (const chunk of incoming) read.push(chunk);
   expect(Buffer.concat(read).toString()).toBe(parts.join(''));
 });
 
@@ -126,7 +126,7 @@ describe('a body that may have come with its head', () => {
     new Promise<Buffer | undefined>((resolve) => (incoming as ClientMessage).readEarly(resolve));
   const readAll = async (incoming: IncomingMessage) => {
     const read: Buffer[] = [];
-    for await (const piece of incoming) read.push(piece);
+    for await (const chunk of incoming) read.push(chunk);
     return Buffer.concat(read).toString();
   };
 

@@ -43,8 +43,8 @@ const connectionEvents: Readonly<Record<string, (connection: ScriptedConnection)
   head: (connection) => {
     if (!connection.hasHead) connection.read({ head: head(200, ['Content-Type', 'text/plain']) });
   },
-  piece: (connection) => connection.readBody(20),
-  'long piece': (connection) => connection.readBody(40_000),
+  chunk: (connection) => connection.readBody(20),
+  'long chunk': (connection) => connection.readBody(40_000),
   end: (connection) => connection.readEnd(true),
   'end, not reusable': (connection) => connection.readEnd(false),
   reset: ({ reader }) => reader?.onClosed(undefined, undefined),
@@ -73,8 +73,8 @@ const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
     client.isReading = false;
     client.hasWaited = true;
   },
-  'piece of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(10)),
-  'long piece of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(2_000)),
+  'chunk of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(10)),
+  'long chunk of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(2_000)),
   'request breaks off': ({ incoming, setup }) => {
     if (setup.body === 'stream') incoming.destroy();
   },
@@ -90,13 +90,13 @@ const walkArbitrary = fc
     // Most orders break off early: half of the walks begin with what gets an exchange far.
     fc.constantFrom(0, 0, 0, 2, 2, 3, 4, 5),
     fc.constantFrom('connection', 'reused connection'),
-    fc.constantFrom('piece', 'long piece'),
+    fc.constantFrom('chunk', 'long chunk'),
     fc.array(fc.constantFrom(...names), { maxLength: 40 }),
   )
-  .map(([far, connection, piece, rest]) => [
-    ...[connection, 'end of turn', 'head', piece, 'end'].slice(0, far),
+  .map(([far, connection, chunk, rest]) => [
+    ...[connection, 'end of turn', 'head', chunk, 'end'].slice(0, far),
     // A response that its client holds up.
-    ...(far === 4 ? ['client does not read', piece, piece, piece, 'client reads'] : []),
+    ...(far === 4 ? ['client does not read', chunk, chunk, chunk, 'client reads'] : []),
     ...rest,
   ]);
 
@@ -376,7 +376,7 @@ class Stage {
     const held = this.connections.filter(({ timesGivenBack }) => timesGivenBack === 0).length;
     const isSettled = outcomes.length > 0 || result !== undefined;
     assert.ok(held <= (isSettled ? 0 : 1));
-    // The body is nobody's any more, and no clock of the exchange runs; a response that waits for its client has one.
+    // The body has no reader any more, and no clock of the exchange runs; a response that waits for its client has one.
     if (isSettled) assert.equal(this.incoming.listenerCount('data'), 0);
     if (isSettled && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
     if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isSettled, true);
