@@ -93,7 +93,7 @@ function readDocument(): string {
 
 /** The rows of the tables, without Markdown. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
-  const rows = document.matchAll(/^\| <a id="([a-z-]+)"><\/a>[^|]*\| ([^|]*) \| ([^|]*) \| ([^|]*) \|$/gm);
+  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm);
   return [...rows].map(([, name = '', status = '', cause = '', cure = '']) => ({
     name,
     status: withoutMarks(status),

@@ -121,7 +121,7 @@ frontSuite('H3: a full queue', (start) => {
         connection.socket.write(big);
         return undefined;
       },
-      { connections: 2, writeStallTimeoutMs: 200 },
+      { connections: 2, bodyTimeoutMs: 100 },
     );
     const readers = [await openRawConnection(port), await openRawConnection(port)];
     for (const reader of readers) {
