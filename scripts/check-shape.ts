@@ -21,7 +21,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   lib: 760,
   main: 30,
   proxy: 492,
-  'rate-limits': 277,
+  'rate-limits': 289,
   redis: 2089,
   'refresh-tokens': 2770,
   rollout: 1335,

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Method } from '../http/canonical-request.ts';
+import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
 import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
@@ -41,16 +41,28 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
  * leads around a narrow one.
  */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
-  const rowsOf = (data: RateLimit) =>
-    data.isEndpoint ? endpointRows(data.path, data) : [{ method: data.method, template: data.path, data }];
-  const table = buildPathTable(limits.flatMap(rowsOf), paths);
+  const [endpoints, others] = [true, false].map((isEndpoint) =>
+    limits.filter((limit) => (limit.isEndpoint === true) === isEndpoint),
+  ) as [RateLimit[], RateLimit[]];
+  const rows = buildPathTable(
+    others.map((data) => ({ method: data.method, template: data.path, data })),
+    paths,
+  );
+  const endpointTable = buildPathTable(
+    endpoints.flatMap((data) => endpointRows(data.path, data)),
+    paths,
+  );
+  const reaches = ({ method }: RateLimit, request: CanonicalRequest) =>
+    method === 'ANY' || reachOf(request, method) !== undefined;
   return {
     name: 'rate-limits',
     match(request) {
-      const met = new Set<RateLimit>();
-      for (const { data } of table.match(request))
-        if (!data.isEndpoint || data.method === 'ANY' || reachOf(request, data.method)) met.add(data);
-      return met.size === 0 ? undefined : [...met];
+      const met = rows.match(request).map(({ data }) => data);
+      // A request that only reads reaches no endpoint: it costs no look-up.
+      if (endpoints.some((limit) => reaches(limit, request)))
+        for (const { data } of endpointTable.match(request))
+          if (reaches(data, request) && !met.includes(data)) met.push(data);
+      return met.length === 0 ? undefined : met;
     },
     describe: (met, _request, name) => ({
       label: 'rate limit',
