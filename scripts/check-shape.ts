@@ -20,7 +20,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   http: 2267,
   lib: 760,
   main: 30,
-  proxy: 492,
+  proxy: 503,
   'rate-limits': 289,
   redis: 2089,
   'refresh-tokens': 2770,

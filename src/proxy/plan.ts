@@ -1,5 +1,6 @@
 import type { Requirement } from '../access/protected-list.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import type { Filter, Matcher } from './filter.ts';
@@ -162,7 +163,10 @@ export function compileRouteLimits(
     routes.map((route) => ({ method: route.method, template: route.path, data: route })),
     rules,
   );
+  const firsts = new Set(routes.map(({ path }) => firstLiteral(path)));
   return (request) => {
+    // A route matches only as it is written, so most requests need no look-up.
+    if (!firsts.has(request.segments[0]) && !firsts.has(undefined)) return usual;
     const met = table.match(request).filter(({ exact }) => exact);
     const least = (key: 'requestBody' | 'responseTimeout', other: number) => {
       const set = met.map(({ data }) => data[key]).filter((value) => value !== undefined);
@@ -173,4 +177,11 @@ export function compileRouteLimits(
       responseTimeoutMs: least('responseTimeout', usual.responseTimeoutMs),
     };
   };
+}
+
+/** The first segment in its canonical form; undefined if any segment can stand there. */
+function firstLiteral(path: string): string | undefined {
+  const parsed = parsePathTemplate(path);
+  const first = isTemplateProblem(parsed) ? undefined : parsed.segments[0];
+  return first !== undefined && 'literal' in first ? first.literal : undefined;
 }
