@@ -1,4 +1,4 @@
-import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
 import { foldName, mayBeNamed } from '../http/parameter-names.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
@@ -195,9 +195,9 @@ function findSubprotocol(name: string, request: CanonicalRequest): Found | undef
   return { token, request: { ...request, fields, offeredSubprotocol: name } };
 }
 
-/** Whether another site's page must not be able to send the request with its user's cookie. */
+/** Whether the shop may take it for a change, which a page of another site must not send with its user's cookie. */
 function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
-  return !isSafe(method) || isWebSocketUpgrade === true;
+  return !['GET', 'HEAD', 'OPTIONS'].includes(method) || isWebSocketUpgrade === true;
 }
 
 /**

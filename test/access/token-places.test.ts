@@ -6,7 +6,7 @@ import {
   type TokenPlace,
   withoutReferredToken,
 } from '../../src/access/token-places.ts';
-import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { type CanonicalRequest, extensionMethods } from '../../src/http/canonical-request.ts';
 import { fieldValues } from '../../src/http/field-list.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
@@ -23,7 +23,10 @@ interface Sent {
 
 function requestOf({ method = 'GET', url = '/a', fields = [], isHandshake = false }: Sent): CanonicalRequest {
   const upgrade = isHandshake ? ['Connection', 'Upgrade', 'Upgrade', 'websocket'] : [];
-  return accepted(sampleHead({ method, url, fields: [...upgrade, ...fields] }), { webSocket: true });
+  return accepted(sampleHead({ method, url, fields: [...upgrade, ...fields] }), {
+    webSocket: true,
+    extensionMethods,
+  });
 }
 
 /** What is read and what goes on, or the refusal in two words. */
@@ -185,11 +188,12 @@ describe('a cookie that a browser sends by itself', () => {
     ['an empty origin', ['Origin', ''], refused],
   ])('%s', (_, fields, expected) => {
     const cookie = ['Cookie', `sid=${token}`];
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', ...extensionMethods])
       expect(read({ method, fields: [...cookie, ...fields] }, every, ['https://app.example'])).toBe(expected);
     const handshake = { isHandshake: true, fields: [...cookie, ...fields] };
     expect(read(handshake, every, ['https://app.example'])).toBe(expected);
-    expect(read({ fields: [...cookie, ...fields] }, every)).toBe(token);
+    for (const method of ['GET', 'HEAD', 'OPTIONS'])
+      expect(read({ method, fields: [...cookie, ...fields] }, every)).toBe(token);
     expect(read({ method: 'POST', fields: [...bearer, ...fields] }, every)).toBe(token);
   });
 
