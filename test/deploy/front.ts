@@ -20,12 +20,15 @@ export interface Behind {
   readonly adminPort: number;
 }
 
-interface Kind {
+interface Runnable {
   readonly name: string;
-  readonly program: string | undefined;
   /** The program's own check of a file, then the program in the foreground. */
   readonly check: (file: string, folder: string) => string[];
-  readonly run: (file: string, folder: string) => string[];
+  readonly run: (file: string, folder: string, port: number) => string[];
+}
+
+interface Kind extends Runnable {
+  readonly program: string | undefined;
   write(folder: string, port: number, behind: Behind): string;
   /** Between shopward and two shops. */
   writeBalancer(folder: string, port: number, shops: readonly [number, number]): string;
@@ -110,8 +113,18 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
-/** nginx with a cache that keeps every answer that it may; undefined where it cannot be had. */
-export const cachingNginx: ((behind: Behind) => Promise<Front>) | undefined = (() => {
+/** Caches that keep every answer that they may; undefined where the program cannot be had. */
+export const caches: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> = {
+  nginx: cachingNginx(),
+  'Varnish as it is installed': cachingVarnish(''),
+  // Looks up requests with a token, too, and stores each status, also where the shop says nothing.
+  'Varnish that stores all it may': cachingVarnish(
+    `sub vcl_recv { return (hash); }
+     sub vcl_backend_response { if (beresp.ttl <= 0s) { set beresp.ttl = 60s; } }`,
+  ),
+};
+
+function cachingNginx(): ((behind: Behind) => Promise<Front>) | undefined {
   const [kind] = kinds;
   if (kind?.program === undefined) return undefined;
   const { program } = kind;
@@ -129,7 +142,40 @@ export const cachingNginx: ((behind: Behind) => Promise<Front>) | undefined = ((
        }`,
     );
   return (behind) => start(kind, program, write(behind));
-})();
+}
+
+/** `rules`: of its own language, before the built-in ones. */
+function cachingVarnish(rules: string): ((behind: Behind) => Promise<Front>) | undefined {
+  const program = findProgram('varnish');
+  if (program === undefined) return undefined;
+  const kind: Runnable = {
+    name: 'Varnish',
+    check: () => ['-V'],
+    run: (file, folder, port) => [
+      '-F',
+      '-j',
+      'none',
+      '-n',
+      folder,
+      '-s',
+      'malloc,16m',
+      '-a',
+      `127.0.0.1:${port}`,
+      '-f',
+      file,
+    ],
+  };
+  const write = (behind: Behind) => () =>
+    `vcl 4.1;
+    backend shopward { .host = "127.0.0.1"; .port = "${behind.port}"; }
+    ${rules}
+    sub vcl_deliver {
+      set resp.http.X-Cache = "MISS";
+      if (obj.hits > 0) { set resp.http.X-Cache = "HIT"; }
+    }
+`;
+  return (behind) => start(kind, program, write(behind));
+}
 
 type StartBalancer = (shops: readonly [number, number]) => Promise<Front>;
 
@@ -146,7 +192,7 @@ export const balancers: Readonly<Record<string, StartBalancer | undefined>> = Ob
 );
 
 async function start(
-  kind: Kind,
+  kind: Runnable,
   program: string,
   write: (folder: string, port: number) => string,
 ): Promise<Front> {
@@ -157,7 +203,7 @@ async function start(
   const file = path.join(folder, 'front.conf');
   writeFileSync(file, write(folder, port));
   execFileSync(program, kind.check(file, folder), { stdio: 'pipe' });
-  const child = spawn(program, kind.run(file, folder), { stdio: 'ignore' });
+  const child = spawn(program, kind.run(file, folder, port), { stdio: 'ignore' });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
