@@ -12,13 +12,13 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 4829,
   admin: 2838,
-  app: 2670,
-  cli: 5446,
+  app: 2666,
+  cli: 5440,
   cluster: 1031,
-  config: 2791,
+  config: 2766,
   'entity-tags': 3058,
-  http: 2267,
-  lib: 760,
+  http: 2261,
+  lib: 750,
   main: 30,
   proxy: 503,
   'rate-limits': 289,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1512,
   telemetry: 810,
   upstream: 3711,
-  'url-resolver': 2373,
+  'url-resolver': 2223,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

@@ -155,10 +155,7 @@ function describeResolver({ urlResolver }: Config): [string, unknown][] {
       { name: 'url', in: 'query', required: true, schema: text, description: 'Path of the page.' },
       { name: 'Accept-Language', in: 'header', schema: text, description: 'Locale.' },
     ],
-    responses:
-      urlResolver.envelope === 'jsonapi'
-        ? answered('What the page shows.', errorMediaTypes.jsonapi, envelope)
-        : answered('What the page shows.', 'application/json', { type: 'object' }),
+    responses: answered('What the page shows.', errorMediaTypes.jsonapi, envelope),
   };
   return [[urlResolver.path, { get: operation }]];
 }

@@ -5,10 +5,9 @@ import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { createOwnPathTest } from '../routes/path-interpretations.ts';
 import type { PathRules } from '../routes/path-table.ts';
-import { createEnvelope, type Envelope, jsonText } from './envelope.ts';
+import { createMappingTag, jsonText } from './envelope.ts';
 import { EpochFollower } from './epoch-follower.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
-import { createMappingTag } from './mapping.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
 import { type ResolverEvent, type ResolverStats, startCounts, type UrlResolverOptions } from './options.ts';
@@ -66,7 +65,6 @@ export class UrlResolver {
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
   readonly #clientOf: UrlResolverOptions['clientOf'];
-  readonly #envelope: Envelope;
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
@@ -85,21 +83,11 @@ export class UrlResolver {
     if (options.upstream === undefined && options.mappingFile === undefined) {
       throw new Error('the URL resolver has no source');
     }
-    const {
-      entityTypes,
-      envelope,
-      lifetimes,
-      locales,
-      maxEntries,
-      publicUrl = '',
-      stores,
-      storeByHost,
-    } = options;
+    const { entityTypes, lifetimes, locales, maxEntries, publicUrl = '', stores, storeByHost } = options;
     const { now = () => performance.now(), wallClock = Date.now } = options;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || storeByHost);
-    this.#envelope = createEnvelope(envelope, entityTypes);
-    this.#tagOf = createMappingTag(publicUrl + (envelope === 'jsonapi' ? '' : JSON.stringify(envelope)));
+    this.#tagOf = createMappingTag(publicUrl);
     this.#lifetimes = lifetimes;
     this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
     this.#clientOf = options.clientOf;
@@ -125,7 +113,7 @@ export class UrlResolver {
     this.#source = new UpstreamSource({
       ...options.upstream,
       path: options.path,
-      envelope: this.#envelope,
+      entityTypes,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
     this.#cache = new MappingCache({
@@ -194,7 +182,6 @@ export class UrlResolver {
       ...this.#counts,
       entries: this.#local.size,
       lookupsUnderWay: this.#source?.underWay ?? 0,
-      lastPurge: this.#follower.epochs.last,
       file: this.#file?.state,
     };
   }
@@ -217,9 +204,7 @@ export class UrlResolver {
     return { kind: 'known', mapping, tag, provenance: fromFile(this.#lifetimes.ttlMs) };
   }
 
-  #withoutUrl(value: typeof missing | typeof unusable): Resolution | undefined {
-    // Our refusals are those of the contract; a shop with another form has its own.
-    if (this.#source !== undefined && !this.#envelope.hasContractErrors) return this.#passOn();
+  #withoutUrl(value: typeof missing | typeof unusable): Rejection {
     if (value === missing) return refuseMissing;
     const maxAgeSeconds = Math.floor(this.#lifetimes.notFoundTtlMs / 1000);
     return refuseUnknown({ cacheStatus: cacheStatus.unasked, maxAgeSeconds }, this.#vary);
@@ -230,15 +215,14 @@ export class UrlResolver {
     request: CanonicalRequest,
     fields: ResolverFields,
     locale: string,
-    { url, selfQuery }: ReadQuery,
+    { selfQuery }: ReadQuery,
   ): Resolution | undefined {
     switch (result.kind) {
       case 'known': {
         const base = this.#publicUrl ?? `${request.scheme}://${jsonText(request.host)}`;
         const self = base + jsonText(request.path) + selfQuery;
         const { mapping, tag, provenance } = result;
-        const envelope = this.#envelope;
-        const representation = { mapping, envelope, tag, locale, url: String(url), self, vary: this.#vary };
+        const representation = { mapping, tag, locale, self, vary: this.#vary };
         return answerMapping(representation, request.method === 'HEAD', fields.ifNoneMatch, provenance);
       }
       case 'unknown':

@@ -1,5 +1,4 @@
 import type { WatchOptions } from '../lib/watched-file.ts';
-import type { EnvelopePointers } from './envelope.ts';
 import type { EpochStore } from './epoch-follower.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
@@ -20,8 +19,6 @@ export interface UrlResolverOptions {
   readonly storeByHost: boolean;
   /** Types that a URL may lead to. */
   readonly entityTypes: readonly string[];
-  /** Form of the documents, the shop's and ours; `jsonapi` is that of the contract. */
-  readonly envelope: 'jsonapi' | EnvelopePointers;
   /** The client that an address stands for. */
   readonly clientOf: (address: string) => string;
   /** At least one of `upstream` and `mappingFile` is required; with both the file is asked first. */
@@ -84,8 +81,6 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
   /** Entries in this process, and lookups under way. */
   readonly entries: number;
   readonly lookupsUnderWay: number;
-  /** Epoch of the last purge that this process knows. */
-  readonly lastPurge: string;
   /** Undefined without a mapping file. */
   readonly file: FileState | undefined;
 }

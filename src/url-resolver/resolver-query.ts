@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { decodeFormText } from '../http/form-encoding.ts';
-import { jsonText } from './envelope.ts';
-import { isShortEnough } from './mapping.ts';
+import { isShortEnough, jsonText } from './envelope.ts';
 import { mappingKey } from './partition.ts';
 
 /** The parameters `url` and `_store` of a query. */

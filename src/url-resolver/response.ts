@@ -1,6 +1,6 @@
 import { isNoneMatchMet } from '../http/entity-tag-list.ts';
 import { type Answer, type Rejection, reject } from '../http/rejection.ts';
-import type { DocumentContext, Envelope, Mapping } from './envelope.ts';
+import { contentType, type Mapping, writeDocument } from './envelope.ts';
 import type { LookupFailure } from './source.ts';
 
 /** Where an answer comes from. */
@@ -12,9 +12,11 @@ export interface Provenance {
 }
 
 /** All that an answer is written from. */
-interface Representation extends DocumentContext {
+interface Representation {
   readonly mapping: Mapping;
-  readonly envelope: Envelope;
+  readonly locale: string;
+  /** `links.self`, escaped for a JSON string. */
+  readonly self: string;
   /** Entity tag, with its quotes. */
   readonly tag: string;
   /** From `varyOf`. */
@@ -36,17 +38,17 @@ export function answerMapping(
   ifNoneMatch: string | undefined,
   provenance: Provenance,
 ): Answer {
-  const { mapping, envelope, tag, locale, vary } = representation;
+  const { mapping, self, tag, locale, vary } = representation;
   const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
   if (ifNoneMatch !== undefined && isNoneMatchMet([ifNoneMatch], tag)) {
     return { status: 304, fields: cached, body: null };
   }
-  const body = envelope.write(mapping, representation);
+  const body = writeDocument(mapping, self);
   return {
     status: 200,
     fields: [
       'Content-Type',
-      envelope.contentType,
+      contentType,
       'Content-Length',
       String(body.length),
       'Content-Language',

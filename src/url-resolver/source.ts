@@ -1,7 +1,7 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { withinTime } from '../lib/eventually.ts';
 import { isObject, parseJson } from '../lib/json.ts';
-import type { Envelope, Mapping } from './envelope.ts';
+import { contentType, type Mapping, readDocument } from './envelope.ts';
 import type { Partition } from './partition.ts';
 
 /** The port to the shop; implemented over the client of the upstream. */
@@ -52,7 +52,8 @@ interface UpstreamSourceOptions {
   /** Milliseconds to the complete response, with the wait for a turn. */
   readonly timeoutMs: number;
   readonly turns: LookupTurns;
-  readonly envelope: Envelope;
+  /** Types that an answer may have. */
+  readonly entityTypes: readonly string[];
   /** Called with an exception of `ask`, which is a bug. */
   readonly onException: (cause: unknown) => void;
 }
@@ -93,7 +94,7 @@ export class UpstreamSource {
     try {
       const response = await this.#options.ask(this.#requestFor(url, partition, timeoutMs));
       if (!('fault' in response)) {
-        return validateResponse(response, this.#options.envelope, { url, locale: partition.locale });
+        return validateResponse(response, this.#options.entityTypes);
       }
       const { fault } = response;
       return fault === 'too-large' ? fail('unrecognized', fault) : fail(fault, fault);
@@ -107,9 +108,8 @@ export class UpstreamSource {
   }
 
   #requestFor(url: string, { locale, store, host }: Partition, timeoutMs: number): LookupRequest {
-    const { path, envelope } = this.#options;
-    const fields = ['Accept', envelope.contentType, 'Accept-Encoding', 'identity', 'Accept-Language', locale];
-    let target = `${path}?url=${encodeURIComponent(url)}`;
+    const fields = ['Accept', contentType, 'Accept-Encoding', 'identity', 'Accept-Language', locale];
+    let target = `${this.#options.path}?url=${encodeURIComponent(url)}`;
     if (store !== '') {
       // Shops take the store from the field or the query; with the same value in both, the answer is that of the key.
       if (fieldText.test(store)) fields.push('Store', store);
@@ -130,11 +130,7 @@ const maxResponseBytes = 64 * 1024;
  * Checks the shop's response. Accepted are a 200 with the envelope and, by the contract, a 404 with code 2802 and a 422 with code
  * 2801. 5xx is a failure of the shop, everything else is unrecognized; nothing of these is kept. Exported for its tests.
  */
-export function validateResponse(
-  response: LookupResponse,
-  envelope: Envelope,
-  asked: { readonly url: string; readonly locale: string },
-): LookupOutcome {
+export function validateResponse(response: LookupResponse, entityTypes: readonly string[]): LookupOutcome {
   const { status, body, fields } = response;
   if (status >= 500) return fail('invalid', 'status-5xx');
   if (status >= 300 && status < 400) return fail('unrecognized', 'redirect');
@@ -144,15 +140,13 @@ export function validateResponse(
   if (document === undefined) return fail('unrecognized', 'not-json');
   const keep = mayKeep(fields);
   if (status === 200) {
-    const mapping = envelope.read(document, asked);
+    const mapping = readDocument(document, entityTypes);
     return mapping === undefined
       ? fail('unrecognized', 'not-the-envelope')
       : { kind: 'found', mapping, keep };
   }
-  if (envelope.hasContractErrors) {
-    if (status === 404 && hasCode(document, '2802')) return { kind: 'unknown', keep };
-    if (status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
-  }
+  if (status === 404 && hasCode(document, '2802')) return { kind: 'unknown', keep };
+  if (status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
   return fail('unrecognized', 'status');
 }
 

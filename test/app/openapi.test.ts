@@ -28,7 +28,6 @@ const configs: readonly (readonly [string, object])[] = [
   ['as problems', { errors: { format: 'problem' }, publicUrl: 'https://api.shop.example' }],
   ['plain', { errors: { format: 'json' }, urlResolver: false, refreshTokens: false }],
   ['OAuth', { refreshTokens: { endpoints: form } }],
-  ['another resolver', { urlResolver: { envelope: { entityType: '/type', entityId: '/id' } } }],
   ['every refusal of one status', { rejections: { 'url-missing': { status: 404 } }, urlResolver: {} }],
 ];
 
@@ -102,8 +101,6 @@ describe('the OpenAPI document', () => {
         },
       },
     });
-    const plain = resolverOf({ envelope: { entityType: '/type', entityId: '/id' } });
-    expect(plain.content).toEqual({ 'application/json': { schema: { type: 'object' } } });
   });
 
   it('says of the shop’s own documents which members may be missing', () => {

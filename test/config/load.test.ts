@@ -59,7 +59,6 @@ describe('defaults', () => {
       source: { upstream: true },
       locales: ['en', 'de'],
       entityTypes: ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'],
-      envelope: 'jsonapi',
       stores: [],
       ttl: 300_000,
       notFoundTtl: 30_000,

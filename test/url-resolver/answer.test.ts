@@ -27,7 +27,7 @@ afterAll(async () => {
 describe('beside the mapping', () => {
   it('nothing has been counted before anybody asked, and each answer once', async () => {
     const own = createResolver({ upstream: { ask: shop.ask } });
-    const { file, lastPurge: _, ...counts } = own.stats();
+    const { file, ...counts } = own.stats();
     expect(file).toBeUndefined();
     expect(new Set(Object.values(counts))).toEqual(new Set([0]));
     await resolve(own, targetOf('/en/acer'));
@@ -52,34 +52,6 @@ describe('beside the mapping', () => {
       [fields('shopward; detail=unasked'), fields('shopward; fwd=miss; stored; ttl=7')],
     );
     await own.close();
-  });
-
-  it('two documents of one mapping have two tags: the contract’s, and those of pointers', async () => {
-    const tagOf = async (envelope: 'jsonapi' | { entityType: string; entityId: string }) => {
-      const ask = async () => ({
-        status: 200,
-        fields: ['Content-Type', 'application/json'],
-        body: Buffer.from(
-          envelope === 'jsonapi'
-            ? '{"data":[{"type":"url-resolver","attributes":{"entityType":"merchants","entityId":"1"}}]}'
-            : JSON.stringify({
-                [envelope.entityType.slice(1)]: 'merchants',
-                [envelope.entityId.slice(1)]: '1',
-              }),
-        ),
-      });
-      const own = createResolver({ upstream: { ask }, publicUrl, envelope });
-      const answer = await resolve(own, targetOf('/m'));
-      await own.close();
-      expect(answer.status).toBe(200);
-      return answer.field('ETag');
-    };
-    const tags = [
-      await tagOf('jsonapi'),
-      await tagOf({ entityType: '/type', entityId: '/id' }),
-      await tagOf({ entityType: '/kind', entityId: '/id' }),
-    ];
-    expect(new Set(tags).size).toBe(3);
   });
 
   it('has a source, or is not made', () => {

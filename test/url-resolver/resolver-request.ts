@@ -31,7 +31,7 @@ export function requestFor(target: string, more: Partial<CanonicalRequest> = {})
 export function createResolver({ upstream, lifetimes, ...more }: ResolverSettings): UrlResolver {
   return new UrlResolver({
     ...{ path: '/url-resolver', locales: ['en', 'de'], stores: [], storeByHost: false },
-    ...{ entityTypes: contractEntityTypes, envelope: 'jsonapi', maxEntries: 100_000 },
+    ...{ entityTypes: contractEntityTypes, maxEntries: 100_000 },
     clientOf: (address) => address,
     ...more,
     lifetimes: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contractEntityTypes, findPointerProblem } from '../../url-resolver/envelope.ts';
+import { contractEntityTypes } from '../../url-resolver/envelope.ts';
 import { distinct, duration, filePath, path, text } from '../values.ts';
 
 /** The sources of mappings; the file is asked first. */
@@ -37,34 +37,6 @@ const entityType = () =>
     error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
   });
 
-const pointer = (what: string) => z.string().meta({ description: `JSON pointer to ${what}.` });
-
-const envelope = z
-  .union(
-    [
-      z.literal('jsonapi'),
-      z
-        .strictObject({
-          entityType: pointer('the type'),
-          entityId: pointer('the id, a string'),
-          url: pointer('the URL that was asked for, if the document repeats it').optional(),
-          locale: pointer('the locale, if the document repeats it').optional(),
-        })
-        .check((context) => {
-          const pointers = Object.values(context.value).filter((one) => one !== undefined);
-          const problem = findPointerProblem(pointers);
-          if (problem === undefined) return;
-          context.issues.push({ code: 'custom', message: problem, input: context.value });
-        }),
-    ],
-    { error: 'must be jsonapi, or a map of JSON pointers with entityType and entityId' },
-  )
-  .default('jsonapi')
-  .meta({
-    description:
-      'Format of the answers. `jsonapi`: that of a Spryker shop. Or JSON pointers to the members of a plain document: `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. Other answers are passed on, not cached.',
-  });
-
 export const urlResolver = z
   .union([
     z.literal(false),
@@ -82,7 +54,6 @@ export const urlResolver = z
         .meta({
           description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
         }),
-      envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
           "Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. Where the shop gets the client's host, mappings are kept for each host.",

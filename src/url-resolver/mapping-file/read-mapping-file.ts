@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { type CsvError, type InfoRecord, parse } from 'csv-parse';
 import type { Problem } from '../../lib/problem.ts';
 import { checkReadable, readStamp } from '../../lib/watched-file.ts';
-import { maxUrlBytes } from '../mapping.ts';
+import { controlCharacter, maxUrlBytes } from '../envelope.ts';
 import { longestStore } from '../partition.ts';
 import { TableBuilder, type TableData } from './table.ts';
 
@@ -146,8 +146,6 @@ const bytesOf: Readonly<Record<string, readonly [min: number, max: number]>> = {
   entityId: [1, 255],
   store: [0, longestStore],
 };
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const controlCharacter = /[\x00-\x1f\x7f]/;
 
 function findProblem(name: string, value: string, entityTypes: readonly string[]): string | undefined {
   const [min, max] = bytesOf[name] ?? [];

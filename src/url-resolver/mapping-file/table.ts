@@ -1,5 +1,4 @@
-import type { Mapping } from '../envelope.ts';
-import { maxUrlBytes } from '../mapping.ts';
+import { type Mapping, maxUrlBytes } from '../envelope.ts';
 
 /**
  * A mapping file in memory: two buffers, built in a worker and handed over without a copy. A million rows are a few tens of
