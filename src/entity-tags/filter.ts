@@ -40,10 +40,7 @@ export interface EntityTags extends EntityTagMatcher {
   ): Eventually<ObservedHooks | Answer | Rejection>;
 }
 
-/**
- * `paths`: how paths are read (`request`), as for the protected list.
- * @throws {Error} when the resources' templates do not fit together.
- */
+/** `paths`: how paths are read (`request`), as for the protected list. */
 export function createEntityTagMatcher(
   resources: readonly TrackedResourceOptions[],
   paths: PathRules,

@@ -5,7 +5,7 @@ import {
   foldSuffixes,
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
-import { isTemplateProblem, parsePathTemplate, writtenShape } from '../http/path-template.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { collectionKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';
@@ -18,6 +18,8 @@ export interface TrackedResourceOptions {
   readonly member: string;
   /** Methods that require `If-Match`: see `needsIfMatch`. */
   readonly methods: readonly Method[];
+  /** Segments in the place of the id that name no member. Default: none. */
+  readonly nonMembers?: readonly string[];
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
@@ -58,12 +60,11 @@ interface TrackedRow extends NamedResource {
   readonly role: Role;
 }
 
-/** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
+/** The configuration's rules make sure that templates fit together, and no tracked resource lies below another. */
 export function compileTrackedResources(
   resources: readonly TrackedResourceOptions[],
   rules: PathRules,
 ): (request: CanonicalRequest) => TrackedMatch {
-  validate(resources);
   const rows = resources.flatMap((resource): PathTableRow<TrackedRow>[] => {
     const names = parameterNames(resource.member);
     return [
@@ -89,6 +90,7 @@ export function compileTrackedResources(
       matches.find(({ interpretation: [step, ...more] }) => step === 'format-suffix' && more.length === 0);
     if (exact === undefined) return readEmptyIds(matches, request);
     if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
+    if (namesNoMember(exact.data.resource, segments)) return undefined;
     const ids = idsOf(exact);
     const last = exact.data.role === 'member' ? segments.at(-1) : undefined;
     return toTracked(
@@ -179,11 +181,16 @@ function matchToTheLetter(
     const surplus = segments.length - template.parts.length;
     // The last part is a parameter, so that a collection's path need not have it.
     if (surplus < -1 || !meets(template, segments)) continue;
-    if (surplus > 0) return undefined;
+    if (surplus > 0 || namesNoMember(template.resource, segments)) return undefined;
     const ids = segments.filter((_, i) => template.parts[i] === null).map(decodeSegment);
     return toTracked(template, surplus === 0 ? 'member' : 'collection', ids);
   }
   return undefined;
+}
+
+/** Only as it is written in the configuration: in any other spelling it is an id. */
+function namesNoMember({ collection, nonMembers }: TrackedResourceOptions, segments: readonly string[]) {
+  return nonMembers?.includes(segments[collection.split('/').length - 1] ?? '') === true;
 }
 
 function meets({ parts }: Template, segments: readonly string[]): boolean {
@@ -243,21 +250,4 @@ export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, sub
 
 function parameterNames(template: string): string[] {
   return [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? '');
-}
-
-function validate(resources: readonly TrackedResourceOptions[]): void {
-  for (const { collection, member } of resources) {
-    if (!member.startsWith(`${collection}/{`) || member.indexOf('/', collection.length + 1) !== -1) {
-      throw new Error(`${member}: a member is its collection (${collection}) and one parameter`);
-    }
-  }
-  for (const upper of resources) {
-    const below = resources.find(
-      (other) =>
-        other !== upper && writtenShape(other.collection).startsWith(`${writtenShape(upper.member)}/`),
-    );
-    // A write would need two leases at once.
-    if (below !== undefined)
-      throw new Error(`${below.collection} lies below ${upper.member}, which is tracked`);
-  }
 }

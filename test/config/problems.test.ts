@@ -160,9 +160,17 @@ describe('one mistake', () => {
       '1: error: entityTags.lease must be longer than entityTags.sendBy, store.timeout and 0.5s together',
     ],
     ['entityTags: { wait: 16s }', '21: error: entityTags.wait must not be longer than entityTags.lease'],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", nonMembers: [search, a/b] }] }',
+      '93: error: entityTags.resources[0].nonMembers[1] must be one segment of a path, such as search',
+    ],
     ['entityTags: { resources: [] }', '26: error: entityTags.resources must have at least one item'],
     [
       'entityTags: { resources: [{ collection: /carts, member: "/cart/{id}" }] }',
+      '57: error: entityTags.resources[0].member must be the collection and one {name}, such as /carts/{id}',
+    ],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: /carts/mine }] }',
       '57: error: entityTags.resources[0].member must be the collection and one {name}, such as /carts/{id}',
     ],
     [

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createEntityTagMatcher } from '../../src/entity-tags/filter.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { runFilter } from '../harness/run-filter.ts';
-import { answered, ask, carts, createFilter, requestOf } from './tag-filter.ts';
+import { answered, ask, createFilter, requestOf } from './tag-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 const tag = `"${'a'.repeat(32)}"`;
@@ -51,21 +50,31 @@ describe('POST among the methods that require If-Match', () => {
   });
 });
 
-test.each([
-  ['one beside the other', '/wishlists', '/wishlists/{id}', undefined],
-  ['of which one begins like the other', '/carts-of-old', '/carts-of-old/{id}', undefined],
-  ['one below the other', '/carts/{id}/items', '/carts/{id}/items/{item}', 'lies below'],
-  ['one below the other in another case', '/Carts/{id}/items', '/Carts/{id}/items/{item}', 'lies below'],
-  ['a member elsewhere', '/wishlists', '/lists/{id}', 'a member is its collection'],
-  ['a member of two parameters', '/wishlists', '/wishlists/{id}/{item}', 'a member is its collection'],
-  ['a member without a parameter', '/wishlists', '/wishlists/mine', 'a member is its collection'],
-])('two resources: %s', (_, collection, member, problem) => {
-  for (const order of [(all: object[]) => all, (all: object[]) => all.toReversed()]) {
-    const both = order([carts, { ...carts, collection, member }]) as (typeof carts)[];
-    const compile = () => createEntityTagMatcher(both, { ignoredPrefixes: [] });
-    if (problem === undefined) expect(compile).not.toThrow();
-    else expect(compile).toThrow(problem);
-  }
+describe('nonMembers: [search]', () => {
+  test.each([
+    ['POST', '/carts/search', 'untracked'],
+    ['GET', '/carts/search', 'untracked'],
+    ['DELETE', '/carts/search', 'untracked'],
+    ['POST', '/carts/search/by-name', 'untracked'],
+    ['POST', '/carts', 'creation'],
+    ['POST', '/carts/1', 'precondition'],
+    ['POST', '/carts/1/search', 'child-write'],
+    // Another spelling is an id, or no known path.
+    ['POST', '/carts/Search', 'precondition'],
+    ['POST', '/carts/search2', 'precondition'],
+    ['POST', '/carts/search;x', 'precondition'],
+    ['POST', '/carts/search/', 'lenient'],
+    ['POST', '/carts//search', 'child-write'],
+    ['POST', '/CARTS/search', 'lenient'],
+    ['PATCH', '/x/carts/search', 'lenient'],
+  ] as const)('%s %s: %s', (method, path, expected) => {
+    const { filter } = createFilter({ nonMembers: ['search'] });
+    const request = requestOf(method, path);
+    const match = filter.match(request);
+    if (match === undefined || match === 'lenient' || isRejection(match))
+      return expect(match ?? 'untracked').toBe(expected);
+    expect(filter.describe(match, request, (name) => name).details).toMatchObject({ rule: expected });
+  });
 });
 
 test('the whole body is digested if it cannot be parsed, ignored members included', async () => {

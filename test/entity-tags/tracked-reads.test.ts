@@ -52,13 +52,7 @@ test('a read is tracked as the table says, to the letter', () => {
       }),
       fc.array(word, { minLength: 1, maxLength: 5 }),
       (resources, segments) => {
-        let compiled: ReturnType<typeof compileTrackedResources>;
-        try {
-          compiled = compileTrackedResources(resources, { ignoredPrefixes: [] });
-        } catch {
-          return;
-        }
-        const found = compiled(read(segments));
+        const found = compileTrackedResources(resources, { ignoredPrefixes: [] })(read(segments));
         const said =
           found === undefined || typeof found === 'string'
             ? undefined

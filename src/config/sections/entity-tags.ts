@@ -11,6 +11,14 @@ const resource = z.strictObject({
       description:
         'Methods that require `If-Match` on a member. A POST to a member always does: the shop may take it for any method. `POST`: also on every path below, for shops that change by POST.',
     }),
+  nonMembers: distinct(
+    z.string().regex(/^[A-Za-z0-9._~-]{1,64}$/, { error: 'must be one segment of a path, such as search' }),
+  )
+    .prefault([])
+    .meta({
+      description:
+        'Segments in the place of the id that name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
+    }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
   }),
