@@ -17,7 +17,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'Segments in the place of the id that name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
+        'Segments that stand where an id does and name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
     }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
