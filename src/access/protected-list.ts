@@ -149,7 +149,7 @@ export function compileProtectedList(list: Rows, rules: PathRules): ProtectedLis
 /** The same in small steps, so that requests are served meanwhile. */
 export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): Steps<ProtectedList> {
   const table = yield* buildPathTableInSteps(rows.map(toTableRow), rules);
-  const openTable = yield* buildPathTableInSteps(open.map(toTableRow), { ignoredPrefixes: [] });
+  const openTable = yield* buildPathTableInSteps(open.map(toTableRow), rules);
   return listOf(rows, open, table, openTable);
 }
 
@@ -158,6 +158,7 @@ function toTableRow<Row extends OpenRow>(row: Row) {
 }
 
 type Met = PathMatch<ProtectedResource>;
+type OpenMet = PathMatch<OpenRow>;
 
 function listOf(
   rows: readonly ProtectedResource[],
@@ -165,23 +166,25 @@ function listOf(
   table: PathTable<ProtectedResource>,
   openTable: PathTable<OpenRow>,
 ): ProtectedList {
-  const openedBy: ProtectedList['openedBy'] = (request) =>
-    openTable.match({ ...request, isFormPost: false }).find(({ exact }) => exact)?.data;
-  const meetAs = (request: PathTableRequest): readonly Met[] => {
-    const all = table.match({ ...request, isFormPost: true });
-    return all.length === 0 ? all : metByPost(all, request, () => openedBy(request) !== undefined);
+  const meetOpen = (request: PathTableRequest) => {
+    const all = openTable.match({ ...request, isFormPost: false }, true);
+    return all.some(({ exact }) => exact) ? all.filter((one) => one.interpretation.every(isCut)) : [];
   };
+  const meetAs = (request: PathTableRequest) =>
+    metByPost(table.match({ ...request, isFormPost: true }, true), request, meetOpen(request));
   const meet = (request: PathTableRequest): readonly Met[] => {
     if (request.method !== 'POST') return table.match(request);
     const { alternativeSegments: segments, ...asItStands } = request;
     // What a POST row says of one reading holds for that one alone.
-    return segments ? joined(meetAs(asItStands), meetAs({ ...asItStands, segments })) : meetAs(request);
+    const decoded = segments === undefined ? [] : meetAs({ ...asItStands, segments }).map(asDecoded);
+    const all = [...meetAs(asItStands), ...decoded];
+    return all.filter(({ data }, i) => all.findIndex((one) => one.data === data) === i);
   };
   return {
     rows,
     open,
     tokenParameters: parametersOf(rows),
-    openedBy,
+    openedBy: (request) => meetOpen(request)[0]?.data,
     match: (request) => strictest(meet(request)),
     matchRows: (request) =>
       meet(request).map(({ data: row, exact, interpretation }) =>
@@ -200,10 +203,11 @@ function isOfPost({ method }: ProtectedResource): boolean {
  * The rows that count for a POST, of those for any method of its path. Many servers let a POST name another method, in ways that
  * cannot all be known. So an open POST meets the rows of PATCH, PUT and DELETE, and a form meets all rows.
  */
-function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpened: () => boolean) {
+function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: readonly OpenMet[]) {
   const own = all.filter(({ data }) => isOfPost(data));
   if (own.length === all.length) return own;
-  const settled = new Set(isOpened() ? [''] : isFormPost ? [] : own.filter(namesThePath).map(readingOf));
+  const named = open.length > 0 ? open : isFormPost ? [] : own.filter(namesThePath);
+  const settled = new Set(named.map(readingOf));
   return all.filter(
     (met) =>
       isOfPost(met.data) || (!settled.has(readingOf(met)) && (isFormPost || met.data.method !== 'GET')),
@@ -211,19 +215,14 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, isOpen
 }
 
 /** What some shops cut off a path, by which its ids may become names; empty: nothing. */
-function readingOf({ interpretation }: Met): string {
-  return interpretation.filter((step) => cuts.has(step)).join();
-}
-
+const readingOf = ({ interpretation }: OpenMet) => interpretation.filter(isCut).join();
 const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
-
-/** Rows of both readings of a path with `%2F`, exact ones first. */
-function joined(plain: readonly Met[], decoded: readonly Met[]): readonly Met[] {
-  const more = decoded
-    .filter(({ data }) => !plain.some((met) => met.data === data))
-    .map((met): Met => ({ ...met, exact: false, interpretation: ['encoded-slash', ...met.interpretation] }));
-  return [...plain, ...more];
-}
+const isCut = (step: InterpretationStep) => cuts.has(step);
+const asDecoded = (met: Met): Met => ({
+  ...met,
+  exact: false,
+  interpretation: ['encoded-slash', ...met.interpretation],
+});
 
 /** Whether a row enforces, and was written for this path, not derived from a shorter one. */
 function namesThePath({ data, interpretation }: Met): boolean {

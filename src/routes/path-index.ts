@@ -76,10 +76,10 @@ export class PathIndex<T> {
   }
 
   #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths | undefined): void {
-    const { ids } = interpretation;
+    const { ids, steps } = interpretation;
     const count = ids.length;
     // Whether the path ends with a type or with an id decides what is met, too.
-    if (seen?.has(`${count % 2}:${ids.slice(-this.#suffixRoutes.longest).join('/')}`)) return;
+    if (seen?.has(`${steps} ${count % 2}:${ids.slice(-this.#suffixRoutes.longest).join('/')}`)) return;
     this.#suffixRoutes.find(ids, count - 1, (row, length) => meet(row, interpretation, count - length));
   }
 
@@ -109,12 +109,12 @@ export class PathIndex<T> {
   ): void {
     const routes = this.#wildcardRoutes;
     if (routes.longest === 0) return;
-    const { ids } = interpretation;
+    const { ids, steps } = interpretation;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
       // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
       if (start === ids.length - 1 && !isTypePosition(start)) continue;
-      if (seen?.has(`rest:${ids.slice(start, start + routes.longest).join('/')}`)) continue;
+      if (seen?.has(`${steps} rest:${ids.slice(start, start + routes.longest).join('/')}`)) continue;
       routes.find(ids, start, (row) => meet(row, interpretation, start));
     }
   }

@@ -159,12 +159,11 @@ export function createOwnPathTest(
     if (!request.path.endsWith(ending) && !request.path.endsWith(endingWithSlash)) return false;
     return interpreter
       .interpret(request)
-      .some(({ segments, steps }) => steps.some(isStrip) && segments.join('/') === ending);
+      .some(
+        ({ segments, steps }) =>
+          steps.some((step) => step === 'prefix' || step === 'version') && segments.join('/') === ending,
+      );
   };
-}
-
-function isStrip(step: PathStep): boolean {
-  return step === 'prefix' || step === 'version';
 }
 
 function withEmptiesSeen(

@@ -48,8 +48,8 @@ export type PathTableRequest = Pick<
 
 /** Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`. */
 export interface PathTable<T> {
-  /** Every row that any interpretation of the request meets, exact ones first; the caller lets the strictest win. */
-  match(request: PathTableRequest): readonly PathMatch<T>[];
+  /** Every row that any interpretation of the request meets, exact ones first. `perSteps`: once for each kind of interpretation. */
+  match(request: PathTableRequest, perSteps?: boolean): readonly PathMatch<T>[];
 }
 
 /**
@@ -90,17 +90,18 @@ export function* buildPathTableInSteps<T>(
     Object.values(askedOf).filter((asked) => methods.some((one) => isAskedBy(one, asked))),
   );
   return {
-    match(request) {
+    match(request, perSteps = false) {
       const asked = request.isFormPost ? 'form' : askedOf[request.method];
       if (!asks.has(asked)) return none;
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
-      let met: Map<number, PathMatch<T>> | undefined;
+      let met: Map<number | string, PathMatch<T>> | undefined;
       const meet: Meet<T> = (row, interpretation, start) => {
-        if (!isAskedBy(row.method, asked) || met?.has(row.index) === true) return;
+        const key = perSteps ? `${row.index} ${interpretation.steps}` : row.index;
+        if (!isAskedBy(row.method, asked) || met?.has(key) === true) return;
         // A resource type alone is met only where a type stands: paths are pairs of type and id.
         if (row.isOneType && !row.rest && start % 2 === 1) return;
         met ??= new Map();
-        met.set(row.index, matchOf(row, interpretation, start, request));
+        met.set(key, matchOf(row, interpretation, start, request));
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
@@ -109,7 +110,6 @@ export function* buildPathTableInSteps<T>(
 }
 
 const none: readonly never[] = [];
-const exactly: readonly never[] = [];
 
 function matchOf<T>(
   row: Row<T>,
@@ -130,8 +130,7 @@ function matchOf<T>(
     } else isSpelled &&= segment === part;
   }
   const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
-  if (isExact || isRoot(row, request))
-    return { data: row.data, params, exact: true, interpretation: exactly };
+  if (isExact || isRoot(row, request)) return { data: row.data, params, exact: true, interpretation: none };
   const interpretation: InterpretationStep[] = [...steps];
   if (row.form !== undefined) interpretation.push(row.form);
   if (start > 0) interpretation.push('longer-path');
@@ -145,8 +144,10 @@ function isRoot({ template }: Row<unknown>, request: PathTableRequest): boolean 
   return template === '/' && request.segments.join('/') === '';
 }
 
-function inOrder<T>(met: ReadonlyMap<number, PathMatch<T>>): readonly PathMatch<T>[] {
+function inOrder<T>(met: ReadonlyMap<number | string, PathMatch<T>>): readonly PathMatch<T>[] {
   if (met.size < 2) return [...met.values()];
-  const entries = [...met].sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || a - b);
-  return entries.map(([, match]) => match);
+  const place = (key: number | string) => Number.parseInt(`${key}`, 10);
+  return [...met]
+    .sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || place(a) - place(b))
+    .map(([, match]) => match);
 }

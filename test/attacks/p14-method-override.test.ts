@@ -282,9 +282,18 @@ describe('P14: a POST row speaks for one reading of the path', () => {
       { match: 'DELETE /weaker/{id}/all/**', scopes: ['delete'] },
       { match: 'DELETE /notes', scopes: ['delete'] },
       { match: 'DELETE /forms', scopes: ['delete'] },
+      // The whole path ends in these, too.
+      { match: 'POST /{locale}/drafts/{id}', scopes: ['write'] },
+      { match: 'DELETE /drafts/{id}', scopes: ['delete'] },
+      { match: 'POST /{locale}/tries/**', open: true },
+      { match: 'DELETE /tries/{id}', scopes: ['delete'] },
+      { match: 'DELETE /tries/{id}/parts/**', scopes: ['delete'] },
     ],
     config: {
-      request: { encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'] },
+      request: {
+        encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'],
+        formatSuffixes: ['jsonapi'],
+      },
       auth: { sessionCookies: ['SESSION'] },
     },
   });
@@ -307,5 +316,22 @@ describe('P14: a POST row speaks for one reading of the path', () => {
     await stage.refuses(post('/index.php/notes', write()), 403, 'insufficient-scope');
     await stage.passes(post('/de/forms', cookie));
     await stage.passes(post('/de/notes', write()));
+  });
+
+  it('a row that ends a longer path is also one for the path behind a prefix or a version', async () => {
+    for (const start of ['/index.php', '/v1', '//index.php', '/index.php/v1', '/v1/index.php', '/v1/']) {
+      for (const end of ['tries/1', 'tries/1/parts/2'])
+        await stage.demandsToken(post(`${start}/${end}`, cookie));
+      await stage.refuses(post(`${start}/drafts/1`, write()), 403, 'insufficient-scope');
+    }
+    await stage.passes(post('/de/tries/1', cookie));
+    await stage.passes(post('/de/tries/1/parts/2', cookie));
+    await stage.passes(post('/de/drafts/1', write()));
+  });
+
+  it('a format suffix leaves the row as it is', async () => {
+    await stage.passes(post('/opened/1.jsonapi', cookie));
+    await stage.passes(post('/weaker/1.jsonapi', write()));
+    await stage.passes(post('/de/drafts/1.jsonapi', write()));
   });
 });
