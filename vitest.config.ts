@@ -3,20 +3,20 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { placeCompileCache } from './test/harness/compile-cache.ts';
 import { SecondTries } from './test/harness/second-tries.ts';
-import { longest, measures, slow, waiting } from './test/projects.ts';
+import { isolated, longest, measures, slow, waiting } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
 process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 
-/** In the order of `slow`, `measures` and `longest`, and then as Vitest would; those of `waiting` between them. */
+/** In the order of `slow`, `isolated` and `longest`, and then as Vitest would; those of `waiting` between them. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const waits = sorted.filter((file) => rankIn(waiting, file) < waiting.length);
     const computes = sorted.filter((file) => !waits.includes(file));
-    return takeInTurns(byRank([...slow, ...measures, ...longest], computes), byRank(waiting, waits));
+    return takeInTurns(byRank([...slow, ...isolated, ...longest], computes), byRank(waiting, waits));
   }
 }
 
@@ -82,17 +82,17 @@ export default defineConfig({
       }),
       project('quick', {
         include: ['test/**/*.test.ts'],
-        exclude: [...slow, ...measures],
+        exclude: [...slow, ...isolated, ...measures],
         execArgv: [oneCollector, noOptimiser],
         // What one file imports serves the next one.
         isolate: false,
         maxWorkers: atOnce,
       }),
+      project('isolated', { include: isolated.map(testsOf), execArgv: [oneCollector], maxWorkers: atOnce }),
       project('measures', {
         include: measures.map(testsOf),
         maxWorkers: 2,
-        // What is too dear is so each time; a neighbour on the machine is not there each time.
-        retry: 2,
+        retry: 0,
         sequence: { groupOrder: 1 },
       }),
     ],

@@ -1,17 +1,10 @@
 /** What `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`. */
 
-/**
- * They compare the CPU of one thing with another's: few others beside them. The longest first. The last counts what a
- * module is asked, so nobody may have imported it before.
- */
-export const measures = [
-  'test/cost/socket.test.ts',
-  'test/cost/pure.test.ts',
-  'test/cost/documents.test.ts',
-  'test/budget/**',
-  'test/cost/**',
-  'test/routes/path-table-cost.test.ts',
-];
+/** They count what a request allocates, so few other tests run beside them. */
+export const measures = ['test/budget/**'];
+
+/** They count blocks of code or calls of a module, so each needs a process of its own. */
+export const isolated = ['test/cost/**', 'test/routes/path-table-cost.test.ts'];
 
 /**
  * Those of `slow` that mostly wait: for leases that run out, for senders that are slow, for a store that comes back. They

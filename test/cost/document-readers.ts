@@ -17,7 +17,7 @@ import { readRegister } from '../../src/redis/members.ts';
 import { readServerFacts } from '../../src/redis/server-facts.ts';
 import { findCandidate, readType } from '../../src/refresh-tokens/token-request.ts';
 import { createLocaleNegotiation } from '../../src/url-resolver/partition.ts';
-import type { Reader } from './growth.ts';
+import type { Reader } from './reader.ts';
 import { lineKinds, type TextKind, targetKinds, textKinds } from './texts.ts';
 
 const field = 60_000;

@@ -32,7 +32,7 @@ import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
-import type { Reader } from './growth.ts';
+import type { Reader } from './reader.ts';
 import { lineKinds, targetKinds, textKinds } from './texts.ts';
 
 const listFile = path.join(import.meta.dirname, '../../config/protected-resources.yaml');

@@ -1,7 +1,8 @@
 /**
  * `npm run cost`: the dearest requests and answers within the default limits, through the real process over real sockets, with
  * the milliseconds for which everybody else waits: the longest turn of its event loop, the least of several runs.
- * Exits 1 when one of them is longer than 20 ms, or 60 where others use the machine.
+ * Exits 1 when one of them is longer than 20 ms, or 60 where others use the machine. Before that, all kinds of text to all
+ * readers, in this process: exits 1 when one costs more CPU than it is long.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,12 +19,24 @@ readArguments({
 // Not before the arguments are read: `--help` needs none of it.
 const { startShopward } = await import('../harness/shopward.ts');
 const { dearestExchanges } = await import('./dearest.ts');
-const { openShop, sendOctets } = await import('./stage.ts');
+const { openShop, openStage, sendOctets } = await import('./stage.ts');
+const { findCosts } = await import('./growth.ts');
+const { documentReaders } = await import('./document-readers.ts');
+const { pureReaders } = await import('./pure-readers.ts');
+const { socketReaders } = await import('./socket-readers.ts');
 
 /** On a quiet machine, and on one on which others work: there an idle process is held up, too. */
 const targetMs = { quiet: 20, noisy: 60 };
 const repetitions = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
+
+const stage = await openStage();
+const growing: string[] = [];
+for (const reader of [...pureReaders, ...documentReaders, ...socketReaders(stage)]) {
+  growing.push(...(await findCosts(reader)));
+}
+await stage.close();
+for (const fault of growing) console.log(fault);
 
 const shop = await openShop();
 const shopward = await startShopward({
@@ -83,11 +96,16 @@ writeResult('cost', {
       measured: `${worst?.ms.toFixed(1)} ms: ${worst?.name}`,
       isMet: tooDear.length === 0,
     },
+    {
+      promise: 'cost: four times the text costs at most six times the CPU',
+      measured: growing[0] ?? 'all readers',
+      isMet: growing.length === 0,
+    },
   ],
   figures: [['an idle process', `${idleMs.toFixed(1)} ms`]],
   details: costs,
 });
-if (tooDear.length > 0) process.exitCode = 1;
+if (tooDear.length + growing.length > 0) process.exitCode = 1;
 
 /** An edit of the list while it serves, and what is asked about a long list. */
 async function costsOfLists(): Promise<Cost[]> {

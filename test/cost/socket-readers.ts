@@ -1,4 +1,4 @@
-import type { Reader } from './growth.ts';
+import type { Reader } from './reader.ts';
 import type { Stage } from './stage.ts';
 import { lineKinds, targetKinds, textKinds } from './texts.ts';
 

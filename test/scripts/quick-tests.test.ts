@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { measures, slow } from '../projects.ts';
+import { isolated, measures, slow } from '../projects.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 /** What starts stores or browsers. */
@@ -33,7 +33,7 @@ function withImports(file: string, seen = new Set<string>()): Set<string> {
 
 it('no quick test starts a store or a browser', () => {
   const isLeftOut = (file: string) =>
-    [...slow, ...measures].some((pattern) => path.matchesGlob(file, pattern));
+    [...slow, ...isolated, ...measures].some((pattern) => path.matchesGlob(file, pattern));
   const all = globSync('test/**/*.test.ts', { cwd: root });
   const quick = all.filter((file) => !isLeftOut(file));
   expect(quick.length).toBeGreaterThan(100);
@@ -44,6 +44,8 @@ it('no quick test starts a store or a browser', () => {
 });
 
 it('no pattern is left of a file that is gone', () => {
-  const gone = [...slow, ...measures].filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
+  const gone = [...slow, ...isolated, ...measures].filter(
+    (pattern) => globSync(pattern, { cwd: root }).length === 0,
+  );
   expect(gone).toEqual([]);
 });

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentReaders } from './document-readers.ts';
+import { pureReaders } from './pure-readers.ts';
+import type { Reader } from './reader.ts';
+import { textKinds } from './texts.ts';
+import { findGrowth, WorkCounter } from './work.ts';
+
+let counter: WorkCounter;
+beforeAll(async () => {
+  counter = await WorkCounter.open();
+});
+afterAll(() => counter.close());
+
+it('each kind of text is another text', () => {
+  expect(new Set(textKinds.map(({ make }) => make(4096))).size).toBe(textKinds.length);
+});
+
+it('finds a reader that is quadratic for one kind of text', async () => {
+  const read = (text: string) => {
+    let pairs = 0;
+    const length = text.startsWith('x{"a":{') ? text.length : 1;
+    for (let i = 0; i < text.length; i++) for (let j = 0; j < length; j++) pairs += j;
+    return pairs;
+  };
+  const reader = fewOf({ name: 'a square', limit: 65_536, kinds: textKinds, read });
+  expect(await findGrowth(counter, reader)).toHaveLength(1);
+});
+
+/** A text from outside costs linear work, whatever it is made of. */
+describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
+  it('costs as much as it is long', async () => {
+    expect(await findGrowth(counter, fewOf(reader))).toEqual([]);
+  });
+});
+
+/** Two in five, or one in twenty of the long ones: each unit after and around a letter. `npm run cost` reads all of them. */
+function fewOf(reader: Reader): Reader {
+  const places = reader.start === undefined ? [2, 4] : [4, 24];
+  const every = reader.start === undefined ? 5 : 40;
+  return {
+    ...reader,
+    kinds: reader.kinds.filter((_, i) => reader.kinds.length < 20 || places.includes(i % every)),
+  };
+}
