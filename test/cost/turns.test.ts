@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import * as zlib from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.close());
+
+/** Most CPU of the serving thread between two turns of its event loop, while `run` runs and for a moment after. */
+async function longestTurnMs(run: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let turnsLeft = Number.POSITIVE_INFINITY;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const measure = (before: NodeJS.CpuUsage) => {
+    const { user, system } = process.threadCpuUsage(before);
+    longest = Math.max(longest, (user + system) / 1000);
+    turnsLeft -= 1;
+    if (turnsLeft < 0) resolve();
+    else setImmediate(measure, process.threadCpuUsage());
+  };
+  setImmediate(measure, process.threadCpuUsage());
+  await run();
+  turnsLeft = 100;
+  await promise;
+  return longest;
+}
+
+const zeros = Buffer.alloc(8_000_000, '0');
+
+/** CPU of the serving thread to decode and digest the body in one go. */
+function atOnceMs(decode: (body: Buffer) => Buffer, body: Buffer): number {
+  const before = process.threadCpuUsage();
+  hash('sha256', decode(body));
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
+
+it.each([
+  ['gzip', zlib.gzipSync(zeros), zlib.gunzipSync],
+  ['deflate', zlib.deflateSync(zeros), zlib.inflateSync],
+  ['br', zlib.brotliCompressSync(zeros), zlib.brotliDecompressSync],
+  ['zstd', zlib.zstdCompressSync(zeros), zlib.zstdDecompressSync],
+])('8 MB of zeros in %s: no turn of the event loop has half of the work', async (coding, body, decode) => {
+  const fields = `Content-Type: application/json\r\nContent-Encoding: ${coding}\r\n`;
+  const head = `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${body.length}\r\n\r\n`;
+  stage.answerWith(Buffer.concat([Buffer.from(head), body]), true);
+  let [turnMs, wholeMs] = [Number.MAX_VALUE, Number.MAX_VALUE];
+  for (let run = 0; run < 8 && turnMs >= wholeMs / 2; run += 1) {
+    wholeMs = Math.min(wholeMs, atOnceMs(decode, body));
+    let answer = '';
+    const turn = await longestTurnMs(async () => {
+      answer = await stage.send(`GET /carts/1 HTTP/1.1\r\nHost: shop.example\r\n${stage.authorization}\r\n`);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*\r\netag: /i);
+    turnMs = Math.min(turnMs, turn);
+  }
+  expect(turnMs).toBeLessThan(wholeMs / 2);
+});
