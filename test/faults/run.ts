@@ -6,7 +6,7 @@ import { readArguments } from '../../scripts/arguments.ts';
 import { writeResult } from '../../scripts/results.ts';
 
 /** In the order in which they run. */
-const names = ['upstream', 'redis', 'keys', 'clock', 'log', 'load'] as const;
+const names = ['upstream', 'redis', 'keys', 'clock', 'log', 'load', 'uploads'] as const;
 type Run = () => Promise<{ table: string; rows: number; wrongs: readonly string[] }>;
 
 const { words: asked } = readArguments({
@@ -21,6 +21,7 @@ const { runLoadFaults } = await import('./load-faults.ts');
 const { runLogFaults } = await import('./log-faults.ts');
 const { runRedisFaults } = await import('./redis-faults.ts');
 const { formatRows, formatScenes } = await import('./table.ts');
+const { runUploadFaults } = await import('./upload-faults.ts');
 const { runUpstreamFaults } = await import('./upstream-faults.ts');
 
 const wrongsOf = (rows: readonly { readonly name: string; readonly wrongs: readonly string[] }[]) =>
@@ -40,6 +41,7 @@ const parts: Readonly<Record<(typeof names)[number], Run>> = {
   clock: scenesOf('the wall clock', runClockFaults),
   log: scenesOf('the log', runLogFaults),
   load: scenesOf('under load', runLoadFaults),
+  uploads: scenesOf('refused uploads', runUploadFaults),
 };
 const wrongs: string[] = [];
 const tables: string[] = [];
