@@ -65,7 +65,6 @@ const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorizatio
 const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'cookie'];
 /** Names of one `Vary` that the variant of a record includes; the rest is in the tag alone. */
 const maxVaryNames = 16;
-const codings = ['gzip', 'br', 'zstd', 'deflate'];
 
 /**
  * The sender, for keys of collections and variants: the verified subject, else a digest of the fields that may tell
@@ -151,12 +150,9 @@ export function entityTagOf(
 /** 96 bits. */
 const variantDigits = 24;
 
-/** Fingerprints are of decoded octets, so only the set of accepted codings counts, not their spelling. */
+/** Fingerprints are of decoded octets. Weights and order count, because the shop chooses a coding by them. */
 function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
-  const accepted = fieldValues(request.fields, 'accept-encoding').join().toLowerCase();
-  let set = '';
-  for (const coding of codings) set += accepted.includes(coding) ? '1' : '0';
-  return set;
+  return fieldValues(request.fields, 'accept-encoding').join().toLowerCase().replaceAll(' ', '');
 }
 
 /** 132 bits. */

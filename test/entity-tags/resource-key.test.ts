@@ -117,13 +117,23 @@ describe('variants', () => {
     },
   );
 
-  test('so do the path, the kind, and what is accepted of codings, in whatever words', () => {
-    const codings = ['gzip', 'br', 'zstd', 'deflate'].map((coding) => variant(['Accept-Encoding', coding]));
-    expect(new Set([plain, ...codings, variant([], 'created'), variant([], 'read', '/carts/2')]).size).toBe(
-      7,
-    );
-    const [gzip] = codings;
-    expect(variant(['Accept-Encoding', 'GZIP;q=0.5, identity'])).toBe(gzip);
+  // Each of these may lead a shop to another coding, whose octets a strong tag must tell apart.
+  test('so do the path, the kind, and what is accepted of codings, in any case', () => {
+    const sent = [
+      'gzip',
+      'gzip;q=0',
+      'gzip, br',
+      'br, gzip',
+      'gzip;q=0.1, br',
+      'zstd',
+      'deflate',
+      'dcb',
+      '*',
+    ];
+    const codings = sent.map((coding) => variant(['Accept-Encoding', coding]));
+    const others = [plain, variant([], 'created'), variant([], 'read', '/carts/2')];
+    expect(new Set([...others, ...codings]).size).toBe(sent.length + 3);
+    expect(variant(['Accept-Encoding', 'GZIP,  Br'])).toBe(codings[2]);
     expect(variant(['User-Agent', 'x', 'Cookie', 'a=b'])).toBe(plain);
   });
 });
