@@ -6,7 +6,7 @@ import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce } from './app/secrets.ts';
-import { createRollout, memoryStore, openStore } from './app/store.ts';
+import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
@@ -47,8 +47,10 @@ interface AppInput {
   /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
-  /** For the console. */
+  /** For the console, and for replicas of other versions. */
   readonly version?: string;
+  /** Set in tests that run another version. */
+  readonly forms?: ThisVersion['forms'];
   readonly explain?: Explain;
   /** Set in a worker: its primary has the admin port and watches the list. */
   readonly worker?: { onExchange(record: ExchangeRecord): void };
@@ -142,13 +144,13 @@ function handOut(
 
 /** The protected list, the way to the shop, the store, and the filters. */
 async function createFeatures(
-  { config, secrets, log, worker, ...input }: AppInput,
+  { config, secrets, log, worker, version = '', ...input }: AppInput,
   metrics: Metrics,
   clock: ClockCheck,
 ) {
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock);
   const forwarding = await createForwarding(config, secrets.upstreamTls, log, clock);
-  const store = await openStore(config, secrets.store, log, clock);
+  const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
   const { list, accessToken } = access;
   const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);

@@ -6,6 +6,7 @@ import {
   type EntityTagMatcher,
   type EntityTags,
 } from '../entity-tags/filter.ts';
+import { buildTagScripts } from '../entity-tags/lua.ts';
 import { MemoryTagStore } from '../entity-tags/memory-store.ts';
 import { RedisTagStore } from '../entity-tags/redis-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
@@ -100,6 +101,8 @@ function createStore(
     redis: redis.forTags,
     times,
     coldStartMs: redis.coldStartMs,
+    form: redis.form,
+    scripts: buildTagScripts(undefined, redis.forms),
     onColdStart: (coldStartMs) => coldStart.onUnexplained(coldStartMs),
     keyPrefix: prefix,
     replicas,

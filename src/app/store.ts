@@ -4,7 +4,7 @@ import type { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
-import type { Member } from '../redis/members.ts';
+import type { Member, RecordForms } from '../redis/members.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -20,18 +20,26 @@ export function storeConnection({ store }: Pick<Config, 'store'>) {
   return { url, timeoutMs, replicas, credentials };
 }
 
+/** What replicas say of their version. Tests run another one. */
+export interface ThisVersion {
+  readonly version: string;
+  /** Default: those of this version. */
+  readonly forms?: RecordForms | undefined;
+}
+
 /** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
 export async function openStore(
   config: Config,
   credentials: RedisCredentials,
   log: Log,
   clock: ClockCheck,
+  { version, forms }: ThisVersion,
 ): Promise<RedisStore | undefined> {
   const { url, timeout, prefix, replicas } = config.store;
   if (url.kind === 'memory') return undefined;
   // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
-  const member = describeMember(config);
+  const member = { version, ...(forms && { forms }), ...describeMember(config) };
   const onTime = (shownMs: number, askedMs: number) => clock.hear('redis', shownMs, askedMs);
   return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member, onTime }, log);
 }

@@ -18,6 +18,7 @@ import type { Purge } from '../url-resolver/purge-epochs.ts';
 export interface WorkerStart {
   /** From 1; a worker that replaces another has its number. */
   readonly number: number;
+  readonly version: string;
   readonly config: Config;
   /** Text of the list in force. */
   readonly protectedList: string;

@@ -114,12 +114,13 @@ export class Primary implements Running {
   }
 
   #createSupervisor(workerMetrics: WorkerMetrics): Supervisor {
-    const { config, count, log } = this.#input;
+    const { config, count, log, version } = this.#input;
     const { eventLoopStall } = config.limits;
     return new Supervisor({
       count,
       startOf: (number) => ({
         number,
+        version,
         config: { ...config, listen: { ...config.listen, port: this.#port } },
         protectedList: this.#list.text(),
         secrets: this.#secrets,

@@ -56,12 +56,13 @@ function runWorker(): void {
 }
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
-  const { config, protectedList, secrets } = start;
+  const { config, protectedList, secrets, version } = start;
   const addToBatch = createExchangeBatch((records) => channel.emit('exchanges', records));
   return createApp({
     config,
     protectedList,
     secrets,
+    version,
     log,
     // Without an admin port nothing shows them.
     worker: { onExchange: config.admin === false ? () => {} : addToBatch },

@@ -1,9 +1,10 @@
+import { type RecordForms, recordForms } from '../redis/members.ts';
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
  * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one turn share a script, its other operations
  * another one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records.
- * ARGV begins with lease, cold start and longest read (microseconds). Every reply is one text of JSON, quicker to read than
+ * ARGV begins with lease, cold start and longest read (microseconds), and the form of records to write. Every reply is one text of JSON, quicker to read than
  * a list: the epoch, the clock, the end of the cold start, the answers of the operations.
  *
  * The record is a hash: e(poch) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a comma)
@@ -12,15 +13,16 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * After it stands the form of the records, 6: where two forms share a store, each is new to the other, and no tags are
- * given out until one of them is gone.
+ * After it stands the form of the records, in the marker and in each record (docs/decisions/store-state.md, Versions): a new
+ * form in the marker is the same epoch, and records of both forms are read. A form that this version does not know is
+ * another epoch.
  *
  * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
  * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
  * after the longest lease that can be configured; else it would wait for as long as the clock needs.
  */
 const prelude = `
-local LEASE, COLD_START, LONGEST = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local LEASE, COLD_START, LONGEST, FORM = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 10, 600000000
 local WANTED, PRIORITY = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
 local MARKER = KEYS[1]
@@ -32,7 +34,13 @@ local function clock()
   return time[1] * 1000000 + time[2]
 end
 local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/6'
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+end
+-- The epoch of a marker or record, its form, and when it began; nil: its form is not known here.
+local function read_epoch(text)
+  local replication, form, since = string.match(text or '', '^(%w+)/(%d+):(%d+)$')
+  form = tonumber(form)
+  if form and form >= OLDEST and form <= NEWEST then return replication .. ':' .. since, form, tonumber(since) end
 end
 
 local function int(number) return string.format('%.0f', number) end
@@ -40,12 +48,16 @@ local function int(number) return string.format('%.0f', number) end
 local now = clock()
 local id = replication_id()
 local marker = redis.call('GET', MARKER)
-local since = marker and string.sub(marker, 1, #id + 1) == id .. ':' and tonumber(string.sub(marker, #id + 2))
-if not since or since > now then
-  since = now
-  marker = id .. ':' .. int(now)
+local epoch, form, since = read_epoch(marker)
+if not epoch or epoch ~= id .. ':' .. int(since) or since > now then epoch, form, since = id .. ':' .. int(now), 0, now end
+-- Another process may know a newer form in force already.
+if form < FORM then
+  form = FORM
+  marker = id .. '/' .. int(form) .. ':' .. int(since)
   redis.call('SET', MARKER, marker)
 end
+-- Most texts are the marker itself.
+local function is_current(text) return text == marker or read_epoch(text) == epoch end
 local cold_start_until = since + COLD_START
 local cold = now < cold_start_until
 
@@ -108,7 +120,7 @@ end
 
 local function load()
   local f = redis.call('HMGET', RECORD, 'e', 't', 's', 'ls', 'w', 'a', 'p', 'q', 'qt', 'c')
-  if f[1] ~= marker then return nil end
+  if not is_current(f[1]) then return nil end
   local r = { tag = f[2], shop = f[3], leases = read_leases(f[4]), wanted = tonumber(f[5]), anonymous_wrote = f[6],
     priority = tonumber(f[7]), indeterminate = tonumber(f[8]), indeterminate_tagged = f[9], changed = tonumber(f[10]),
     variants_gone = false }
@@ -153,7 +165,7 @@ local stamp_epoch, stamp_started, variant, fingerprint, new_tag, shop, of_collec
 variant = 'v:' .. variant
 
 local function unchanged()
-  if stamp_epoch ~= marker or now - stamp_started > LONGEST or stamp_started > now then return false end
+  if not is_current(stamp_epoch) or now - stamp_started > LONGEST or stamp_started > now then return false end
   return stamp_started > (record and record.changed or 0) and stamp_started > cold_start_until
 end
 
@@ -271,7 +283,7 @@ return answer(r.tag)
 `;
 
 /**
- * What one process asks of a slot in one turn: KEYS[2] and on are the records, one for each operation; ARGV[4] has the
+ * What one process asks of a slot in one turn: KEYS[2] and on are the records, one for each operation; ARGV[5] has the
  * operations as JSON: name, expiry (milliseconds), arguments. An error because of a broken record is its own caller's
  * (`false`); any other error, such as the READONLY of a replica, is everybody's. `run`: what the named operation does.
  */
@@ -283,7 +295,7 @@ local function run(key, name, expiry, ...)
 end
 
 local answers = {}
-for i, operation in ipairs(cjson.decode(ARGV[4])) do
+for i, operation in ipairs(cjson.decode(ARGV[5])) do
   local is_done, given = pcall(run, KEYS[i + 1], unpack(operation))
   if not is_done then
     local text = type(given) == 'table' and given.err or given
@@ -308,9 +320,13 @@ export interface TagScripts {
 }
 
 /** The scripts; `edit` is for tests, which break one line of them and look for the update that gets lost. */
-export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): TagScripts {
+export function buildTagScripts(
+  edit: (lua: string) => string = (lua) => lua,
+  forms: RecordForms = recordForms,
+): TagScripts {
+  const start = `local OLDEST, NEWEST = ${forms.oldest}, ${forms.newest}${prelude}`;
   return {
-    operations: { ...defineScript('tags.operations', edit(prelude + operations)), isGathered: true },
-    claims: { ...defineClaim('tags.claims', edit(prelude + gathered(claim))), isGathered: true },
+    operations: { ...defineScript('tags.operations', edit(start + operations)), isGathered: true },
+    claims: { ...defineClaim('tags.claims', edit(start + gathered(claim))), isGathered: true },
   };
 }

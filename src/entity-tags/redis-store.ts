@@ -1,6 +1,7 @@
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
+import { recordForms } from '../redis/members.ts';
 import { bucketOf, type RedisArgument, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
 import { buildTagScripts, type TagScripts } from './lua.ts';
 import { StoreClock } from './store-clock.ts';
@@ -24,6 +25,8 @@ interface RedisTagStoreOptions extends RedisRecords {
   >;
   /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.coldStartMs`. */
   readonly coldStartMs?: () => number;
+  /** The form of records in force. Default `recordForms.newest`. */
+  readonly form?: () => number;
   /** A cold start has begun while none was known: any script may be the first to meet another data set. */
   readonly onColdStart?: (coldStartMs: number) => void;
   /** Milliseconds, monotonic. Default `performance.now`. */
@@ -67,6 +70,7 @@ export class RedisTagStore implements TagStore {
       replicas: 0,
       keyPrefix: 'shopward',
       coldStartMs: () => options.times.coldStartMs,
+      form: () => recordForms.newest,
       onColdStart: () => {},
       now: () => performance.now(),
       ...options,
@@ -149,9 +153,9 @@ export class RedisTagStore implements TagStore {
   async close(): Promise<void> {}
 
   #args(asked: readonly Operation[]): RedisArgument[] {
-    const { times, coldStartMs } = this.#options;
+    const { times, coldStartMs, form } = this.#options;
     const micros = [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
-    return [...micros, JSON.stringify(asked)];
+    return [...micros, form(), JSON.stringify(asked)];
   }
 
   #expiryMs(isAnonymous = false): number {

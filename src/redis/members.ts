@@ -1,7 +1,21 @@
 import { defineScript } from './redis.ts';
 
+/** The oldest and the newest form of records that a version reads and writes (docs/decisions/store-state.md). */
+export interface RecordForms {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** Those of this version. A new form raises `newest`; `oldest` follows it by one. */
+export const recordForms: RecordForms = { oldest: 6, newest: 6 };
+
 /** What a process announces to the others that share its part of the store. */
 export interface Member {
+  /** Version of shopward; versions before 0.1.0 announce neither it nor their forms. */
+  readonly version?: string;
+  readonly forms?: RecordForms;
+  /** Announced by versions whose records have form 5. They do not know of other forms. */
+  readonly isNamed?: boolean;
   /** Address of the shop: `publicUrl`, else `upstream.url`. */
   readonly owner: string;
   /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
@@ -18,6 +32,8 @@ export interface Register {
   readonly isNew: boolean;
   /** Fingerprint of the key by which the tokens in the store are digested; empty: there are none yet. */
   readonly digestKey: string;
+  /** The form in which records are written. */
+  readonly form: number;
   /** Announcements of other processes in the last `memberTtlMs`; equal ones count once. */
   readonly others: readonly Member[];
 }
@@ -27,16 +43,30 @@ export const announceEveryMs = 2_000;
 /** A process that has not announced itself for so long counts as ended. */
 export const memberTtlMs = 10_000;
 
-// KEYS members, marker; ARGV id, own text, liveMs
+/** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. */
+export const rollbackMs = 86_400_000;
+
+// KEYS members, marker; ARGV id, own text, liveMs, rollbackMs
 export const announceScript = defineScript(
   'announce-member',
   `
 local MEMBERS, MARKER = KEYS[1], KEYS[2]
-local id, text, live = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local mine = cjson.decode(text)
+local id, text, live, rollback = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local own = cjson.decode(text)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local is_new = redis.call('EXISTS', MEMBERS) == 0
+
+local form, form_seen = unpack(redis.call('HMGET', MARKER, 'form', 'formSeen'))
+local lowest, is_used = own.forms.newest, false
+-- Processes that announce no forms have form 6; so has a store without a form in force.
+local function hear_forms(forms)
+  local oldest, newest = forms and forms.oldest or 6, forms and forms.newest or 6
+  lowest = math.min(lowest, newest)
+  is_used = is_used or form and oldest <= form and form <= newest
+end
+form = tonumber(form or not is_new and 6)
+hear_forms(own.forms)
 
 local others, known, keys = {}, {}, {}
 local flat = redis.call('HGETALL', MEMBERS)
@@ -49,7 +79,9 @@ for i = 1, #flat, 2 do
     elseif not known[said] then
       known[said] = true
       others[#others + 1] = said
-      keys[cjson.decode(said).digestKey] = true
+      local other = cjson.decode(said)
+      keys[other.digestKey] = true
+      hear_forms(other.forms)
     end
   end
 end
@@ -57,11 +89,17 @@ redis.call('HSET', MEMBERS, id, string.format('%.0f', now) .. '|' .. text)
 
 local key = redis.call('HGET', MARKER, 'digestKey')
 -- The key of running processes stays; one that no process uses any more is replaced.
-if mine.digestKey ~= '' and key ~= mine.digestKey and not (key and keys[key]) then
-  key = mine.digestKey
+if own.digestKey ~= '' and key ~= own.digestKey and not (key and keys[key]) then
+  key = own.digestKey
   redis.call('HSET', MARKER, 'digestKey', key)
 end
-return { is_new and '1' or '0', key or '', others }
+
+-- The form of running processes stays; a newer one follows when the older one was not seen for long enough.
+local is_wanted = lowest <= (form or 0)
+if not is_used or not is_wanted and now - tonumber(form_seen or now) >= rollback then form = lowest end
+if not is_used or is_wanted or not form_seen then form_seen = string.format('%.0f', now) end
+redis.call('HSET', MARKER, 'form', form, 'formSeen', form_seen)
+return { is_new and '1' or '0', key or '', others, form }
 `,
 );
 
@@ -70,8 +108,8 @@ export function membersKeys(prefix: string): [string, string] {
 }
 
 export function readRegister(reply: unknown): Register {
-  const [isNew, digestKey, others] = reply as [string, string, string[]];
-  return { isNew: isNew === '1', digestKey, others: others.map((text) => JSON.parse(text) as Member) };
+  const [isNew, digestKey, others, form] = reply as [string, string, string[], number];
+  return { isNew: isNew === '1', digestKey, form, others: others.map((text) => JSON.parse(text) as Member) };
 }
 
 /** What follows from the announcements of the processes that share a store. */
@@ -82,38 +120,59 @@ export interface Agreement {
   readonly untracked: readonly string[];
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
+  /** The records in the store have a form that this version does not know, or another version does not know theirs. */
+  readonly refusesAll: boolean;
+  /** The form in which records are written. */
+  readonly form: number;
   /** For people; empty when all agree. */
   readonly problems: readonly string[];
 }
 
 /** Pure: docs/decisions/store-state.md has the table. */
-export function agree(mine: Member, { digestKey, others }: Register): Agreement {
-  const problems: string[] = [];
+export function agree(own: Member, { digestKey, form, others }: Register): Agreement {
+  const foreign = versionsWithout(own, form, others);
+  const problems = foreign === undefined ? [] : [foreign];
   const leases = others.map(({ leaseMs }) => leaseMs).filter((leaseMs) => leaseMs > 0);
-  const coldStartMs = leases.reduce((longest, leaseMs) => Math.max(longest, leaseMs), mine.leaseMs);
-  if (mine.leaseMs > 0 && leases.some((leaseMs) => leaseMs !== mine.leaseMs)) {
-    const all = [...new Set([mine.leaseMs, ...leases])].map((ms) => `${ms / 1000}s`).join(', ');
+  const coldStartMs = leases.reduce((longest, leaseMs) => Math.max(longest, leaseMs), own.leaseMs);
+  if (own.leaseMs > 0 && leases.some((leaseMs) => leaseMs !== own.leaseMs)) {
+    const all = [...new Set([own.leaseMs, ...leases])].map((ms) => `${ms / 1000}s`).join(', ');
     problems.push(
       `entityTags.lease differs between replicas (${all}): the longest one counts for a new store`,
     );
   }
-  const untracked = mine.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
+  const untracked = own.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
   if (untracked.length > 0) {
     problems.push(
       `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,
     );
   }
-  const refusesTokens = mine.digestKey !== '' && digestKey !== '' && digestKey !== mine.digestKey;
+  const refusesTokens = own.digestKey !== '' && digestKey !== '' && digestKey !== own.digestKey;
   if (refusesTokens) {
     problems.push(
       'refreshTokens.digestKey is another one than that of the replicas that were there before: refreshes get 503 until these have ended',
     );
   }
-  const other = others.find(({ owner }) => owner !== mine.owner);
+  const other = others.find(({ owner }) => owner !== own.owner);
   if (other !== undefined) {
     problems.push(
-      `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(mine.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
+      `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(own.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
     );
   }
-  return { coldStartMs, untracked, refusesTokens, problems };
+  return { coldStartMs, untracked, refusesTokens, refusesAll: foreign !== undefined, form, problems };
+}
+
+/** That a version with another form of records shares the store; undefined: there is none, or both know the form in force. */
+function versionsWithout(
+  { version, forms = recordForms }: Member,
+  form: number,
+  others: readonly Member[],
+): string | undefined {
+  const knows = ({ oldest, newest }: RecordForms) => oldest <= form && form <= newest;
+  const isKnown = knows(forms);
+  const foreign = others.filter(
+    ({ forms: theirs = recordForms, isNamed }) => isNamed !== undefined || (!isKnown && knows(theirs)),
+  );
+  if (isKnown && foreign.length === 0) return undefined;
+  const versions = [...new Set(foreign.map((other) => other.version ?? 'one before 0.1.0'))].join(', ');
+  return `another version of shopward shares this store: ${versions}, and this is ${version}. Its records have a form that this version does not know: no tags are given out, tracked writes and refreshes get 503 here until it has ended`;
 }

@@ -10,6 +10,8 @@ import {
   membersKeys,
   memberTtlMs,
   readRegister,
+  recordForms,
+  rollbackMs,
 } from './members.ts';
 import type { Redis } from './redis.ts';
 
@@ -46,7 +48,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    this.#text = JSON.stringify(options.member);
+    this.#text = JSON.stringify({ forms: recordForms, ...options.member });
     this.#now = options.now ?? (() => performance.now());
     this.#longestColdStartMs = options.member.leaseMs;
     this.#timer = setInterval(
@@ -74,7 +76,12 @@ export class Membership {
   }
 
   refusesTags(): RedisFaultWord | undefined {
-    return this.#refuses(() => false);
+    return this.#refuses(({ refusesAll }) => refusesAll);
+  }
+
+  /** The form in which records are written, as far as this process knows. */
+  form(): number {
+    return this.#agreement?.form ?? recordForms.oldest;
   }
 
   /** Whether another process lacks this line of `tracked`. */
@@ -83,7 +90,7 @@ export class Membership {
   }
 
   refusesTokens(): RedisFaultWord | undefined {
-    return this.#refuses(({ refusesTokens }) => refusesTokens);
+    return this.#refuses(({ refusesTokens, refusesAll }) => refusesTokens || refusesAll);
   }
 
   close(): void {
@@ -106,6 +113,7 @@ export class Membership {
       this.#id,
       this.#text,
       memberTtlMs,
+      rollbackMs,
     ]);
     const register = readRegister(reply);
     const before = this.#agreement;

@@ -11,7 +11,7 @@ import {
 import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { cureOf, RedisUnavailable } from './faults.ts';
-import { type Agreement, type Member, membersKeys } from './members.ts';
+import { type Agreement, type Member, membersKeys, type RecordForms, recordForms } from './members.ts';
 import { guardRedis, Membership } from './membership.ts';
 import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
 import type { HealthLine, Health as StoreHealth } from './store-health.ts';
@@ -25,6 +25,9 @@ export interface RedisStore extends Component {
   isUntracked(line: string): boolean;
   /** For refresh tokens: refuses while the tokens in the store are digested by another key. */
   readonly forTokens: Redis;
+  /** The form in which records are written, and those that are read. */
+  form(): number;
+  readonly forms: RecordForms;
   /** Milliseconds of a cold start, in which a new store gives out no tags: the longest lease of all replicas. */
   coldStartMs(): number;
   health(): Health;
@@ -89,6 +92,8 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     forTags: guardRedis(redis, () => membership.refusesTags()),
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     isUntracked: (line) => membership.isUntracked(line),
+    form: () => membership.form(),
+    forms: member.forms ?? recordForms,
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
     sharing: () => countMembers(redis, prefix),

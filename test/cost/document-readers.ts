@@ -278,7 +278,7 @@ const rows: readonly Row[] = [
     'the members of a store',
     field,
     textKinds,
-    (text) => readRegister(['0', text, [JSON.stringify({ owner: text })]]),
+    (text) => readRegister(['0', text, [JSON.stringify({ owner: text })], 6]),
   ],
 ];
 

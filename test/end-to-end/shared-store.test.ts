@@ -229,6 +229,109 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     }
   });
 
+  it('versions with different forms of records: an upgrade and a rollback stop no write and lose none', async () => {
+    const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
+    await ageRedis(redis.port);
+    const direct = new Redis({ port: redis.port, host: '127.0.0.1' });
+    const older = { version: '1.0.0', forms: { oldest: 6, newest: 6 } };
+    const newer = { version: '2.0.0', forms: { oldest: 6, newest: 7 } };
+    const all: RunningShopward[] = [];
+    const start = async (runs: typeof older) => {
+      const resources = [{ collection: '/carts', member: '/carts/{id}' }];
+      // Long, because a busy machine is no change of version.
+      const times = { lease: '60s', sendBy: '20s', wait: '10s' };
+      const config = sharing(redis, { store: { timeout: '5s' }, entityTags: { ...times, resources } });
+      const one = await startShopwardHere({ upstream: shop.url, config, runs });
+      all.push(one);
+      return one;
+    };
+    const outcomes = new Map<string, number>();
+    const live: RunningShopward[] = [];
+    let [rounds, requests] = [0, 0];
+    /** Adds one to what it has read, each time at another process. */
+    const add = async (path: string) => {
+      const call = (method: string, more: object) => {
+        const one = live[requests++ % live.length] as RunningShopward;
+        return callShop(one.port, `${method} ${path}`, { token: one.issueToken({ sub: path }), ...more });
+      };
+      const read = await call('GET', {});
+      const body = { n: JSON.parse(read.body.toString()).n + 1 };
+      const ifMatch = read.field('etag') ?? `"${randomTag()}"`;
+      const written = await call('PATCH', { ifMatch, body });
+      const key = `${path} ${outcomeOf(written)}`;
+      outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
+      rounds += 1;
+    };
+    let isOver = false;
+    const client = async (path: string) => {
+      while (!isOver) await add(path);
+    };
+    const someRounds = async () => {
+      const until = rounds + 20;
+      await eventually('more rounds', () => rounds >= until || undefined);
+    };
+    /** Replaces one process after the other. */
+    const roll = async (runs: typeof older) => {
+      for (const old of [...live]) {
+        live.push(await start(runs));
+        await someRounds();
+        live.splice(live.indexOf(old), 1);
+        await someRounds();
+        await old.stop();
+      }
+    };
+    /** The forms of the records. */
+    const forms = async () => {
+      const keys = (await direct.keys('shopward:{tags-0}:*')).filter((key) => !key.endsWith(':epoch'));
+      const texts = await Promise.all(keys.map((key) => direct.hget(key, 'e')));
+      return [...new Set(texts.map((text) => text?.split(/[/:]/)[1]))].join();
+    };
+    const forgetOlder = async (seenMs: number) => {
+      const members = 'shopward:{members}';
+      for (const [id, text] of Object.entries(await direct.hgetall(members)))
+        if (text.includes('"1.0.0"')) await direct.hdel(members, id);
+      await direct.hset(`${members}:marker`, 'formSeen', seenMs);
+    };
+    const [own, shared] = [['/carts/1', '/carts/2', '/carts/3'], '/carts/shared'];
+    try {
+      const [first, second] = [await start(older), await start(older)];
+      await eventually('tags at both', async () => (await aTag(first)) && (await aTag(second)));
+      live.push(first, second);
+      const clients = Promise.all([...own, shared, shared].map(client));
+      await roll(newer);
+      // The last older one ended ten seconds ago.
+      await forgetOlder(Date.now());
+      await someRounds();
+      await roll(older);
+      await roll(newer);
+      expect(await forms()).toBe('6');
+      // It ended a day ago.
+      await forgetOlder(1);
+      await eventually('the newer form', async () => (await forms()).includes('7') || undefined);
+      await someRounds();
+      const tooLate = await start(older);
+      expect(await reasonsOf(tooLate)).toContain(
+        'another version of shopward shares this store: 2.0.0, and this is 1.0.0',
+      );
+      expect(outcomeOf(await patch(tooLate, `"${randomTag()}"`, 'x'))).toBe('503 tag-store-unavailable');
+      await someRounds();
+      isOver = true;
+      await clients;
+      for (const path of own)
+        expect([...outcomes.keys()].filter((key) => key.startsWith(path))).toEqual([`${path} 200`]);
+      expect([...outcomes.keys()].filter((key) => !/ (?:200|412 006|503 resource-busy)$/.test(key))).toEqual(
+        [],
+      );
+      for (const path of [...own, shared]) expect(shop.counts.get(path)).toBe(outcomes.get(`${path} 200`));
+    } finally {
+      isOver = true;
+      for (const each of all) await each.stop();
+      direct.disconnect();
+      shop.close();
+      await redis.close();
+    }
+  });
+
   it(
     'refreshTokens.digestKey: no token is exchanged at both',
     staged(async ({ shop, start }) => {

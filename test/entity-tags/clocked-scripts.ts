@@ -1,4 +1,5 @@
 import { buildTagScripts, type TagScripts } from '../../src/entity-tags/lua.ts';
+import type { RecordForms } from '../../src/redis/members.ts';
 
 /** Key that shifts the clock of `clockedScripts`, in microseconds. */
 export const clockShiftKey = 'test:clock-shift';
@@ -15,7 +16,7 @@ export const clockShiftKeyOf = (marker: string) => `${marker}:clock-shift`;
 /** The scripts with a clock that a test moves, and with what it breaks on purpose. */
 export function clockedScripts(
   breaks: readonly Break[] = [],
-  { isCluster = false }: { readonly isCluster?: boolean } = {},
+  { isCluster = false, forms }: { readonly isCluster?: boolean; readonly forms?: RecordForms } = {},
 ): TagScripts {
   const shiftKey = isCluster ? `KEYS[1] .. '${clockShiftKeyOf('')}'` : `'${clockShiftKey}'`;
   const met = new Set<Break>();
@@ -30,7 +31,7 @@ export function clockedScripts(
       text = swap(text, each);
     }
     return text;
-  });
+  }, forms);
   for (const each of breaks) if (!met.has(each)) throw new Error(`nothing to break: ${each.search}`);
   return scripts;
 }

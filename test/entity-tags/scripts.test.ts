@@ -45,7 +45,7 @@ class Pair {
     this.fields = fields;
     this.#clockKey = `${keyPrefix}-clock`;
     const clock = `return tonumber(redis.call('GET', '${this.#clockKey}'))`;
-    const id = "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/6'";
+    const id = "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')";
     const scripts = buildTagScripts((lua) =>
       swap(swap(lua, { search: 'return time[1] * 1000000 + time[2]', replace: clock }), {
         search: id,
@@ -61,7 +61,7 @@ class Pair {
   }
 
   open(): steps.Opened {
-    const moment = { now: this.nowMicros, epoch: `x:${this.#since}`, since: this.#since };
+    const moment = { now: this.nowMicros, epoch: `x/6:${this.#since}`, since: this.#since };
     return steps.open(this.#record, moment, times);
   }
 

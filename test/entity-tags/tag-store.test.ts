@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
-import { buildTagScripts } from '../../src/entity-tags/lua.ts';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
@@ -9,7 +8,7 @@ import { mayHoldAfter } from '../../src/redis/faults.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
-import { clockedScripts, clockShiftKey, clockShiftKeyOf, swap } from './clocked-scripts.ts';
+import { clockedScripts, clockShiftKey, clockShiftKeyOf } from './clocked-scripts.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
 const closing: Array<{ close(): Promise<void> }> = [];
@@ -520,11 +519,42 @@ describe.concurrent('redis: what happens to the data', () => {
     replica.process?.resume();
   });
 
-  test('two versions whose records differ are new to each other: no record is misread, and no write is granted', async () => {
+  /** A store of a version that knows these forms, where `form` is in force. */
+  const versioned = (redis: Redis, oldest: number, newest: number, form: () => number) =>
+    new RedisTagStore({ redis, times, form, scripts: clockedScripts([], { forms: { oldest, newest } }) });
+
+  test('versions with one form in common share records, also when the newer form comes into force', async () => {
     const redis = await connect(open(await startRedis({})).url);
-    const before = buildTagScripts((lua) => swap(lua, { search: ".. '/6'", replace: ".. '/5'" }));
-    const [one, other] = [scripts, before].map((each) => new RedisTagStore({ redis, times, scripts: each }));
-    if (one === undefined || other === undefined) throw new Error('two stores');
+    let form = 6;
+    const old = versioned(redis, 6, 6, () => 6);
+    const next = versioned(redis, 6, 7, () => form);
+    const late = versioned(redis, 6, 7, () => 6);
+    await old.warmUp();
+    await passColdStart(redis);
+    const formOf = async () =>
+      String(await redis.command('HGET', `shopward:{tags-0}:${key}`, 'e')).split(/[/:]/)[1];
+    expect(await readTag(old)).toBe(tag);
+    for (const store of [next, old])
+      expect(await store.lookUp(key, null)).toMatchObject({ tag, unsettled: null });
+    const claimed = (token: string) => ({ token, tags: [tag] });
+    expect(await old.claim(key, claimed('a'))).toMatchObject({ kind: 'granted' });
+    expect(await next.claim(key, claimed('b'))).toMatchObject({ kind: 'busy' });
+    expect(await formOf()).toBe('6');
+    form = 7;
+    for (const store of [next, late])
+      expect(await store.claim(key, claimed('b'))).toMatchObject({ kind: 'busy' });
+    const applied = { tagged: true, outcome: 'applied', newTag: 'n', shopTag: null } as const;
+    expect(await late.end(key, { token: 'a', ...applied })).toBe('n');
+    expect(await formOf()).toBe('7');
+    for (const store of [next, late])
+      expect(await store.lookUp(key, null)).toMatchObject({ tag: 'n', unsettled: null });
+    expect(await old.lookUp(key, null)).toMatchObject({ tag: null, unsettled: 'cold-start' });
+  });
+
+  test('versions without a form in common are new to each other: no record is misread, and no write is granted', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const one = versioned(redis, 6, 6, () => 6);
+    const other = versioned(redis, 8, 8, () => 8);
     await one.warmUp();
     await passColdStart(redis);
     expect(await readTag(one)).toBe(tag);

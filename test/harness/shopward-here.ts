@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { secretsOf, watchSecrets } from '../../src/app/secrets.ts';
+import type { ThisVersion } from '../../src/app/store.ts';
 import { createApp } from '../../src/app.ts';
 import { version } from '../../src/cli/command-io.ts';
 import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
@@ -23,7 +24,10 @@ export interface ShopwardHere extends RunningShopward {
   reload(): Promise<void>;
 }
 
-export type HereOptions = Omit<ShopwardOptions, 'launcher' | 'awaitListening'>;
+export interface HereOptions extends Omit<ShopwardOptions, 'launcher' | 'awaitListening'> {
+  /** Another version, with other forms of records in the store. */
+  readonly runs?: ThisVersion;
+}
 
 /** Standard error of each proxy that runs here: a warning of the process may be of any of them. */
 const printers = new Set<(text: string) => void>();
@@ -54,7 +58,8 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
     protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
     secrets: secretsOf(loaded),
     log,
-    version,
+    version: options.runs?.version ?? version,
+    forms: options.runs?.forms,
     explain: explainForConsole,
   });
   const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { agree, type Member, type Register } from '../../src/redis/members.ts';
 
-const mine: Member = {
+const own: Member = {
+  version: '0.1.0',
+  forms: { oldest: 6, newest: 6 },
   owner: 'shop',
   leaseMs: 15_000,
   tracked: ['PATCH /carts/{id}'],
@@ -9,49 +11,65 @@ const mine: Member = {
 };
 const register: Register = {
   isNew: false,
+  form: 6,
   digestKey: 'a',
-  others: [mine],
+  others: [own],
 };
 const carts = 'PATCH /carts/{id}';
-const fine = { coldStartMs: 15_000, untracked: [] as string[], refusesTokens: false };
+const fine = {
+  coldStartMs: 15_000,
+  untracked: [] as string[],
+  refusesTokens: false,
+  refusesAll: false,
+  form: 6,
+};
+const newer = { ...own, version: '0.3.0', forms: { oldest: 7, newest: 8 } };
 
 describe('what follows from what the others say', () => {
-  test.each<[string, Partial<Member>, Partial<Register>, Partial<typeof fine>, RegExp | undefined]>([
+  test.each<
+    [
+      string,
+      Partial<Member>,
+      Partial<Omit<Register, 'others'>> & { others?: object[] },
+      Partial<typeof fine>,
+      RegExp | undefined,
+    ]
+  >([
     ['all say the same', {}, {}, {}, undefined],
     ['nobody else is there', {}, { others: [] }, {}, undefined],
     [
       'another has a longer lease',
       {},
-      { others: [{ ...mine, leaseMs: 60_000 }] },
+      { others: [{ ...own, leaseMs: 60_000 }] },
       { coldStartMs: 60_000 },
       /lease differs.*15s, 60s/,
     ],
-    ['another has a shorter lease', {}, { others: [{ ...mine, leaseMs: 5_000 }] }, {}, /lease differs/],
+    ['another has a shorter lease', {}, { others: [{ ...own, leaseMs: 5_000 }] }, {}, /lease differs/],
     [
       'another has no tags',
       {},
-      { others: [{ ...mine, leaseMs: 0, tracked: [] }] },
+      { others: [{ ...own, leaseMs: 0, tracked: [] }] },
       { untracked: [carts] },
       /does not track PATCH \/carts\/\{id\}/,
     ],
     [
       'another tracks more',
       {},
-      { others: [{ ...mine, tracked: [...mine.tracked, 'PATCH /lists/{id}'] }] },
+      { others: [{ ...own, tracked: [...own.tracked, 'PATCH /lists/{id}'] }] },
       {},
       undefined,
     ],
     [
       'another tracks something else',
       {},
-      { others: [{ ...mine, tracked: ['PATCH /lists/{id}'] }] },
+      { others: [{ ...own, tracked: ['PATCH /lists/{id}'] }] },
       { untracked: [carts] },
       /does not track/,
     ],
     [
       'one of several lacks it',
       {},
-      { others: [mine, { ...mine, tracked: [] }] },
+      { others: [own, { ...own, tracked: [] }] },
       { untracked: [carts] },
       /does not track/,
     ],
@@ -65,16 +83,51 @@ describe('what follows from what the others say', () => {
     [
       'another calls a parameter otherwise, so that its records have other keys',
       {},
-      { others: [{ ...mine, tracked: ['PATCH /carts/{uuid}'] }] },
+      { others: [{ ...own, tracked: ['PATCH /carts/{uuid}'] }] },
       { untracked: [carts] },
       /does not track/,
     ],
     ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
     ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
     [
-      'another has another key, and the marker is mine',
+      'another has another key, and the marker is own',
       {},
-      { others: [{ ...mine, digestKey: 'b' }] },
+      { others: [{ ...own, digestKey: 'b' }] },
+      {},
+      undefined,
+    ],
+    [
+      'a newer version writes a form that this one knows',
+      {},
+      { others: [{ ...newer, forms: { oldest: 6, newest: 7 } }] },
+      {},
+      undefined,
+    ],
+    [
+      'a newer version has written records in a form that this one does not know',
+      {},
+      { form: 7, others: [newer, own] },
+      { refusesAll: true, form: 7 },
+      /^another version of shopward shares this store: 0\.3\.0, and this is 0\.1\.0\./,
+    ],
+    [
+      'another version cannot read the records, and refuses by itself',
+      {},
+      { others: [newer] },
+      {},
+      undefined,
+    ],
+    [
+      'a version of form 5, which knows of no other',
+      {},
+      { others: [{ ...own, isNamed: false, version: undefined, forms: undefined }] },
+      { refusesAll: true },
+      /^another version of shopward shares this store: one before 0\.1\.0, and this is 0\.1\.0\./,
+    ],
+    [
+      'a version that announces neither version nor forms',
+      {},
+      { others: [{ ...own, version: undefined, forms: undefined }] },
       {},
       undefined,
     ],
@@ -82,12 +135,12 @@ describe('what follows from what the others say', () => {
     [
       'another shop uses the prefix',
       {},
-      { others: [{ ...mine, owner: 'stage' }] },
+      { others: [{ ...own, owner: 'stage' }] },
       {},
       /another shop.*"stage"/,
     ],
   ])('%s', (_, member, said, expected, problem) => {
-    const { problems, ...rest } = agree({ ...mine, ...member }, { ...register, ...said });
+    const { problems, ...rest } = agree({ ...own, ...member }, { ...register, ...said } as Register);
     const hold = member.leaseMs === 0 ? 15_000 : fine.coldStartMs;
     expect(rest).toEqual({ ...fine, coldStartMs: hold, ...expected });
     if (problem === undefined) expect(problems).toEqual([]);

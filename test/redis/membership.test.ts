@@ -1,6 +1,6 @@
 import { describe, expect, type TestContext, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import { type Member, memberTtlMs } from '../../src/redis/members.ts';
+import { type Member, memberTtlMs, rollbackMs } from '../../src/redis/members.ts';
 import { guardRedis, Membership } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
@@ -101,6 +101,46 @@ end`;
   test('a short lease holds for long enough that the others have announced theirs', async (context) => {
     const { single, join } = opening(context);
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
+  });
+
+  test('the older form is in force until its last version was gone for long enough; then that version refuses', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const [older, newer] = [
+      { version: '1', forms: { oldest: 6, newest: 6 } },
+      { version: '2', forms: { oldest: 6, newest: 7 } },
+    ];
+    const words = (...all: { membership: Membership }[]) =>
+      all.map(({ membership }) => [membership.form(), membership.refusesTags(), membership.refusesTokens()]);
+    const [at6, at7] = [6, 7].map((form) => [form, undefined, undefined]);
+    const old = await join(redis, older);
+    const next = await join(redis, newer);
+    await old.membership.announce();
+    expect(words(old, next)).toEqual([at6, at6]);
+    old.membership.close();
+    await age(redis, memberTtlMs);
+    await next.membership.announce();
+    expect(words(next)).toEqual([at6]);
+    // A rollback: the older version is back within the day.
+    const back = await join(redis, older);
+    await next.membership.announce();
+    expect(words(back, next)).toEqual([at6, at6]);
+    back.membership.close();
+    await age(redis, memberTtlMs);
+    await redis.command('HINCRBY', 'p:{members}:marker', 'formSeen', String(-rollbackMs));
+    await next.membership.announce();
+    expect(words(next)).toEqual([at7]);
+    const tooLate = await join(redis, older);
+    await next.membership.announce();
+    expect(words(tooLate, next)).toEqual([[7, 'settings', 'settings'], at7]);
+    expect(tooLate.problems[0]?.join()).toMatch(
+      /^another version of shopward shares this store: 2, and this is 1\./,
+    );
+    expect(next.problems).toEqual([]);
+    next.membership.close();
+    await age(redis, memberTtlMs);
+    await until(async () => tooLate.membership.refusesTags() === undefined);
+    expect(words(tooLate)).toEqual([at6]);
   });
 
   test('a resource is untracked exactly while another process that does not track it runs', async (context) => {

@@ -14,8 +14,9 @@ function startServer(said: Said) {
     const name = words[0]?.toUpperCase();
     if (name === 'INFO') return infoReply(said.info);
     if (name === 'HLEN') return ':3\r\n';
-    // The announcement of a member: is it new, the digest key, the other members.
-    if (name === 'EVAL' || name === 'EVALSHA') return `*3\r\n${['0', ''].map(bulk).join('')}${list([])}`;
+    // The announcement of a member: is it new, the digest key, the other members, the form of records.
+    if (name === 'EVAL' || name === 'EVALSHA')
+      return `*4\r\n${['0', ''].map(bulk).join('')}${list([])}:6\r\n`;
     return '+OK\r\n';
   });
 }

@@ -75,7 +75,9 @@ export const brokenRules: readonly BrokenRule[] = [
   {
     rule: '4: a record of another identity is absent',
     steps: [{ search: 'stored.epoch === epoch', replace: 'true' }],
-    lua: [{ search: 'if f[1] ~= marker then return nil end', replace: 'if not f[1] then return nil end' }],
+    lua: [
+      { search: 'if not is_current(f[1]) then return nil end', replace: 'if not f[1] then return nil end' },
+    ],
     isCalm: true,
     firstSeed: 282_216,
     programs: ['reader', 'head', 'writer', 'writer'],
