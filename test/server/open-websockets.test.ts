@@ -21,6 +21,11 @@ const upgrade = [
 /** RFC 6455 section 5.5.1: a Close frame with a status code, as a server sends it. */
 const closeFrame = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 0xff]).toString('latin1');
 
+const rows = [
+  'GET /events/{id}',
+  { match: 'GET /places', tokenIn: ['cookie:sid', 'query:at', 'subprotocol:at'] },
+];
+
 async function start(
   context: TestContext,
   config: object = {},
@@ -31,7 +36,7 @@ async function start(
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { upstream: { webSocket: true }, ...config },
-    rows: ['GET /events/{id}'],
+    rows,
   });
   open({ close: () => shopward.stop() });
   const token = (claims?: object) => `Authorization: Bearer ${shopward.issueToken(claims)}`;
@@ -106,11 +111,20 @@ describe.concurrent('an open WebSocket', () => {
     await stopped;
   });
 
-  it('stays open after an edit of other rows', async (context) => {
-    const { token, join, edit } = await start(context);
-    const [one, two] = [await join('/events/1', token()), await join('/open')];
-    await edit(['GET /events/{id}', 'GET /orders']);
-    for (const { client, shop } of [one, two]) {
+  // The check needs the token where the client has sent it, and the shop may get none.
+  it('stays open after an edit of other rows, wherever its token was', async (context) => {
+    const auth = { forward: { subject: 'X-User' }, forwardAuthorization: false };
+    const { token, join, edit } = await start(context, { auth });
+    const bare = token().slice('Authorization: Bearer '.length);
+    const joined = [
+      await join('/events/1', token()),
+      await join('/open'),
+      await join('/places', `Cookie: sid=${bare}`, 'Origin: http://s'),
+      await join(`/places?at=${bare}`),
+      await join('/places', `Sec-WebSocket-Protocol: at, ${bare}`),
+    ];
+    await edit([...rows, 'GET /orders']);
+    for (const { client, shop } of joined) {
       shop?.socket.write('\x81\x02ok', 'latin1');
       await expect.poll(() => client.pending().toString('latin1')).toBe('\x81\x02ok');
       client.close();
