@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import memory from 'pouchdb-adapter-memory';
+import PouchDB from 'pouchdb-core';
+
+PouchDB.plugin(memory);
+let databases = 0;
+
+/**
+ * CouchDB's protocol over a database of PouchDB: documents, `_local`, `_changes`, and what a replication asks. Its tags are
+ * revisions, and a client that does not ask for JSON gets it as text.
+ */
+export async function startCouchServer() {
+  databases += 1;
+  const database = new PouchDB(`served-${databases}`, { adapter: 'memory' });
+  const lines: string[] = [];
+  const server = createServer(async (request, response) => {
+    lines.push(`${request.method} ${request.url}`);
+    const isJson = request.headers.accept?.includes('application/json') === true;
+    const answer = await answerOf(database, request).catch(({ status = 500, name, reason }) => ({
+      status,
+      body: { error: name, reason },
+      rev: undefined,
+    }));
+    response.writeHead(answer.status ?? 200, {
+      'Content-Type': isJson ? 'application/json' : 'text/plain; charset=utf-8',
+      'Cache-Control': 'must-revalidate',
+      ...(answer.rev !== undefined && { ETag: `"${answer.rev}"` }),
+    });
+    response.end(`${JSON.stringify(answer.body)}\n`);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    database,
+    /** Method and target of each request. */
+    lines,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await database.destroy();
+    },
+  };
+}
+
+async function answerOf(database: PouchDB, request: IncomingMessage) {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://couch');
+  // The first segment is the database.
+  const id = pathname.split('/').slice(2).map(decodeURIComponent).join('/');
+  const options = Object.fromEntries([...searchParams].map(([name, text]) => [name, parameterOf(text)]));
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the client sends is the database's to check
+  const sent: any = request.method === 'PUT' || request.method === 'POST' ? await json(request) : {};
+  const sentRev = request.headers['if-match']?.replaceAll('"', '') ?? options.rev;
+  const toWrite = { ...sent, ...(sentRev !== undefined && { _rev: sentRev }), _id: id };
+  switch (`${request.method} ${id.replace(/^[^_].*|^_local\/.*/, 'document')}`) {
+    case 'GET ':
+      return { body: await database.info() };
+    case 'GET _changes':
+      return { body: await database.changes(options) };
+    case 'POST _revs_diff':
+      return { body: await database.revsDiff(sent) };
+    case 'POST _bulk_get':
+      return { body: await database.bulkGet({ ...options, ...sent }) };
+    case 'POST _bulk_docs':
+      return { status: 201, body: await database.bulkDocs(sent) };
+    case 'GET document': {
+      const document = await database.get(id, options);
+      return { body: document, rev: document._rev };
+    }
+    case 'PUT document': {
+      const written = await database.put(toWrite);
+      return { status: 201, body: written, rev: written.rev };
+    }
+    case 'DELETE document':
+      return { body: await database.remove(toWrite) };
+    default:
+      return { status: 404, body: { error: 'not_found' } };
+  }
+}
+
+/** Parameters are JSON, or a word. */
+function parameterOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
