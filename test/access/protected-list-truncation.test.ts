@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-
-const shipped = readFileSync(path.join(import.meta.dirname, '../../config/protected-resources.yaml'));
 
 const small = `# a comment with complete: true in it
 groups:
@@ -41,7 +37,6 @@ function wholeOrNone(bytes: Buffer): { none: number; whole: number } {
 
 describe('a list that is cut off', () => {
   it.each([
-    ['the shipped list', shipped],
     ['every form of row', Buffer.from(small)],
     ['flow style', Buffer.from('{groups: {A: ["GET /a", {match: "GET /b"}]}, complete: true}')],
   ])('never takes effect with fewer rows: %s', (_, bytes) => {

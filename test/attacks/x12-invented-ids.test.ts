@@ -4,8 +4,8 @@ import { ageRedis } from '../harness/aged-redis.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
 import { createKeptClient } from '../harness/kept-client.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { startRedisProcess } from '../harness/redis-server.ts';
 import { answer } from '../harness/recording-upstream.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
 
 /** X12: a shop that answers 200 for every id, and a client that invents ids. */
 const redis = await startRedisProcess();
@@ -22,7 +22,7 @@ const stage = useAttackStage({
   },
 });
 
-const ids = 8_000;
+const ids = 3_000;
 const connections = 20;
 
 function get(address: string, id: string | number, method = 'GET'): string {

@@ -8,7 +8,7 @@ import { connect } from './stores.ts';
 
 /** docs/operations.md and `shopward check` name what a login and a refresh take of Redis; here is the bound of it. */
 const lifetimeMs = 2_628_000_000;
-const users = 10_000;
+const users = 3_000;
 let server: RedisProcess;
 let redis: Redis;
 

@@ -103,6 +103,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '4: a lease that expired counts as a change',
+    firstSeed: 2_161,
     steps: [
       {
         search: '...changed(record, lease.until),',
@@ -135,6 +136,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '6: the beginning of a read is tested while a lease is held, too',
+    firstSeed: 82_373,
     steps: [
       {
         search: 'if (!isUnchangedSince(opened, read.stamp, times)) {',
@@ -147,6 +149,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '7: a read began after the last change',
+    firstSeed: 1_624,
     steps: [{ search: 'startedAt > (record?.changedAt ?? evictedChangeAt) &&', replace: '' }],
     lua: [{ search: 'stamp_started > (record and record.changed or 0) and', replace: '' }],
     programs: ['timed-reader', 'child', 'writer'],
@@ -158,6 +161,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '8: no other write while one with a tag is unknown',
+    firstSeed: 2_126,
     steps: [
       {
         search: 'if (isIndeterminate(record) && (tags !== null || record?.indeterminateTagged === true))',
@@ -215,6 +219,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '9: an applied write counts as a change',
+    firstSeed: 10_714,
     steps: [
       {
         search: 'const after: TagRecord = { ...changed(record, now), leases };',
@@ -231,6 +236,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '9: an unknown write keeps the resource indeterminate until its lease would have ended',
+    firstSeed: 22_497,
     steps: [
       {
         search: 'return { record: markIndeterminate(after, lease.until, lease.tagged), answer: null };',
@@ -248,6 +254,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '9: who lost the lease overwrites nothing',
+    firstSeed: 1_305,
     steps: [
       { search: 'record?.leases.find(({ token }) => token === write.token)', replace: 'record?.leases[0]' },
     ],
@@ -299,6 +306,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '17: a stranger does not pass while a write with a tag is unknown',
+    firstSeed: 2_068,
     steps: [
       {
         search: "if (indeterminateTagged) return { kind: 'indeterminate'",

@@ -14,7 +14,7 @@ import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played on each store; `MODEL_WALKS=20000` for a longer hunt, also of the model alone. */
-const walks = Number(process.env.MODEL_WALKS ?? 6_000);
+const walks = Number(process.env.MODEL_WALKS ?? 2_000);
 const memoryWalks = Math.round(walks / 4);
 const redisWalks = Math.round(walks / 6);
 
@@ -24,7 +24,7 @@ describe('the claim protocol, with one rule broken on purpose', () => {
     const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
     expect(found?.wrong).toMatch(/lost update|304|nobody knows of|tag that is current/);
     // The same world with the rule in force.
-    expect(walkMany(settingOf(rule, steps, false), 2000).found).toBeNull();
+    expect(walkMany(settingOf(rule, steps, false), 500).found).toBeNull();
   });
 });
 

@@ -8,7 +8,7 @@ import { createWorld, type Program, type Setting, ticks, type World } from './wo
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
-const walks = Number(process.env.MODEL_WALKS ?? 6_000);
+const walks = Number(process.env.MODEL_WALKS ?? 2_000);
 const explored: number[] = [];
 afterAll(() => {
   if (process.env.MODEL_WALKS === undefined || explored.length === 0) return;
