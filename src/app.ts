@@ -64,7 +64,8 @@ const drainMs = 30_000;
 /** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
   const { config, written, log, worker, explain, version = '' } = input;
-  const metrics = createMetrics();
+  const withTrends = worker === undefined && config.admin !== false;
+  const metrics = createMetrics({ forRollout: config.rollout !== false, withTrends });
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
   const features = await createFeatures(input, metrics, clock);
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
@@ -77,10 +78,10 @@ export async function createApp(input: AppInput): Promise<App> {
     forwarding,
     tls: input.secrets.tls,
     record(record, request, sender) {
-      metrics.observeExchange(record);
+      const nowMs = Date.now();
+      metrics.observeExchange(record, nowMs, request, sender);
       tracing?.note(record, request);
-      rollout?.note(record, request, sender);
-      forwarding.component.activity.note(record, Date.now());
+      forwarding.component.activity.note(record, nowMs);
       admin?.note(record);
       worker?.onExchange(record);
       accessLog.write(record);
@@ -165,7 +166,14 @@ async function createFeatures(
     observe: config.mode === 'observe',
     limitsOf: createRouteLimits(config),
   };
-  return { ...access, forwarding, store, filters, rules, rollout: createRollout(config, list, store, log) };
+  return {
+    ...access,
+    forwarding,
+    store,
+    filters,
+    rules,
+    rollout: createRollout(config, metrics.decisions, list, store, log),
+  };
 }
 
 function leastTolerance({ auth }: Config): number {

@@ -1,8 +1,8 @@
 import { rejectionTable } from '../http/rejection.ts';
 import { finishInSlices } from '../lib/slices.ts';
+import { outcomeOf, outcomes } from '../telemetry/outcome.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
-import { outcomeOf, outcomes } from './outcome.ts';
 import {
   longestSearch,
   type Query,

@@ -1,4 +1,5 @@
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import type { Log } from '../telemetry/log.ts';
 
 /** A route that matches no row of the list, and for which the shop itself answered 401 or 403. */
 interface UnlistedRoute {
@@ -79,6 +80,15 @@ function forgetLeast(routes: Map<string, UnlistedRoute>, heads: Set<string>): vo
 function headOf(path: string): string {
   const end = path.indexOf('/', 1);
   return end < 0 ? path : path.slice(0, end);
+}
+
+/** Logs each route when it is added. */
+export function warnOfDrift(log: Log): (route: Readonly<UnlistedRoute>) => void {
+  return ({ method, template, unauthorized }) =>
+    log.warn(
+      { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
+      'the shop refuses a route that no row names',
+    );
 }
 
 /** In the paths of a JSON:API every second segment is an id; elsewhere it has to look like one. Exported for its tests. */

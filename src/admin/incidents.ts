@@ -35,7 +35,7 @@ export interface Condition {
   readonly problems: readonly Problem[];
 }
 
-/** Incidents that are over and still shown. */
+/** Incidents that are over and still shown, and restarts of workers. */
 const maxPast = 50;
 
 /** An incident as it is now, and as it was at its worst, which is what describes it once it is over. */
@@ -52,9 +52,15 @@ export class Incidents {
   readonly #startedMs: number;
   readonly #current = new Map<string, Known>();
   #past: Incident[] = [];
+  /** When workers were replaced, the newest first. */
+  restarts: readonly number[] = [];
 
   constructor(startedMs = 0) {
     this.#startedMs = startedMs;
+  }
+
+  noteRestart(nowMs: number): void {
+    this.restarts = [nowMs, ...this.restarts].slice(0, maxPast);
   }
 
   has(id: string): boolean {

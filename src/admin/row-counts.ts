@@ -1,13 +1,10 @@
 import type { ProtectedResource } from '../access/protected-list.ts';
 import { routeKey } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
-import { type ExchangeCount, sumCounts } from './exchange-count.ts';
+import type { DecisionCounts, RowCount } from '../telemetry/decision-counts.ts';
 
 /** Exported for its tests. */
 export type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;
-
-/** Template of the deciding row -> method of the request -> count. */
-type RouteCounts = ReadonlyMap<string, ReadonlyMap<string, ExchangeCount>>;
 
 /** All rows with one template. Rows are named by their index in the list. */
 interface Template {
@@ -32,20 +29,20 @@ interface RowIndex {
  * in the names of parameters, and so match the same requests.
  */
 export class RowCounts {
-  readonly #routes: RouteCounts;
+  readonly #decisions: Pick<DecisionCounts, 'templates'>;
   readonly #indexes = new WeakMap<readonly CountedRow[], Promise<RowIndex>>();
   /** Of the list that was indexed last: the one in force, except for a moment after an edit. */
   #last: { readonly rows: readonly CountedRow[]; readonly index: RowIndex } | undefined;
 
-  constructor(routes: RouteCounts) {
-    this.#routes = routes;
+  constructor(decisions: Pick<DecisionCounts, 'templates'>) {
+    this.#decisions = decisions;
   }
 
   /**
-   * Gives the count of a row by its index; undefined: no request has matched it. Indexing is done in slices, for lists
-   * may have 60,000 rows.
+   * Gives the counts of a row by its index, none if no request has matched it. Indexing is done in slices, for lists may have
+   * 60,000 rows.
    */
-  async of(rows: readonly CountedRow[]): Promise<(place: number) => ExchangeCount | undefined> {
+  async of(rows: readonly CountedRow[]): Promise<(place: number) => readonly RowCount[]> {
     const index = await this.#indexOf(rows);
     return (place) => this.#countOf(rows, index, place);
   }
@@ -56,9 +53,9 @@ export class RowCounts {
     if (this.#last === undefined) return rows.length;
     const { index, rows: known } = this.#last;
     let met = 0;
-    for (const template of this.#routes.keys()) {
+    for (const template of this.#decisions.templates.keys()) {
       for (const place of index.templates.get(template)?.routes ?? []) {
-        if (this.#countOf(known, index, place) !== undefined) met += index.twins[place] ?? 0;
+        if (this.#countOf(known, index, place).length > 0) met += index.twins[place] ?? 0;
       }
     }
     return known.length - met;
@@ -75,21 +72,16 @@ export class RowCounts {
     return reading;
   }
 
-  #countOf(
-    rows: readonly CountedRow[],
-    { templates, first }: RowIndex,
-    place: number,
-  ): ExchangeCount | undefined {
+  #countOf(rows: readonly CountedRow[], { templates, first }: RowIndex, place: number): readonly RowCount[] {
     const deciding = first[place] ?? place;
     const row = rows[deciding];
-    const counts = row && this.#routes.get(row.template);
-    if (row === undefined || counts === undefined) return undefined;
+    const counts = row && this.#decisions.templates.get(row.template);
+    if (row === undefined || counts === undefined) return [];
     const template = templates.get(row.template);
     const isFirst = template?.first === deciding;
-    const met = [...counts].filter(
-      ([method]) => method === row.method || (isFirst && !template.methods.has(method)),
+    return [...counts.values()].filter(
+      ({ method }) => method === row.method || (isFirst && !template.methods.has(method)),
     );
-    return met.length < 2 ? met[0]?.[1] : sumCounts(met.map(([, count]) => count));
   }
 }
 

@@ -1,16 +1,16 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
-import type { Activity } from './activity.ts';
+import { type ReasonCount, type RowCount, sumRows } from '../telemetry/decision-counts.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
-import { describeCount, type ExchangeCount } from './exchange-count.ts';
 import { cutPage, type PageQuery, pageParameters, type Query, readPageQuery } from './query.ts';
+import type { RowCounts } from './row-counts.ts';
 
 interface RowListOptions {
   readonly file: string;
   /** Gives the same array until the list changes: results are cached by it. */
   rows(): readonly ProtectedResource[];
   readonly reloads: { readonly lastSuccessMs: number };
-  readonly activity: Pick<Activity, 'rows'>;
+  readonly counts: RowCounts;
 }
 
 const kinds = ['all', 'met', 'unmet', 'refused', 'observing'] as const;
@@ -23,13 +23,13 @@ interface RowSearch extends PageQuery {
   readonly order: (typeof orders)[number];
 }
 
-type CountOf = (place: number) => ExchangeCount | undefined;
+type CountOf = (place: number) => readonly RowCount[];
 
 /**
  * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
  * searched in slices, so that no request waits for it.
  */
-export function createRowListEndpoint({ file, rows, reloads, activity }: RowListOptions): JsonEndpoint {
+export function createRowListEndpoint({ file, rows, reloads, counts }: RowListOptions): JsonEndpoint {
   return {
     method: 'GET',
     path: '/api/rows',
@@ -46,7 +46,7 @@ export function createRowListEndpoint({ file, rows, reloads, activity }: RowList
       const search = readSearch(query);
       const list = rows();
       const inForceSinceMs = reloads.lastSuccessMs;
-      const countOf = await activity.rows.of(list);
+      const countOf = await counts.of(list);
       const places = await finishInSlices(findRows(list, countOf, search));
       const found = places.length;
       const { page, next } = cutPage(places, search, (place) => lengthOf(list[place]));
@@ -79,7 +79,7 @@ function* findRows(
     if (!isKind(row, count, kind)) continue;
     const text = words.length === 0 ? '' : textOf(row);
     if (!words.every((word) => text.includes(word))) continue;
-    if (order === 'list' || count !== undefined) met.push(place);
+    if (order === 'list' || count.length > 0) met.push(place);
     else unmet.push(place);
   }
   for (const place of unmet) met.push(place);
@@ -88,21 +88,25 @@ function* findRows(
 
 function isKind(
   { observe }: ProtectedResource,
-  count: ExchangeCount | undefined,
+  counts: readonly RowCount[],
   kind: RowSearch['kind'],
 ): boolean {
   switch (kind) {
     case 'all':
       return true;
     case 'met':
-      return count !== undefined;
+      return counts.length > 0;
     case 'unmet':
-      return count === undefined;
+      return counts.length === 0;
     case 'refused':
-      return count !== undefined && count.refusals.size + count.observed.size > 0;
+      return counts.some(({ reasons }) => [...reasons.values()].some(isRefusal));
     case 'observing':
       return observe;
   }
+}
+
+function isRefusal({ kind }: ReasonCount): boolean {
+  return kind === 'refused' || kind === 'observed';
 }
 
 function textOf({ method, template, group, scopes }: ProtectedResource): string {
@@ -113,9 +117,9 @@ function lengthOf(row: ProtectedResource | undefined): number {
   return row === undefined ? 0 : textOf(row).length;
 }
 
-function describeRow(row: ProtectedResource | undefined, count: ExchangeCount | undefined) {
+function describeRow(row: ProtectedResource | undefined, counts: readonly RowCount[]) {
   if (row === undefined) return [];
   const { method, template, group, scopes, tokenIn, observe, source } = row;
   const about = { id: resourceId(row), method, template, group, scopes, ...(tokenIn && { tokenIn }) };
-  return [{ ...about, observe, line: source.line, ...describeCount(count) }];
+  return [{ ...about, observe, line: source.line, ...sumRows(counts) }];
 }

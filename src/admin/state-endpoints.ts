@@ -1,12 +1,12 @@
 import type { ProtectedResource } from '../access/protected-list.ts';
+import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
+import { isRange, ranges, type Trends } from '../telemetry/trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purge-epochs.ts';
-import type { Activity } from './activity.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
-import { describeCount } from './exchange-count.ts';
 import type { Condition, Incidents } from './incidents.ts';
-import { isRange, ranges, type Series } from './series.ts';
+import type { ListHistory } from './list-history.ts';
 
 interface StateOptions {
   readonly version: string;
@@ -14,12 +14,13 @@ interface StateOptions {
   readonly mode: 'enforce' | 'observe';
   readonly isEditable: boolean;
   readonly now: () => number;
-  readonly activity: Activity;
-  readonly series: Series;
-  readonly incidents: Pick<Incidents, 'current' | 'past'>;
+  readonly decisions: DecisionCounts;
+  readonly trends: Trends;
+  readonly incidents: Pick<Incidents, 'current' | 'past' | 'restarts'>;
   /** Reads the condition now, and updates the incidents from it, so that all parts of a response agree. */
   look(): Promise<Condition>;
   readonly drift: Drift;
+  readonly history: Pick<ListHistory, 'edits'>;
   readonly list: {
     readonly file: string;
     rows(): readonly ProtectedResource[];
@@ -29,7 +30,7 @@ interface StateOptions {
 
 /** `GET /api/state`: the console's first screen. `GET /api/series?range=1h`: its charts. */
 export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
-  const { series, now } = options;
+  const { trends, now } = options;
   return [
     {
       method: 'GET',
@@ -40,8 +41,8 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
       run({ query }) {
         const range = query.get('range') ?? '';
         // What was before is not known; it was not zero.
-        const reading = series.read(isRange(range) ? range : '5m', now());
-        return { status: 200, body: { ...reading, sinceMs: options.startedMs } };
+        const reading = trends.read(isRange(range) ? range : '5m', now());
+        return { status: 200, body: { ...reading, sinceMs: options.startedMs, marks: marksOf(options) } };
       },
     },
     {
@@ -53,12 +54,12 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
 }
 
 async function describeState(options: StateOptions) {
-  const { activity, series, drift, list, now } = options;
+  const { decisions, trends, drift, list, now } = options;
   const { ready, reasons, parts, problems } = await options.look();
   const nowMs = now();
   const rows = list.rows();
   const { succeeded, failed, lastSuccessMs } = list.reloads;
-  const { stepMs, endMs, outcomes } = series.readOutcomes('5m', nowMs);
+  const { outcomes } = trends.readOutcomes('5m', nowMs);
   return {
     version: options.version,
     pid: process.pid,
@@ -78,13 +79,45 @@ async function describeState(options: StateOptions) {
       reloads: { succeeded, failed },
     },
     problems,
-    total: describeCount(activity.total),
-    open: describeCount(activity.open),
-    upstream: activity.upstream,
-    timeline: { stepMs, endMs, ...outcomes },
+    total: sumRows(decisions.rows()),
+    /** Outcomes of the last five minutes. */
+    recent: Object.fromEntries(Object.entries(outcomes).map(([name, counts]) => [name, sumOf(counts)])),
     drift: { unlisted: drift.unlisted() },
     parts,
   };
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** A moment that may explain what the charts show. */
+interface Mark {
+  readonly atMs: number;
+  readonly kind: 'start' | 'edit' | 'fault' | 'over';
+  readonly text: string;
+}
+
+function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
+  const faults = [...incidents.current(), ...incidents.past()];
+  return [
+    { atMs: startedMs, kind: 'start' as const, text: 'shopward started' },
+    ...incidents.restarts.map((atMs) => ({
+      atMs,
+      kind: 'start' as const,
+      text: 'a worker ended and was replaced',
+    })),
+    ...history.edits().map(({ atMs, counts: { added, removed, changed } }) => ({
+      ...{ atMs, kind: 'edit' as const },
+      text: `the list was edited: ${added} added, ${removed} removed, ${changed} changed`,
+    })),
+    ...faults.map(({ sinceMs, title, status }) => ({
+      ...{ atMs: sinceMs, kind: 'fault' as const, text: `${title}: ${status}` },
+    })),
+    ...faults.flatMap(({ untilMs, title }) =>
+      untilMs === null ? [] : [{ atMs: untilMs, kind: 'over' as const, text: `${title}: over` }],
+    ),
+  ];
 }
 
 /** List -> how many of its rows only observe: counted once, since a list is immutable. */

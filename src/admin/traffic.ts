@@ -1,6 +1,6 @@
+import type { Outcome } from '../telemetry/outcome.ts';
+import type { OutcomeReading } from '../telemetry/trends.ts';
 import type { Incident } from './incidents.ts';
-import type { Outcome } from './outcome.ts';
-import type { OutcomeReading } from './series.ts';
 
 /** Fewer requests than this in the time that is looked at say nothing. */
 const leastRequests = 30;

@@ -2,20 +2,19 @@ import type { AddressInfo } from 'node:net';
 import type { ProtectedList } from '../access/protected-list.ts';
 import type { InspectToken } from '../access/token-inspection.ts';
 import type { WatchedList } from '../access/watched-list.ts';
-import { Activity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
 import { DecisionLog } from '../admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDecisionsEndpoint } from '../admin/decisions.ts';
-import { createDrift, type Drift } from '../admin/drift.ts';
+import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
+import { RowCounts } from '../admin/row-counts.ts';
 import { createRowListEndpoint } from '../admin/row-list.ts';
-import { Series } from '../admin/series.ts';
 import {
   createExplainEndpoint,
   createPurgeEndpoint,
@@ -33,6 +32,7 @@ import { makeReport, type RolloutReport } from '../rollout/report.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Trends } from '../telemetry/trends.ts';
 import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
@@ -54,7 +54,7 @@ interface AdminInput {
   readonly list: WatchedList;
   /** Of this process, or of all workers. */
   readonly status: ProcessStatus;
-  readonly metrics: Pick<Metrics, 'register'>;
+  readonly metrics: Pick<Metrics, 'register' | 'decisions'>;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -63,13 +63,15 @@ export interface Admin {
   readonly server: AdminServer;
   /** Called for every exchange: on the hot path. */
   note(record: ExchangeRecord): void;
+  /** A worker ended and is replaced. */
+  noteRestart(): void;
 }
 
 /** What the traffic of this process, or of all workers, has shown. */
 type Observed = ReturnType<typeof createObserved>;
-const createObserved = (log: Log, nowMs: number) => ({
-  ...{ activity: new Activity(), series: new Series(), drift: reportDrift(log) },
-  ...{ decisions: new DecisionLog(), incidents: new Incidents(nowMs) },
+const createObserved = ({ metrics, log, now }: AdminInput) => ({
+  ...{ rowCounts: new RowCounts(metrics.decisions), drift: createDrift(warnOfDrift(log)) },
+  ...{ decisionLog: new DecisionLog(), incidents: new Incidents(now()) },
 });
 
 /** How often health is read whether or not a console is open, so that the console can say since when something is wrong. */
@@ -77,21 +79,22 @@ const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
-  const { config, list, status, log, now } = input;
+  const { config, metrics, list, status, log, now } = input;
   const settings = config.admin;
   const history = followHistory(input);
-  if (settings === false) return undefined;
-  const observed = createObserved(log, now());
-  const { activity, series, drift, decisions, incidents } = observed;
+  const { trends } = metrics.decisions;
+  if (settings === false || trends === undefined) return undefined;
+  const observed = createObserved(input);
+  const { drift, decisionLog, incidents, rowCounts } = observed;
   const look = async () => {
     const condition = conditionOf(await status.health());
-    const traffic = findTrafficIncidents(series.readOutcomes('5m', now()), (id) => incidents.has(id));
+    const traffic = findTrafficIncidents(trends.readOutcomes('5m', now()), (id) => incidents.has(id));
     incidents.update(condition, now(), traffic);
     return condition;
   };
-  input.metrics.register(
+  metrics.register(
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
-      activity.rows.countUnmet(list.current().rows),
+      rowCounts.countUnmet(list.current().rows),
     ),
   );
 
@@ -99,7 +102,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, observed, history, settings.edit, look),
+    endpoints: createEndpoints(input, trends, observed, history, settings.edit, look),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -117,11 +120,10 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     },
     note(record) {
       const nowMs = now();
-      activity.note(record, nowMs);
-      series.note(record, nowMs);
       drift.note(record, nowMs);
-      decisions.note(record, nowMs);
+      decisionLog.note(record, nowMs);
     },
+    noteRestart: () => incidents.noteRestart(now()),
   };
 }
 
@@ -133,23 +135,15 @@ function followHistory({ config, list, metrics, log, now }: AdminInput): ListHis
   return history;
 }
 
-function reportDrift(log: Log): Drift {
-  return createDrift(({ method, template, unauthorized }) =>
-    log.warn(
-      { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
-      'the shop refuses a route that no row names',
-    ),
-  );
-}
-
 function createEndpoints(
   input: AdminInput,
-  { activity, series, drift, decisions, incidents }: Observed,
+  trends: Trends,
+  { rowCounts, drift, decisionLog, incidents }: Observed,
   history: ListHistory,
   isEditable: boolean,
   look: () => Promise<Condition>,
 ): AdminEndpoint[] {
-  const { config, explain, version, list, status, log, now } = input;
+  const { config, metrics, explain, version, list, status, log, now } = input;
   const file = config.protectedResources;
   const rows = () => list.current().rows;
   const { rollout: counted } = status;
@@ -160,22 +154,18 @@ function createEndpoints(
       mode: config.mode,
       isEditable,
       now,
-      activity,
-      series,
-      incidents,
-      look,
-      drift,
+      ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
       list: { file, rows, reloads: list.reloads },
     }),
-    createRowListEndpoint({ file, rows, reloads: list.reloads, activity }),
+    createRowListEndpoint({ file, rows, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
       settings: () => effectiveSettings(input.written),
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
-    createDecisionsEndpoint({ log: decisions }),
-    createDecisionSearchEndpoint(decisions),
+    createDecisionsEndpoint({ log: decisionLog }),
+    createDecisionSearchEndpoint(decisionLog),
     createListHistoryEndpoint(history),
     ...createListEndpoints({
       file,

@@ -7,6 +7,7 @@ import type { RedisCredentials } from '../redis/clients.ts';
 import type { Member, RecordForms } from '../redis/members.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
+import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
 
@@ -84,26 +85,26 @@ export function trackedLine({ member, methods }: Tracked): string {
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */
 const rolloutIntervalMs = 5_000;
 
-/** Counts refusals, enforced and observed, in the store where there is one; undefined: `rollout` is false. */
+/** Writes the counts of refusals to the store where there is one; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
+  counts: DecisionCounts,
   list: WatchedList,
   store: RedisStore | undefined,
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  return new Rollout({
-    ...{
-      keepMs: config.rollout.keep,
-      intervalMs: rolloutIntervalMs,
-      isObserving: config.mode === 'observe',
-      rules: decidingSettings(config),
-    },
+  const rollout = new Rollout({
+    counts,
+    ...{ keepMs: config.rollout.keep, intervalMs: rolloutIntervalMs },
+    ...{ isObserving: config.mode === 'observe', rules: decidingSettings(config) },
     rows: () => list.current().rows,
     store: store && { redis: store.redis, prefix: config.store.prefix },
     onNewData: (listener) => store?.onNewData(listener),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'refusals could not be counted'),
   });
+  list.onApplied(() => rollout.follow());
+  return rollout;
 }
 
 /** The settings besides the row that decide on refusals. Without keys, which may be renewed, and without secrets. */

@@ -24,14 +24,12 @@ export function declareRollout(program: Command): void {
     .addOption(json);
 }
 
-/** Nobody would have been refused so far, but that is not known for seven days. */
-const notKnown = 3;
 const exitCodes: Readonly<Record<Verdict, number>> = {
   safe: 0,
   enforced: 0,
   refuses: 1,
-  'not-known': notKnown,
-  'not-asked': notKnown,
+  'not-known': 3,
+  'not-asked': 3,
 };
 
 /**
@@ -79,8 +77,7 @@ async function askPages(
   const rows: RowReport[] = [];
   let first: RolloutReport | undefined;
   for (let offset: number | null = 0; offset !== null; ) {
-    const place: string = `/api/rollout?limit=${rowsOfPage}&offset=${offset}`;
-    const reply = await askAdmin(admin, 'GET', place);
+    const reply = await askAdmin(admin, 'GET', `/api/rollout?limit=${rowsOfPage}&offset=${offset}`);
     if (reply.status !== 200) return reply;
     const page = JSON.parse(reply.body) as RolloutReport & { readonly next?: number | null };
     first ??= page;
@@ -104,6 +101,9 @@ function* describeReport(report: RolloutReport): Generator<string> {
   if (report.wholeSinceMs !== null)
     yield `counted without a gap since ${toText(report.wholeSinceMs)}: ${report.why}`;
   for (const problem of report.problems) yield `but: ${problem}`;
+  const { client, setting, either } = report.causes;
+  if (report.verdict === 'refuses')
+    yield `of these requests: ${client} need a change of a client, ${setting} of a setting, ${either} of either`;
   for (const row of report.rows) yield* describeRow(row);
 }
 
@@ -115,16 +115,16 @@ function* describeRow({ row, verdict, text, reasons }: RowReport): Generator<str
 }
 
 function* describeReason(entry: ReasonReport): Generator<string> {
-  const { kind, method, reason, requests, clients, sinceMs, lastSeenMs, days, next, more } = entry;
+  const { kind, method, rejection, reason, requests, clients, sinceMs, lastSeenMs, days } = entry;
   const verb = kind === 'observed' ? 'would have been refused' : 'refused';
-  const many =
-    clients.count === 0
-      ? ''
-      : `, of ${clients.areMore ? 'more than ' : ''}${clients.count} client${clients.count === 1 ? '' : 's'}`;
-  yield `           - ${method} ${reason}: ${requests} ${verb}${many}`;
+  const { count, areMore } = clients;
+  const several = `, of ${areMore ? 'more than ' : ''}${count} client${count === 1 ? '' : 's'}`;
+  const many = count === 0 ? '' : several;
+  const detail = reason === undefined || rejection.endsWith(`-${reason}`) ? '' : ` (${reason})`;
+  yield `           - ${method} ${rejection}${detail}: ${requests} ${verb}${many}`;
   yield `             since ${toText(sinceMs)}, last ${toText(lastSeenMs)}; last seven days: ${days.join(' ')}`;
   for (const { client, userAgent, requests: ofClient } of clients.named) {
     yield `             ${client} ${userAgent === '' ? '' : `"${userAgent}" `}(${ofClient})`;
   }
-  if (kind === 'observed') yield `             next: ${next} (${more})`;
+  if (kind === 'observed') yield `             next (${entry.cause}): ${entry.next} (${entry.more})`;
 }

@@ -7,7 +7,7 @@ import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createMetrics } from '../telemetry/metrics.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { createClusterStatus, WorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
@@ -45,7 +45,7 @@ export class Primary implements Running {
 
   constructor(input: PrimaryInput) {
     const { config, written, count, log, explain, version } = input;
-    const metrics = createMetrics({ ofProcess: false });
+    const metrics = createMetrics({ ofProcess: false, withTrends: config.admin !== false });
     const workerMetrics = new WorkerMetrics();
     this.#input = input;
     this.#secrets = input.secrets;
@@ -58,7 +58,7 @@ export class Primary implements Running {
       },
       log,
     });
-    this.#supervisor = this.#createSupervisor(workerMetrics);
+    this.#supervisor = this.#createSupervisor(workerMetrics, metrics);
     const status = createClusterStatus({
       count,
       supervisor: this.#supervisor,
@@ -113,7 +113,7 @@ export class Primary implements Running {
     await this.#admin?.server.close();
   }
 
-  #createSupervisor(workerMetrics: WorkerMetrics): Supervisor {
+  #createSupervisor(workerMetrics: WorkerMetrics, { decisions }: Metrics): Supervisor {
     const { config, count, log, version } = this.#input;
     const { eventLoopStall } = config.limits;
     return new Supervisor({
@@ -127,9 +127,15 @@ export class Primary implements Running {
       }),
       log,
       onExchanges: (records) => {
-        for (const record of records) this.#admin?.note(record);
+        for (const record of records) {
+          decisions.note(record, Date.now());
+          this.#admin?.note(record);
+        }
       },
-      onEnd: (pid) => workerMetrics.retire(pid),
+      onEnd: (pid) => {
+        workerMetrics.retire(pid);
+        if (!this.#drain.hasBegun) this.#admin?.noteRestart();
+      },
       stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
     });
   }

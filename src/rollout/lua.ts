@@ -2,7 +2,7 @@ import { defineScript } from '../redis/redis.ts';
 
 /**
  * Writes one batch of one process. KEYS: meta, processes, index, asked, then one for each entry. ARGV: id, number of the batch,
- * rules, keepMs, why counts are missing, salt, isLast, seven limits, asked rows, entries. Returns the salt in force.
+ * rules, keepMs, why counts are missing, salt, isLast, five limits, asked rows, entries. Returns the salt in force.
  */
 export const writeScript = defineScript(
   'write-rollout',
@@ -10,8 +10,7 @@ export const writeScript = defineScript(
 local META, PROCESSES, INDEX, ASKED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, batch, rules, keep = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local lost_after, most_entries, most_clients = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local hour_ms, day_ms, most_hours = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local most_days, asked_rows, first_entry = tonumber(ARGV[14]), ARGV[15], 16
+local day_ms, most_days, asked_rows, first_entry = tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13], 14
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function text(number) return string.format('%.0f', number) end
@@ -56,8 +55,8 @@ local function forget_old(KEY)
   local clients = 0
   for i = 1, #fields, 2 do
     local kind, rest = string.sub(fields[i], 1, 2), string.sub(fields[i], 3)
-    local is_old = (kind == 'h:' and tonumber(rest) < math.floor(now / hour_ms) - most_hours)
-      or (kind == 'd:' and (tonumber(rest) + 1) * day_ms < now - keep)
+    -- h: an earlier version counted by hour.
+    local is_old = kind == 'h:' or (kind == 'd:' and tonumber(rest) < math.floor(now / day_ms) - most_days)
     if kind == 'c:' then
       is_old = tonumber(string.match(fields[i + 1], '^%d+|(%d+)$')) < now - keep
       if not is_old then clients = clients + 1 end
@@ -95,9 +94,9 @@ local function add_entry(KEY, entry)
   add(KEY, 'requests', entry.requests)
   if tonumber(redis.call('HGET', KEY, 'last') or '0') < entry.last then redis.call('HSET', KEY, 'last', text(entry.last)) end
   add(KEY, 'beyond', entry.beyond)
-  local is_new_hour = false
-  for bucket, number in pairs(entry.buckets) do is_new_hour = add(KEY, bucket, number) or is_new_hour end
-  if is_new_hour then forget_old(KEY) end
+  local is_new_day = false
+  for day, number in pairs(entry.days) do is_new_day = add(KEY, 'd:' .. day, number) or is_new_day end
+  if is_new_day then forget_old(KEY) end
   for _, client in ipairs(entry.clients) do add_client(KEY, client) end
   redis.call('PEXPIRE', KEY, keep)
 end

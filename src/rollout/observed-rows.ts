@@ -1,8 +1,8 @@
 import { createHash, hash } from 'node:crypto';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
-import { isolateLate } from '../lib/faults.ts';
-import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
-import { addBuckets, dayMs } from './counts.ts';
+import { finishInSlices, type Steps } from '../lib/slices.ts';
+import type { FreshRow } from '../telemetry/decision-counts.ts';
+import { addDays } from './counts.ts';
 
 /** Counts as the row of requests that match none. */
 export const noRow = '*';
@@ -18,9 +18,6 @@ export interface Asked {
 
 /** Row -> its requests. */
 export type AskedRows = Readonly<Record<string, Asked>>;
-
-/** Days besides today that are counted separately: as many as seven times 24 hours can touch. */
-export const askedDays = 8;
 
 /** Rows by template and method. */
 export class RowIndex {
@@ -45,11 +42,6 @@ export class RowIndex {
   }
 }
 
-interface Counter {
-  lastSeenMs: number;
-  readonly days: Map<number, number>;
-}
-
 interface ObservedRowsOptions {
   /** Gives the same array until the list changes. */
   rows(): readonly ListedRow[];
@@ -60,13 +52,12 @@ interface ObservedRowsOptions {
   now(): number;
 }
 
-/** The rows in observe mode: since when, by which rule, and their requests. */
+/** The rows in observe mode: since when, and by which rule. */
 export class ObservedRows {
   readonly #options: ObservedRowsOptions;
   #list: readonly ListedRow[] | undefined;
   #reading: Promise<void> | undefined;
   #index = new RowIndex();
-  readonly #asked = new Map<string, Counter>();
   /** Row -> digest of its rule. */
   rules: ReadonlyMap<string, string> = new Map();
   /** Row -> since when it observes by that rule, milliseconds since the epoch. */
@@ -122,51 +113,32 @@ export class ObservedRows {
     this.digest = all.update(rules).digest('hex').slice(0, 16);
     this.#index = index;
     this.#list = list;
-    for (const row of this.#asked.keys()) if (!ruleOfRows.has(row)) this.#asked.delete(row);
   }
 
-  /** Begins to read a list that was edited. On the hot path: a comparison. */
-  follow(): void {
-    const isEdited = this.#list !== undefined && this.#list !== this.#options.rows();
-    if (isEdited && this.#reading === undefined) isolateLate(this.refresh());
+  /** Whether the list was edited since it was read. */
+  get isOutdated(): boolean {
+    return this.#list !== undefined && this.#list !== this.#options.rows();
   }
 
-  /** On the hot path: nothing while no row observes, else a few lookups. */
-  note(method: string, route: string): void {
-    if (this.rules.size === 0) return;
-    const row = this.#index.find(method, route);
-    if (row === undefined || !this.rules.has(row)) return;
-    const nowMs = this.#options.now();
-    const counter = this.#asked.get(row) ?? { lastSeenMs: nowMs, days: new Map() };
-    this.#asked.set(row, counter);
-    const day = Math.floor(nowMs / dayMs);
-    if (!counter.days.has(day)) {
-      for (const old of counter.days.keys()) if (old < day - askedDays) counter.days.delete(old);
+  /** Requests by observed row; those of other rows prove nothing. */
+  *askedOf(passed: readonly FreshRow[]): Steps<AskedRows> {
+    const asked: Record<string, Asked> = {};
+    for (const { row, lastSeenMs, days } of passed) {
+      yield;
+      const id = this.#index.find(row.method, row.route);
+      if (id !== undefined && this.rules.has(id))
+        addAsked(asked, id, { lastSeenMs, days: Object.fromEntries(days) });
     }
-    counter.days.set(day, (counter.days.get(day) ?? 0) + 1);
-    counter.lastSeenMs = nowMs;
-  }
-
-  /** The requests since `takeAsked`, as of now: those that come while the steps run are not in it. */
-  asked(): Steps<AskedRows> {
-    return describeAsked([...this.#asked]);
-  }
-
-  /** Returns the requests since the last call, and begins again from 0. */
-  takeAsked(): AskedRows {
-    const asked = finish(describeAsked([...this.#asked]));
-    this.#asked.clear();
     return asked;
   }
 }
 
-function* describeAsked(all: readonly (readonly [string, Counter])[]): Steps<AskedRows> {
-  const asked: Record<string, Asked> = {};
-  for (const [row, { lastSeenMs, days }] of all) {
-    yield;
-    asked[row] = { lastSeenMs, days: Object.fromEntries(days) };
-  }
-  return asked;
+function addAsked(sums: Record<string, Asked>, row: string, { lastSeenMs, days }: Asked): void {
+  const known = sums[row];
+  sums[row] = {
+    lastSeenMs: Math.max(known?.lastSeenMs ?? 0, lastSeenMs),
+    days: addDays(known?.days ?? {}, days),
+  };
 }
 
 function digestOf(text: string): string {
@@ -180,10 +152,7 @@ export function* combineAsked(lists: readonly AskedRows[]): Steps<AskedRows> {
     for (const row in list) {
       yield;
       const one = list[row];
-      if (one === undefined) continue;
-      const days = addBuckets(combined[row]?.days ?? {}, one.days);
-      const lastSeenMs = Math.max(combined[row]?.lastSeenMs ?? 0, one.lastSeenMs);
-      combined[row] = { lastSeenMs, days };
+      if (one !== undefined) addAsked(combined, row, one);
     }
   }
   return combined;

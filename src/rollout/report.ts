@@ -1,8 +1,10 @@
 import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { finish, type Steps } from '../lib/slices.ts';
+import { dayMs } from '../telemetry/decision-counts.ts';
+import { type Cause, causeOf } from './causes.ts';
 import { type Counting, toText } from './counting.ts';
-import { dayMs, hourMs, type RolloutEntry } from './counts.ts';
+import type { RolloutEntry } from './counts.ts';
 import { type Asked, type ListedRow, noRow, RowIndex } from './observed-rows.ts';
 
 /** A row is safe to enforce after so long without a would-be refusal. */
@@ -38,7 +40,9 @@ export interface RowReport {
 export interface ReasonReport {
   readonly kind: 'observed' | 'refused';
   readonly method: string;
-  readonly reason: RejectionName;
+  readonly rejection: RejectionName;
+  /** Detail of the rejection, such as `expired`. */
+  readonly reason: string | undefined;
   readonly requests: number;
   /** Clients that are counted separately; `areMore`: there are others. Those with most requests are named. */
   readonly clients: {
@@ -48,10 +52,10 @@ export interface ReasonReport {
   };
   readonly sinceMs: number;
   readonly lastSeenMs: number;
-  /** Requests of the last seven days and 24 hours, the oldest first. */
+  /** Requests of the last seven days, the oldest first. */
   readonly days: readonly number[];
-  readonly hours: readonly number[];
-  /** What to do about it, and the page of the docs. */
+  /** What has to change, how, and the page of the docs. */
+  readonly cause: Cause;
   readonly next: string;
   readonly more: string;
 }
@@ -63,30 +67,10 @@ export interface RolloutReport {
   readonly wholeSinceMs: number | null;
   readonly why: string;
   readonly problems: readonly string[];
+  /** Requests that would be refused, by what has to change. */
+  readonly causes: Readonly<Record<Cause, number>>;
   readonly rows: readonly RowReport[];
 }
-
-/** What to do about a would-be refusal before it is enforced. */
-const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
-  'access-token-missing':
-    'These clients send no token. If they may call this without one, remove the row; if not, let them sign in before you enforce.',
-  'access-token-invalid':
-    '`reason` in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
-  'insufficient-scope':
-    'Their tokens lack a scope of the row: give it to the client, or remove it from the row.',
-  'if-match-missing':
-    'These clients change the resource without its tag: they have to send `If-Match` first.',
-  'if-match-invalid':
-    'These changes would have overwritten a newer state: refusing them is right, unless a front weakens the tags.',
-  'refresh-token-invalid':
-    'A client sent a used or revoked token again: mend the client that keeps it, or set `refreshTokens.leeway`.',
-  'refresh-token-busy': 'Two refreshes with one token at once: let tabs and threads share one refresh.',
-  'token-request-type':
-    'Let the client send token requests as JSON or as an urlencoded form before you enforce.',
-  'token-request-not-plain':
-    'Let the client send the token once, in the body, by its exact name before you enforce.',
-};
-const otherStep = 'Look at these requests, and mend the client or the row.';
 
 /** Clients that are named for each reason. */
 const mostNamed = 5;
@@ -137,7 +121,15 @@ export function* makeReport(
     (verdict) => byVerdict.get(verdict)?.sort((a, b) => b.wouldBeRefused - a.wouldBeRefused) ?? [],
   );
   const { wholeSinceMs, why, problems } = counting;
-  return { nowMs, ...summarise(reports), wholeSinceMs, why, problems, rows: reports };
+  return {
+    nowMs,
+    ...summarise(reports),
+    wholeSinceMs,
+    why,
+    problems,
+    causes: sumCauses(reports),
+    rows: reports,
+  };
 }
 
 /** All verdicts, the worst first. */
@@ -217,19 +209,23 @@ function askedLately(asked: Asked | undefined, nowMs: number): number {
 }
 
 function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
-  const { kind, method, reason, clients, beyond, sinceMs, lastSeenMs } = entry;
-  const last = (buckets: RolloutEntry['days'], spanMs: number, count: number) => {
-    const newest = Math.floor(nowMs / spanMs);
-    return Array.from({ length: count }, (_, i) => buckets[String(newest - count + 1 + i)] ?? 0);
-  };
+  const { kind, method, rejection, reason, clients, beyond, sinceMs, lastSeenMs } = entry;
+  const first = Math.floor(nowMs / dayMs) - 6;
   return {
-    ...{ kind, method, reason, requests: entry.requests, sinceMs, lastSeenMs },
+    ...{ kind, method, rejection, reason, requests: entry.requests, sinceMs, lastSeenMs },
     clients: { count: clients.length, areMore: beyond > 0, named: clients.slice(0, mostNamed) },
-    days: last(entry.days, dayMs, 7),
-    hours: last(entry.hours, hourMs, 24),
-    next: nextSteps[reason] ?? otherStep,
-    more: `docs/reasons.md#${reason}`,
+    days: Array.from({ length: 7 }, (_, i) => entry.days[String(first + i)] ?? 0),
+    ...causeOf(rejection, reason),
   };
+}
+
+function sumCauses(rows: readonly RowReport[]): Record<Cause, number> {
+  const sums = { client: 0, setting: 0, either: 0 };
+  for (const { verdict, reasons } of rows) {
+    if (verdict !== 'refuses') continue;
+    for (const { kind, cause, requests: times } of reasons) if (kind === 'observed') sums[cause] += times;
+  }
+  return sums;
 }
 
 /** The verdict on all rows together: that of the worst. */

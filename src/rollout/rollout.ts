@@ -1,19 +1,17 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { fieldValue } from '../http/field-list.ts';
-import { rejectionKind, type Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
-import { finishInSlices } from '../lib/slices.ts';
-import { cutText } from '../lib/text.ts';
+import { finish, finishInSlices } from '../lib/slices.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { Redis } from '../redis/redis.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import { bounds, type Refusal, type RolloutClient, RolloutCounts, type RolloutEntry } from './counts.ts';
+import { applicationPrefix, type DecisionCounts } from '../telemetry/decision-counts.ts';
+import { describeFresh, type RolloutEntry } from './counts.ts';
 import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './observed-rows.ts';
 import { describeShared, type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
 
 interface RolloutOptions {
+  /** The counts of this process. */
+  readonly counts: DecisionCounts;
   /** Milliseconds for which a row and reason, or a client, is kept after it was last seen. */
   readonly keepMs: number;
   /** Milliseconds between two writes. */
@@ -58,21 +56,9 @@ const batchSize = 50;
 /** Rows with requests in one write, a field each. */
 const askedSize = 500;
 
-/** Prefix of application names, which identify no person. Subjects and addresses are stored as digests. */
-const applicationPrefix = 'client ';
-const longestName = 200;
-
-function nameSender(sender: Sender | undefined): string | undefined {
-  if (sender === undefined) return undefined;
-  const { subject, clientId } = sender;
-  return clientId === undefined
-    ? `subject ${cutText(subject, longestName)}`
-    : `${applicationPrefix}${cutText(clientId, longestName)}`;
-}
-
 /**
- * Counts refusals, enforced and observed, by row, reason and client, and writes them to the shared store every few seconds. No
- * request waits for it. docs/decisions/rollout-counts.md.
+ * Writes the counts of refusals, enforced and observed, to the shared store every few seconds. No request waits for it.
+ * docs/decisions/rollout-counts.md.
  */
 export class Rollout implements Component {
   readonly name = 'rollout';
@@ -85,7 +71,6 @@ export class Rollout implements Component {
   #salt = randomBytes(16).toString('hex');
   /** Whether `#salt` is that of the store. */
   #isMet = false;
-  #counts: RolloutCounts;
   /** Batches that are not confirmed yet, the oldest first; the first may have been written, with its reply lost. */
   #waiting: RolloutBatch[] = [];
   #batches = 0;
@@ -103,7 +88,6 @@ export class Rollout implements Component {
     this.#options = options;
     this.#now = now;
     this.#startedMs = now();
-    this.#counts = new RolloutCounts(keepMs);
     this.#rows = new ObservedRows({ ...options, now });
     if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
     options.onNewData?.((why) => {
@@ -114,24 +98,14 @@ export class Rollout implements Component {
   }
 
   async start(): Promise<void> {
-    await this.#rows.refresh();
+    await this.#refresh();
     this.#timer = setInterval(() => isolateLate(this.flush()), this.#options.intervalMs).unref();
     isolateLate(this.flush());
   }
 
-  /** On the hot path: a few lookups while rows observe, a few additions for a refusal, else nothing. */
-  note(record: ExchangeRecord, request: CanonicalRequest | undefined, sender: Sender | undefined): void {
-    const { rejection, observed } = record;
-    const method = record.method === 'HEAD' ? 'GET' : record.method;
-    this.#rows.follow();
-    // An enforced refusal (such as missing keys) or an aborted request does not show what the row would have done.
-    if (rejection === undefined && record.decision !== 'aborted') this.#rows.note(method, record.route);
-    if (rejection === undefined && observed === undefined) return;
-    const reason = rejection ?? observed;
-    if (reason === undefined || rejectionKind(reason) !== 'refusal') return;
-    const kind = rejection === undefined ? 'observed' : 'refused';
-    const refusal: Refusal = { kind, method, route: record.route, reason };
-    this.#counts.note(refusal, this.#clientOf(record, request, sender), this.#now());
+  /** The list may have been edited: what is refused from now on is by the new one. */
+  follow(): void {
+    if (this.#rows.isOutdated) isolateLate(this.#refresh());
   }
 
   /** Writes the counts; those that the store does not take are written the next time. Never rejects. */
@@ -152,21 +126,22 @@ export class Rollout implements Component {
 
   /** The counts of the store, and those that this process has not written yet. */
   async state(): Promise<RolloutState> {
-    await this.#rows.refresh();
+    await this.#refresh();
     const written = await this.#shared?.read().catch(() => undefined);
     const waiting = this.#waiting.flatMap(({ entries }) => entries);
     const askedWaiting = this.#waiting.map(({ asked }) => asked);
+    const { reasons, rows, leftOutSinceMs } = this.#options.counts.fresh();
     const known = {
       hasStore: this.#shared !== undefined,
-      here: [...waiting, ...this.#entries()],
+      here: [...waiting, ...this.#describe(reasons)],
       startedMs: this.#startedMs,
       rowsSince: this.#rows.since,
       writtenMs: this.#writtenMs,
-      leftOutSinceMs: this.#leftOutSinceMs ?? this.#counts.leftOutSinceMs ?? null,
+      leftOutSinceMs: this.#leftOutSinceMs ?? leftOutSinceMs ?? null,
       rules: this.#rows.digest,
     };
     // Everything above is read at one moment; the following takes several turns.
-    const asked = await finishInSlices(this.#rows.asked());
+    const asked = await finishInSlices(this.#rows.askedOf(rows));
     const shared = written && (await finishInSlices(describeShared(written)));
     return { ...known, shared, askedHere: await finishInSlices(combineAsked([...askedWaiting, asked])) };
   }
@@ -177,26 +152,22 @@ export class Rollout implements Component {
     await this.#tryToWrite(true);
   }
 
-  #clientOf(
-    { clientAddress }: ExchangeRecord,
-    request: CanonicalRequest | undefined,
-    sender: Sender | undefined,
-  ): RolloutClient {
-    const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
-    const client = nameSender(sender) ?? clientAddress;
-    return { client, userAgent: cutText(userAgent, bounds.userAgent) };
-  }
-
-  #entries(): RolloutEntry[] {
-    return this.#counts.entries((client) =>
+  /** Clients that are no applications are told apart by a digest alone. */
+  #describe(reasons: ReturnType<DecisionCounts['take']>['reasons']): RolloutEntry[] {
+    return describeFresh(reasons, (client) =>
       client.startsWith(applicationPrefix)
         ? client
         : createHmac('sha256', this.#salt).update(client).digest('hex').slice(0, 12),
     );
   }
 
-  async #write(isLast: boolean): Promise<void> {
+  async #refresh(): Promise<void> {
     await this.#rows.refresh();
+    this.#options.counts.countsPassed = this.#rows.rules.size > 0;
+  }
+
+  async #write(isLast: boolean): Promise<void> {
+    await this.#refresh();
     if (this.#shared === undefined) return;
     // Clients are digested with the salt of the store: it comes first.
     if (!this.#isMet) {
@@ -225,17 +196,16 @@ export class Rollout implements Component {
   /** Makes batches of the new counts, once the last batches are written. */
   #gather(): void {
     if (this.#waiting.length > 0) return;
-    const { leftOutSinceMs } = this.#counts;
+    const { reasons, rows, leftOutSinceMs } = this.#options.counts.take();
     if (leftOutSinceMs !== undefined) {
       this.#lost ||= 'there were more rows and reasons than a process keeps';
       this.#leftOutSinceMs = leftOutSinceMs;
     }
-    const entries = this.#entries();
-    this.#counts = new RolloutCounts(this.#options.keepMs);
+    const entries = this.#describe(reasons);
     for (let i = 0; i < entries.length; i += batchSize) {
       this.#waiting.push(this.#batch({ entries: entries.slice(i, i + batchSize) }));
     }
-    const asked = Object.entries(this.#rows.takeAsked());
+    const asked = Object.entries(finish(this.#rows.askedOf(rows)));
     for (let i = 0; i < asked.length; i += askedSize) {
       this.#waiting.push(this.#batch({ asked: Object.fromEntries(asked.slice(i, i + askedSize)) }));
     }

@@ -1,8 +1,9 @@
 import type { Steps } from '../lib/slices.ts';
 import type { Redis } from '../redis/redis.ts';
-import { bounds, dayMs, entryKey, hourMs, type RolloutEntry } from './counts.ts';
+import { bounds as countBounds, dayMs } from '../telemetry/decision-counts.ts';
+import { bounds, entryKey, type RolloutEntry, readEntryKey } from './counts.ts';
 import { tellRowsScript, writeScript } from './lua.ts';
-import { type Asked, type AskedRows, askedDays } from './observed-rows.ts';
+import type { Asked, AskedRows } from './observed-rows.ts';
 
 /** A process that has not written for so long, while others have, has ended without its last write. Exported for its tests. */
 export const lostAfterMs = 60_000;
@@ -64,8 +65,7 @@ export class SharedCounts {
       [...this.#keys(), ...keys],
       [
         ...[id, number, rules, this.#keepMs, lost, salt, isLast ? 1 : 0],
-        ...[lostAfterMs, bounds.entries, bounds.clients, hourMs, dayMs, bounds.hours],
-        ...[askedDays, JSON.stringify(asked)],
+        ...[lostAfterMs, bounds.entries, bounds.clients, dayMs, countBounds.days, JSON.stringify(asked)],
         ...entries.map(toArgument),
       ],
     );
@@ -171,16 +171,14 @@ function* slicesOf<T>(all: readonly T[]): Generator<readonly T[]> {
 }
 
 function toArgument(entry: RolloutEntry): string {
-  const { requests, sinceMs, lastSeenMs, beyond, hours, days, clients } = entry;
-  const named = (letter: string, buckets: Readonly<Record<string, number>>) =>
-    Object.entries(buckets).map(([bucket, number]) => [`${letter}:${bucket}`, number] as const);
+  const { requests, sinceMs, lastSeenMs, beyond, days, clients } = entry;
   return JSON.stringify({
     key: entryKey(entry),
     requests,
     since: sinceMs,
     last: lastSeenMs,
     beyond,
-    buckets: Object.fromEntries([...named('h', hours), ...named('d', days)]),
+    days,
     clients: clients.map((one) => ({
       name: JSON.stringify([one.client, one.userAgent]),
       requests: one.requests,
@@ -191,21 +189,17 @@ function toArgument(entry: RolloutEntry): string {
 
 /** Undefined: it has expired, or is malformed. */
 function readEntry(key: string, fields: Readonly<Record<string, string>>): RolloutEntry | undefined {
-  const [, kind, reason, method, route] = /^(observed|refused) (\S+) (\S+) (.+)$/s.exec(key) ?? [];
-  if (fields.requests === undefined || kind === undefined) return undefined;
-  const buckets = (letter: string) =>
-    Object.fromEntries(
-      Object.entries(fields).flatMap(([name, number]) =>
-        name.startsWith(`${letter}:`) ? [[name.slice(2), Number(number)] as const] : [],
-      ),
-    );
+  const refusal = readEntryKey(key);
+  if (fields.requests === undefined || refusal === undefined) return undefined;
+  const days = Object.entries(fields).flatMap(([name, number]) =>
+    name.startsWith('d:') ? [[name.slice(2), Number(number)] as const] : [],
+  );
   return {
-    ...({ kind, reason, method, route } as Pick<RolloutEntry, 'kind' | 'reason' | 'method' | 'route'>),
+    ...refusal,
     requests: Number(fields.requests),
     sinceMs: Number(fields.since),
     lastSeenMs: Number(fields.last),
-    hours: buckets('h'),
-    days: buckets('d'),
+    days: Object.fromEntries(days),
     clients: Object.entries(fields).flatMap(([name, text]) =>
       name.startsWith('c:') ? readClient(name, text) : [],
     ),

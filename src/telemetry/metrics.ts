@@ -8,7 +8,10 @@ import {
   type MetricValueWithName,
   Registry,
 } from 'prom-client';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { Sender } from '../http/rejection.ts';
 import type { MetricSpec } from '../lib/component.ts';
+import { DecisionCounts } from './decision-counts.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
 /** All values of one process, in the form that is sent to the primary. */
@@ -20,7 +23,9 @@ export interface Exposition {
 }
 
 export interface Metrics {
-  observeExchange(record: ExchangeRecord): void;
+  readonly decisions: DecisionCounts;
+  /** Counts an exchange, among the decisions too. */
+  observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void;
   /** Counts an event of a feature. Both are fixed words, so that no request can add a series. */
   countEvent(feature: string, event: string): void;
   /** Counts of a feature's events since the start. */
@@ -62,16 +67,25 @@ function typeOf({ type }: MetricValues[number]): string {
   return String(type);
 }
 
-/** Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own. */
-export function createMetrics({ ofProcess = true } = {}): Metrics {
+/**
+ * Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own, and with
+ * the decisions; the primary's are those of its workers.
+ */
+export function createMetrics({ ofProcess = true, forRollout = false, withTrends = false } = {}): Metrics {
+  const decisions = new DecisionCounts({ forRollout, withTrends });
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   if (ofProcess) collectDefaultMetrics({ register: registry });
-  const observeExchange = createExchangeMetrics(registry);
+  const observeDurations = createExchangeMetrics(registry);
+  if (ofProcess) exposeRejections(registry, decisions);
   const events = createEvents(registry);
   const register = createRegister(registry);
   return {
-    observeExchange,
+    decisions,
+    observeExchange(record, nowMs, request, sender) {
+      observeDurations(record);
+      decisions.note(record, nowMs, request, sender);
+    },
     countEvent(feature, event) {
       const own = events(feature);
       own.set(event, (own.get(event) ?? 0) + 1);
@@ -160,24 +174,30 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
     'Time that the upstream took for forwarded requests.',
     false,
   );
-  const refused = new Counter({
-    name: 'shopward_rejections',
-    help: 'Refusals by name; observed ones were forwarded all the same.',
-    labelNames: ['rejection', 'reason', 'enforced'],
-    registers: [registry],
-  });
   const countUnlisted = createUnlistedCounter(registry);
   return (record) => {
     countUnlisted(record);
     const { method, status, route } = record;
     duration.observe(record.durationMs / 1000, method, status, route);
     if (record.upstreamMs !== undefined) upstream.observe(record.upstreamMs / 1000, method, status, route);
-    const rejection = record.rejection ?? record.observed;
-    if (rejection) {
-      const enforced = record.rejection ? 'true' : 'false';
-      refused.inc({ rejection, reason: record.reason ?? '', enforced });
-    }
   };
+}
+
+/** Adds up the reasons of all rows at each scrape: label values are closed words. */
+function exposeRejections(registry: Registry, decisions: DecisionCounts): void {
+  new Counter({
+    name: 'shopward_rejections',
+    help: 'Refusals by name; observed ones were forwarded all the same.',
+    labelNames: ['rejection', 'reason', 'enforced'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { reasons } of decisions.rows()) {
+        for (const { kind, rejection, reason = '', requests } of reasons.values())
+          this.inc({ rejection, reason, enforced: String(kind !== 'observed') }, requests);
+      }
+    },
+  });
 }
 
 /** Resource types that are counted; further ones are `other`, so that no client can add series without end. */

@@ -30,7 +30,7 @@ const tlsFaults: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the shop does not speak TLS there',
 };
 
-/** The state of the upstream, as exchanges have shown it. Times are milliseconds since the epoch; 0: never. */
+/** The state of the upstream, as exchanges have shown it. Times are milliseconds since the epoch; 0: never. Exported for its tests. */
 export class UpstreamActivity {
   answers = 0;
   lastAnswerMs = 0;

@@ -27,13 +27,18 @@ function makeReport(rows: number, nowMs: number): RolloutReport {
     entries: listed
       .filter((_, i) => i % 3 === 0 && i < 300)
       .map(({ template }, i) => ({
-        ...{ kind: 'observed', method: 'GET', route: template, reason: 'access-token-missing' },
+        ...{
+          kind: 'observed' as const,
+          method: 'GET',
+          route: template,
+          rejection: 'access-token-missing' as const,
+        },
         ...{
           requests: i + 1,
           sinceMs: nowMs,
           lastSeenMs: nowMs,
           beyond: 0,
-          hours: {},
+          reason: undefined,
           days: {},
           clients: [],
         },

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ProtectedResource } from '../../src/access/protected-list.ts';
-import { Activity } from '../../src/admin/activity.ts';
 import { askEndpoint } from '../../src/admin/admin-endpoint.ts';
+import { RowCounts } from '../../src/admin/row-counts.ts';
 import { createRowListEndpoint } from '../../src/admin/row-list.ts';
+import { DecisionCounts } from '../../src/telemetry/decision-counts.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
 interface Page {
@@ -24,9 +25,9 @@ function listOf(count: number, templateOf = (i: number) => `/shop-${i % 7}/items
 }
 
 function openList(rows: readonly ProtectedResource[], met: readonly string[] = []) {
-  const activity = new Activity();
-  for (const route of met) activity.note(exchangeRecord({ route }), 1_000);
-  activity.note(
+  const decisions = new DecisionCounts();
+  for (const route of met) decisions.note(exchangeRecord({ route }), 1_000);
+  decisions.note(
     exchangeRecord({ route: '/shop-5/items-5', decision: 'refused', rejection: 'access-token-missing' }),
     1,
   );
@@ -34,7 +35,7 @@ function openList(rows: readonly ProtectedResource[], met: readonly string[] = [
     file: 'list.yaml',
     rows: () => rows,
     reloads: { lastSuccessMs: 1 },
-    activity,
+    counts: new RowCounts(decisions),
   });
   return async (query: string) => {
     const { status, body } = await askEndpoint(endpoint, query);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/admin/outcome.ts';
 import { findTrafficIncidents } from '../../src/admin/traffic.ts';
+import type { Outcome } from '../../src/telemetry/outcome.ts';
 
 const steps = 60;
 const endMs = 1_000_000;

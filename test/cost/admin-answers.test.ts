@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ProtectedResource } from '../../src/access/protected-list.ts';
-import { Activity } from '../../src/admin/activity.ts';
 import { askEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { createRolloutEndpoint } from '../../src/admin/rollout-endpoint.ts';
+import { RowCounts } from '../../src/admin/row-counts.ts';
 import { createRowListEndpoint } from '../../src/admin/row-list.ts';
 import { finishInSlices } from '../../src/lib/slices.ts';
 import { combineStates } from '../../src/rollout/counting.ts';
-import { dayMs } from '../../src/rollout/counts.ts';
 import { makeReport } from '../../src/rollout/report.ts';
 import { Rollout } from '../../src/rollout/rollout.ts';
+import { DecisionCounts, dayMs } from '../../src/telemetry/decision-counts.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 import { WorkCounter } from './work.ts';
 
@@ -51,7 +51,7 @@ it('a page of the rows of a long list delays no request', async () => {
       file: 'list.yaml',
       rows: () => list,
       reloads: { lastSuccessMs: 1 },
-      activity: new Activity(),
+      counts: new RowCounts(new DecisionCounts()),
     });
     const list = [...rows];
     expect(await askEndpoint(endpoint, 'q=items-11999&order=met')).toMatchObject({ status: 200 });
@@ -60,7 +60,9 @@ it('a page of the rows of a long list delays no request', async () => {
 });
 
 it('a page of the roll-out of a long list delays no request', async () => {
+  const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
+    counts,
     ...{ keepMs: 30 * dayMs, intervalMs: dayMs, isObserving: true, rules: '' },
     rows: () => rows,
     store: undefined,
@@ -69,7 +71,7 @@ it('a page of the roll-out of a long list delays no request', async () => {
     },
   });
   await rollout.state();
-  for (const { template } of rows) rollout.note(exchangeRecord({ route: template }), undefined, undefined);
+  for (const { template } of rows) counts.note(exchangeRecord({ route: template }), Date.now());
   const share = await shareOfLongestTick(async () => {
     const endpoint = createRolloutEndpoint({
       async report() {

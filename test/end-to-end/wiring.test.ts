@@ -780,7 +780,7 @@ describe.concurrent('rollout', () => {
     expect((await ask({ sub: 'DE--22' })).status).toBe(200);
     await send(one, 'GET /secret', ['User-Agent: odd/1']);
     const [key = ''] = await eventually('what was counted in the store', async () => {
-      const keys = await client.keys('odd:{rollout}:entry:observed insufficient-scope *');
+      const keys = await client.keys('odd:{rollout}:entry:observed insufficient-scope:scope *');
       return keys.length > 0 ? keys : undefined;
     });
     const day = 86_400_000;
@@ -797,8 +797,8 @@ describe.concurrent('rollout', () => {
       const report = (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
       return report.rows[0]?.asked === 3 ? report.rows : undefined;
     });
-    const clientsOf = (reason: string) =>
-      rows[0]?.reasons.find((each) => each.reason === reason)?.clients.named.map(({ client: name }) => name);
+    const clientsOf = (rejection: string) =>
+      rows[0]?.reasons.find((each) => each.rejection === rejection)?.clients.named.map(({ client: name }) => name);
     expect(clientsOf('insufficient-scope')?.sort()).toEqual([
       expect.stringMatching(/^[0-9a-f]{12}$/),
       'client mobile-app',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { finish } from '../../src/lib/slices.ts';
-import { dayMs } from '../../src/rollout/counts.ts';
 import { combineAsked, type ListedRow, ObservedRows, RowIndex } from '../../src/rollout/observed-rows.ts';
+import { DecisionCounts, dayMs } from '../../src/telemetry/decision-counts.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
 
 const startMs = 20_000 * dayMs;
 const carts: ListedRow = { method: 'GET', template: '/carts/{id}', scopes: [], observe: true };
@@ -60,38 +61,41 @@ describe('rows that only observe', () => {
     const { rows } = observe([carts, enforced], { isObserving: true });
     await rows.refresh();
     expect(Object.keys(rows.since)).toEqual(['GET /carts/{id}', 'GET /enforced', '*']);
-    rows.note('GET', '*');
-    expect(Object.keys(finish(rows.asked()))).toEqual(['*']);
+    const { fresh } = passed('GET *');
+    expect(Object.keys(finish(rows.askedOf(fresh().rows)))).toEqual(['*']);
   });
 });
 
+/** Counts requests that were let pass. */
+function passed(...requests: readonly string[]) {
+  const counts = new DecisionCounts();
+  counts.countsPassed = true;
+  const note = (request: string, nowMs: number) => {
+    const [method, route] = request.split(' ') as ['GET', string];
+    counts.note(exchangeRecord({ method, route }), nowMs);
+  };
+  for (const request of requests) note(request, startMs);
+  return { note, fresh: () => counts.fresh() };
+}
+
 describe('requests of an observed row', () => {
   it('count by day, today and the eight before; those of others do not', async () => {
-    const { rows, state } = observe([carts, enforced]);
-    rows.note('GET', '/carts/{id}');
+    const { rows } = observe([carts, enforced]);
     await rows.refresh();
-    for (const day of [0, 0, 1, 9]) {
-      state.nowMs = startMs + day * dayMs + 7;
-      rows.note('GET', '/carts/{id}');
-    }
-    rows.note('GET', '/enforced');
-    rows.note('GET', '/elsewhere');
-    rows.note('GET', '*');
-    const asked = {
-      'GET /carts/{id}': { lastSeenMs: startMs + 9 * dayMs + 7, days: { 20001: 1, 20009: 1 } },
-    };
-    expect(finish(rows.asked())).toEqual(asked);
-    expect(rows.takeAsked()).toEqual(asked);
-    expect(rows.takeAsked()).toEqual({});
+    const { note, fresh } = passed('GET /enforced', 'GET /elsewhere', 'GET *');
+    for (const day of [0, 0, 1, 9]) note('GET /carts/{id}', startMs + day * dayMs + 7);
+    note('PUT /carts/{id}', startMs + 9 * dayMs);
+    expect(finish(rows.askedOf(fresh().rows))).toEqual({
+      'GET /carts/{id}': { lastSeenMs: startMs + 9 * dayMs + 7, days: { 20001: 1, 20009: 2 } },
+    });
   });
 
-  it('are forgotten with their row, and what is counted while they are read does not change them', async () => {
+  it('are forgotten with their row', async () => {
     const { rows, follow } = observe([carts, orders]);
     await rows.refresh();
-    rows.note('GET', '/carts/{id}');
-    rows.note('POST', '/orders');
+    const { fresh } = passed('GET /carts/{id}', 'POST /orders');
     await follow([orders], startMs + 1);
-    expect(Object.keys(finish(rows.asked()))).toEqual(['POST /orders']);
+    expect(Object.keys(finish(rows.askedOf(fresh().rows)))).toEqual(['POST /orders']);
   });
 
   it('of several processes are one', () => {

@@ -1,21 +1,35 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { finish } from '../../src/lib/slices.ts';
+import { causeOf } from '../../src/rollout/causes.ts';
 import { type Counting, combineStates } from '../../src/rollout/counting.ts';
-import { dayMs, hourMs, type RolloutEntry } from '../../src/rollout/counts.ts';
+import type { RolloutEntry } from '../../src/rollout/counts.ts';
 import { type RowReport, reportRollout } from '../../src/rollout/report.ts';
 import type { RolloutState } from '../../src/rollout/rollout.ts';
+import { dayMs } from '../../src/telemetry/decision-counts.ts';
+
+const hourMs = dayMs / 24;
 
 /** Noon of a day. */
 const nowMs = 20_000 * dayMs + 12 * hourMs;
-const [today, thisHour] = [20_000, 20_000 * 24 + 12];
+const today = 20_000;
 const weekAgoMs = nowMs - 7 * dayMs;
 const carts = { method: 'GET', template: '/carts/{id}', observe: true } as const;
 const enforced = { method: 'GET', template: '/enforced', observe: false } as const;
 const name = 'GET /carts/{id}';
 
 const entry: RolloutEntry = {
-  ...{ kind: 'observed', method: 'GET', route: '/carts/{id}', reason: 'access-token-missing' },
-  ...{ requests: 2, sinceMs: weekAgoMs, lastSeenMs: nowMs, hours: {}, days: {}, clients: [], beyond: 0 },
+  ...{ kind: 'observed', method: 'GET', route: '/carts/{id}', rejection: 'access-token-missing' },
+  ...{
+    requests: 2,
+    sinceMs: weekAgoMs,
+    lastSeenMs: nowMs,
+    reason: undefined,
+    days: {},
+    clients: [],
+    beyond: 0,
+  },
 };
 const long: Counting = {
   ...{ entries: [], asked: {}, wholeSinceMs: weekAgoMs, why: 'the process started then', problems: [] },
@@ -219,27 +233,51 @@ describe('all rows together', () => {
 });
 
 describe('a reason', () => {
-  it('is reported with its days, its hours, its first clients, and what to do', () => {
+  it('is reported with its days, its first clients, and what to do', () => {
     const clients = Array.from({ length: 7 }, (_, i) => ({
       ...{ client: `client ${i}`, userAgent: '', requests: 1, lastSeenMs: nowMs },
     }));
     const days = { [today - 7]: 9, [today - 6]: 1, [today]: 2 };
-    const hours = { [thisHour - 24]: 9, [thisHour - 23]: 3, [thisHour]: 4 };
-    const [reason] =
-      report({ entries: [{ ...entry, clients, days, hours, beyond: 1 }] }).rows[0]?.reasons ?? [];
+    const [reason] = report({ entries: [{ ...entry, clients, days, beyond: 1 }] }).rows[0]?.reasons ?? [];
     expect(reason).toEqual({
-      ...{ kind: 'observed', method: 'GET', reason: 'access-token-missing', requests: 2 },
+      ...{ kind: 'observed', method: 'GET', rejection: 'access-token-missing', requests: 2 },
       ...{ sinceMs: weekAgoMs, lastSeenMs: nowMs },
       clients: { count: 7, areMore: true, named: clients.slice(0, 5) },
       days: [1, 0, 0, 0, 0, 0, 2],
-      hours: [3, ...Array(22).fill(0), 4],
+      cause: 'either',
       next: expect.stringMatching(/^These clients send no token/),
       more: 'docs/reasons.md#access-token-missing',
     });
   });
 
+  it('separates what a client must change from what a setting must', () => {
+    const invalid = (reason: string, requests: number): RolloutEntry => ({
+      ...{ ...entry, rejection: 'access-token-invalid', reason, requests },
+    });
+    const { rows, causes } = report({ entries: [invalid('expired', 4), invalid('audience', 3), entry] });
+    expect(causes).toEqual({ client: 4, setting: 3, either: 2 });
+    expect(rows[0]?.reasons.map(({ reason, cause, more }) => [reason, cause, more])).toEqual([
+      ['expired', 'client', 'docs/reasons.md#expired'],
+      ['audience', 'setting', 'docs/reasons.md#audience'],
+      [undefined, 'either', 'docs/reasons.md#access-token-missing'],
+    ]);
+  });
+
+  it('of a token has advice of its own for each that docs/reasons.md explains', () => {
+    const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
+    const [, table = ''] = page.split('### What is wrong with a token');
+    const reasons = [...(table.split('\n## ')[0] ?? '').matchAll(/<a id="([a-z-]+)">/g)].map(
+      ([, one = '']) => one,
+    );
+    expect(reasons).toContain('expired');
+    const general = causeOf('access-token-invalid', 'unheard-of').next;
+    const without = reasons.filter((one) => causeOf('access-token-invalid', one).next === general);
+    // These have a rejection of their own: `keys-unavailable`, `insufficient-scope`.
+    expect(without).toEqual(['introspection', 'keys', 'scope']);
+  });
+
   it('that has no advice of its own has a general one', () => {
-    const [reason] = report({ entries: [{ ...entry, reason: 'overloaded' }] }).rows[0]?.reasons ?? [];
+    const [reason] = report({ entries: [{ ...entry, rejection: 'overloaded' }] }).rows[0]?.reasons ?? [];
     expect(reason).toMatchObject({
       next: expect.stringMatching(/^Look at these/),
       clients: { areMore: false },

@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { RejectionName } from '../../src/http/rejection.ts';
-import { dayMs } from '../../src/rollout/counts.ts';
 import { Rollout } from '../../src/rollout/rollout.ts';
+import { bounds, DecisionCounts, dayMs } from '../../src/telemetry/decision-counts.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 
 const carts = { method: 'GET', template: '/carts/{id}', scopes: [], observe: true } as const;
 const orders = { ...carts, method: 'POST', template: '/orders' } as const;
 
 type Options = ConstructorParameters<typeof Rollout>[0];
-type Sender = Parameters<Rollout['note']>[2];
+type Sender = Parameters<DecisionCounts['note']>[3];
 
 /** A process that counts in its own memory. */
 function start(more: Partial<Options> = {}) {
   const state = { rows: [carts] as Options['rows'] extends () => infer Rows ? Rows : never, nowMs: 5_000 };
+  const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
+    counts,
     ...{ keepMs: 30 * dayMs, intervalMs: 3_600_000, isObserving: false, rules: 'rules' },
     ...{ rows: () => state.rows, store: undefined, now: () => state.nowMs },
     onFault: (fault) => {
@@ -30,7 +32,8 @@ function start(more: Partial<Options> = {}) {
       ...record,
     };
     const request = { fields: ['User-Agent', userAgent] };
-    rollout.note(exchange as ExchangeRecord, request as never, sender);
+    rollout.follow();
+    counts.note(exchange as ExchangeRecord, state.nowMs, request as never, sender);
   };
   const entries = async () => (await rollout.state()).here;
   const asked = async () => (await rollout.state()).askedHere['GET /carts/{id}']?.days[0] ?? 0;
@@ -46,7 +49,7 @@ describe('what is counted', () => {
     expect(await entries()).toEqual([]);
     note(missing);
     note({ rejection: 'insufficient-scope', observed: 'access-token-missing', decision: 'refused' });
-    expect((await entries()).map(({ kind, reason, requests }) => [kind, reason, requests])).toEqual([
+    expect((await entries()).map(({ kind, rejection, requests }) => [kind, rejection, requests])).toEqual([
       ['observed', 'access-token-missing', 1],
       ['refused', 'insufficient-scope', 1],
     ]);
@@ -127,9 +130,9 @@ it('what a process knows is of the list of now, and of its own start', async () 
 
 it('what has no place is reported with since when', async () => {
   const { state, note, rollout } = start();
-  for (let i = 0; i <= 500; i++) {
+  for (let i = 0; i <= bounds.reasons; i++) {
     state.nowMs = i;
     note({ ...missing, route: `/${i}` });
   }
-  expect((await rollout.state()).leftOutSinceMs).toBe(500);
+  expect((await rollout.state()).leftOutSinceMs).toBe(bounds.reasons);
 });

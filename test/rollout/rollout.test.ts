@@ -5,8 +5,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runRollout } from '../../src/cli/rollout.ts';
 import type { Counting } from '../../src/rollout/counting.ts';
-import { dayMs } from '../../src/rollout/counts.ts';
 import { type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
+import { dayMs } from '../../src/telemetry/decision-counts.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -74,7 +74,7 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
   const { code, out } = await runCommand((io) => runRollout({ config }, io));
   expect(code).toBe(1);
   expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
-  expect(out.join('\n')).toContain('next: These clients send no token.');
+  expect(out.join('\n')).toContain('next (either): These clients send no token.');
 });
 
 it('rollout: false counts nothing, and says so', async () => {
@@ -96,8 +96,14 @@ it('docs/rollout.md shows what the verb prints', async () => {
   const counting: Counting = {
     entries: [
       {
-        ...{ kind: 'observed', reason: 'if-match-missing', method: 'PATCH', route: '/carts/{cart_id}' },
-        ...{ requests: 41, sinceMs: at('01T08:12'), lastSeenMs: at('09T07:58'), beyond: 0, hours: {} },
+        ...{
+          kind: 'observed',
+          rejection: 'if-match-missing',
+          reason: undefined,
+          method: 'PATCH',
+          route: '/carts/{cart_id}',
+        },
+        ...{ requests: 41, sinceMs: at('01T08:12'), lastSeenMs: at('09T07:58'), beyond: 0 },
         days: Object.fromEntries([6, 5, 4, 7, 3, 2, 1].map((count, i) => [day(`0${i + 3}T00:00`), count])),
         clients: [
           { client: 'client mobile-app', userAgent: 'ShopApp/3.1', requests: 40, lastSeenMs: 0 },

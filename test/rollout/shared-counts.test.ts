@@ -5,10 +5,11 @@ import { RedisUnavailable } from '../../src/redis/faults.ts';
 import { guardRedis } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { combineStates } from '../../src/rollout/counting.ts';
-import { bounds, dayMs } from '../../src/rollout/counts.ts';
+import { bounds } from '../../src/rollout/counts.ts';
 import { reportRollout } from '../../src/rollout/report.ts';
 import { Rollout } from '../../src/rollout/rollout.ts';
 import { lostAfterMs, SharedCounts } from '../../src/rollout/shared-counts.ts';
+import { DecisionCounts, dayMs } from '../../src/telemetry/decision-counts.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { connect } from '../refresh-tokens/stores.ts';
 
@@ -37,13 +38,17 @@ beforeEach(() => {
 });
 
 interface Replica {
+  readonly counts: DecisionCounts;
+  readonly now: () => number;
   readonly rollout: Rollout;
   newData(why: string): void;
 }
 
 function replica(more: Partial<ConstructorParameters<typeof Rollout>[0]> = {}): Replica {
   let newData: (why: string) => void = () => {};
+  const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
+    counts,
     keepMs: 30 * dayMs,
     intervalMs: 3_600_000,
     isObserving: false,
@@ -58,7 +63,7 @@ function replica(more: Partial<ConstructorParameters<typeof Rollout>[0]> = {}): 
     },
     ...more,
   });
-  return { rollout, newData: (why) => newData(why) };
+  return { rollout, counts, now: more.now ?? Date.now, newData: (why) => newData(why) };
 }
 
 interface Sent {
@@ -74,14 +79,15 @@ interface Sent {
 }
 
 function note(
-  { rollout }: Replica,
+  { rollout, counts, now }: Replica,
   { route = '/carts/{id}', userAgent = 'app/1', address = '192.0.2.1', ...more }: Sent,
 ): void {
   const { subject, clientId, ...outcome } = more;
   const decision = more.rejection === undefined ? 'forwarded' : 'refused';
   const record = { route, method: 'GET', decision, clientAddress: address, ...outcome };
   const sender = subject === undefined ? undefined : { subject, clientId };
-  rollout.note(record as never, { fields: ['User-Agent', userAgent] } as never, sender);
+  rollout.follow();
+  counts.note(record as never, now(), { fields: ['User-Agent', userAgent] } as never, sender);
 }
 
 /** What the row lets pass. */
@@ -156,7 +162,7 @@ describe('counted together', () => {
     const observed = row?.reasons.find(({ kind }) => kind === 'observed');
     expect(observed?.clients).toMatchObject({ count: 2, areMore: false });
     expect(observed?.clients.named[0]).toMatchObject({ userAgent: 'app/1', requests: 3 });
-    expect(observed?.hours.at(-1) ?? 0).toBeGreaterThan(0);
+    expect(observed?.days.at(-1) ?? 0).toBeGreaterThan(0);
     expect(JSON.stringify(row)).not.toContain('192.0.2.1');
   });
 

@@ -21,7 +21,7 @@ function processWith(exchanges: number, rows: number) {
     gauge('load', 'Load.', 'sum', () => rows),
     counter('looks', 'Looks.', () => exchanges),
   );
-  for (let i = 0; i < exchanges; i++) metrics.observeExchange(record);
+  for (let i = 0; i < exchanges; i++) metrics.observeExchange(record, 1);
   return metrics;
 }
 
@@ -63,8 +63,8 @@ describe('metrics of one process', () => {
 
   it('a duration counts in each bucket whose bound it does not exceed', async () => {
     const metrics = createMetrics({ ofProcess: false });
-    for (const durationMs of [0, 1, 2, 60_000, 60_001]) metrics.observeExchange({ ...record, durationMs });
-    metrics.observeExchange({ ...record, route: '*', method: 'PUT', status: 404, durationMs: 3 });
+    for (const durationMs of [0, 1, 2, 60_000, 60_001]) metrics.observeExchange({ ...record, durationMs }, 1);
+    metrics.observeExchange({ ...record, route: '*', method: 'PUT', status: 404, durationMs: 3 }, 1);
     const name = 'http_server_request_duration_seconds';
     const buckets = (await linesOf(metrics, `${name}_bucket`)).filter((line) => line.includes('"GET"'));
     expect(buckets.map((line) => /le="([^"]+)".* (\d+)$/.exec(line)?.slice(1).join(' '))).toEqual([
@@ -83,9 +83,9 @@ describe('metrics of one process', () => {
 
   it('the time of the upstream counts where it was asked, whatever the route', async () => {
     const metrics = createMetrics({ ofProcess: false });
-    metrics.observeExchange({ ...record, upstreamMs: 500 });
-    metrics.observeExchange({ ...record, route: '*', upstreamMs: 0 });
-    metrics.observeExchange(record);
+    metrics.observeExchange({ ...record, upstreamMs: 500 }, 1);
+    metrics.observeExchange({ ...record, route: '*', upstreamMs: 0 }, 1);
+    metrics.observeExchange(record, 1);
     const name = 'http_client_request_duration_seconds';
     const labels = 'http_request_method="GET",http_response_status_code="200"';
     expect(await linesOf(metrics, `${name}_count`)).toEqual([`${name}_count{${labels}} 2`]);
@@ -93,17 +93,14 @@ describe('metrics of one process', () => {
   });
 
   it('a refusal counts by its name and reason, enforced or observed', async () => {
-    const metrics = createMetrics({ ofProcess: false });
+    const metrics = createMetrics();
+    const { decisions } = metrics;
     const invalid = 'access-token-invalid';
-    metrics.observeExchange({ ...record, rejection: invalid, reason: 'expired' });
-    metrics.observeExchange({
-      ...record,
-      rejection: invalid,
-      reason: 'expired',
-      observed: 'if-match-missing',
-    });
-    metrics.observeExchange({ ...record, observed: invalid });
-    metrics.observeExchange(record);
+    decisions.note({ ...record, rejection: invalid, reason: 'expired' }, 1);
+    const other = { ...record, route: '/other', observed: 'if-match-missing' } as const;
+    decisions.note({ ...other, rejection: invalid, reason: 'expired' }, 1);
+    decisions.note({ ...record, observed: invalid }, 1);
+    decisions.note(record, 1);
     const name = 'shopward_rejections_total';
     expect(await linesOf(metrics, name)).toEqual([
       `${name}{rejection="${invalid}",reason="expired",enforced="true"} 2`,
@@ -150,9 +147,9 @@ describe('metrics of one process', () => {
   it('refusals of the shop that no row names count by resource type', async () => {
     const metrics = createMetrics({ ofProcess: false });
     for (const path of ['/orders/1', '/Orders', '/123']) {
-      metrics.observeExchange({ ...record, route: '*', status: 403, path });
+      metrics.observeExchange({ ...record, route: '*', status: 403, path }, 1);
     }
-    metrics.observeExchange({ ...record, route: '*', status: 404, path: '/orders/1' });
+    metrics.observeExchange({ ...record, route: '*', status: 404, path: '/orders/1' }, 1);
     const name = 'shopward_unlisted_refusals_total';
     expect(await linesOf(metrics, name)).toEqual([
       `${name}{resource_type="orders",http_response_status_code="403"} 2`,
@@ -173,7 +170,7 @@ it.each<[string, Partial<ExchangeRecord>, string | undefined]>([
   ['the root', { path: '/' }, 'other'],
 ])('unlisted refusals: %s', async (_, more, type) => {
   const metrics = createMetrics({ ofProcess: false });
-  metrics.observeExchange({ ...record, route: '*', status: 401, ...more });
+  metrics.observeExchange({ ...record, route: '*', status: 401, ...more }, 1);
   const [line] = await linesOf(metrics, 'shopward_unlisted_refusals_total');
   expect(/resource_type="([^"]+)"/.exec(line ?? '')?.[1]).toBe(type);
 });
@@ -182,7 +179,7 @@ it('unlisted refusals: at most 50 types, however many a client invents', async (
   const metrics = createMetrics({ ofProcess: false });
   for (let i = 0; i < 500; i++) {
     const path = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
-    metrics.observeExchange({ ...record, route: '*', status: 401, path });
+    metrics.observeExchange({ ...record, route: '*', status: 401, path }, 1);
   }
   expect(await linesOf(metrics, 'shopward_unlisted_refusals_total')).toHaveLength(51);
 });

@@ -125,20 +125,13 @@ async function withSuspects(api, assessment) {
 }
 
 /** The most frequent rejections, and the rest as one line; observed ones and outages are marked as such. */
-function reasonSeries({ refusals, observed, outages }) {
-  const all = [
-    ...Object.entries(refusals).map(([name, values]) => ({ name, label: name, values })),
-    ...Object.entries(observed).map(([name, values]) => ({
-      name: `observed ${name}`,
-      label: `${name} (would be)`,
-      values,
-    })),
-    ...Object.entries(outages).map(([name, values]) => ({
-      name: `outage ${name}`,
-      label: `${name} (outage)`,
-      values,
-    })),
-  ];
+function reasonSeries({ reasons }) {
+  const remarks = { observed: ' (would be)', outage: ' (outage)' };
+  const all = reasons.map(({ kind, rejection, reason, counts }) => ({
+    name: `${kind} ${rejection} ${reason}`,
+    label: `${rejection}${reason === undefined ? '' : ` ${reason}`}${remarks[kind] ?? ''}`,
+    values: counts,
+  }));
   const sum = ({ values }) => values.reduce((a, b) => a + b, 0);
   all.sort((a, b) => sum(b) - sum(a));
   const shown = all.slice(0, reasonMarks.length - 1);

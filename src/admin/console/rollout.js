@@ -140,7 +140,11 @@ function inOurTimes(text) {
 
 const nameOf = (row) => (row === '*' ? 'requests that no row names' : row);
 
-function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days, next, more }, nowMs) {
+function reasonItem(
+  row,
+  { rejection, reason, cause, requests, clients, sinceMs, lastSeenMs, days, next, more },
+  nowMs,
+) {
   const facts = [
     plural(requests, 'request'),
     `of ${clients.areMore ? 'more than ' : ''}${plural(clients.count, 'client')}`,
@@ -159,25 +163,31 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
   );
   const [, template = row] = row.split(' ');
   return card(
-    `${nameOf(row)}: ${reason}`,
+    `${nameOf(row)}: ${rejection}${reason === undefined ? '' : ` (${reason})`}`,
     'notice',
     el('p', {}, facts.join(', ')),
     el('p', {}, `Requests a day, the last seven days: ${days.join(', ')} (today)`),
     el('p', {}, clients.areMore ? 'The clients with most of them:' : 'The clients:'),
     el('ul', { class: 'clients' }, named),
-    el('p', {}, el('b', {}, 'Next: '), withCode(next)),
+    el('p', {}, el('b', {}, `${changes[cause]}: `), withCode(next)),
     el(
       'p',
       {},
       el(
         'a',
-        { href: addressOf('requests', { outcome: 'observed', row: template, reason }) },
+        { href: addressOf('requests', { outcome: 'observed', row: template, reason: reason ?? rejection }) },
         'Look at these requests',
       ),
       el('span', { class: 'quiet' }, ` · in the docs: ${more}`),
     ),
   );
 }
+
+const changes = {
+  client: 'Change the client',
+  setting: 'Change a setting',
+  either: 'Change the client or a setting',
+};
 
 function card(title, status, ...content) {
   return el('li', { class: 'card concern', 'data-status': status }, el('h3', {}, title), content);

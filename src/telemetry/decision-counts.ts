@@ -1,0 +1,258 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue } from '../http/field-list.ts';
+import { type RejectionName, rejectionKind, type Sender } from '../http/rejection.ts';
+import { cutText } from '../lib/text.ts';
+import type { ExchangeRecord } from './exchange-record.ts';
+import { type CountedReason, type CountedRow, Trends } from './trends.ts';
+
+/** Limits of what is kept, so that no client can make it grow. */
+export const bounds = {
+  /** Pairs of template and method: more than the longest list that is tested has rows. */
+  rows: 70_000,
+  /** Reasons of all rows together. */
+  reasons: 5_000,
+  /** Clients of each of them, and of all together, until they are taken. */
+  clients: 100,
+  allClients: 5_000,
+  /** Characters of a `User-Agent`, and of the name of a client. */
+  userAgent: 100,
+  name: 200,
+  /** Days before today that are counted apart: as many as seven times 24 hours can touch. */
+  days: 8,
+} as const;
+
+export const dayMs = 24 * 3_600_000;
+
+/** Prefix of the name of an application, which identifies no person. Other names are stored as digests only. */
+export const applicationPrefix = 'client ';
+
+export interface ClientCount {
+  readonly client: string;
+  readonly userAgent: string;
+  requests: number;
+  lastSeenMs: number;
+}
+
+/** Requests of a row that had one outcome other than to be let pass, since the start. */
+export interface ReasonCount extends CountedReason {
+  readonly row: RowCount;
+  requests: number;
+  /** Those since the last `take`. */
+  fresh: FreshReason | undefined;
+}
+
+/** Requests of a row and method since the start. */
+export interface RowCount extends CountedRow {
+  requests: number;
+  lastSeenMs: number;
+  reasons: ReadonlyMap<string, ReasonCount>;
+  fresh: FreshRow | undefined;
+}
+
+/** Requests that a row let pass, or would have refused, since the last `take`; by number of the day since the epoch. */
+export interface FreshRow {
+  readonly row: RowCount;
+  lastSeenMs: number;
+  readonly days: Map<number, number>;
+}
+
+/** Refused requests since the last `take`. */
+export interface FreshReason {
+  readonly count: ReasonCount;
+  requests: number;
+  sinceMs: number;
+  lastSeenMs: number;
+  readonly days: Map<number, number>;
+  readonly clients: Map<string, ClientCount>;
+  /** Requests of further clients. */
+  beyond: number;
+}
+
+/** What was counted since the last `take`. */
+interface Fresh {
+  readonly rows: FreshRow[];
+  readonly reasons: FreshReason[];
+  /** When a reason was first left out because there were too many; undefined: none was. */
+  leftOutSinceMs: number | undefined;
+}
+
+interface DecisionCountsOptions {
+  /** Whether clients and days are counted for the roll-out. Default: false. */
+  readonly forRollout?: boolean;
+  /** Whether courses over time are kept for the console. Default: false. */
+  readonly withTrends?: boolean;
+}
+
+/**
+ * Counts every decision once: by row, reason and client. Metrics, console and roll-out read it
+ * (docs/decisions/rollout-counts.md). On the hot path: two lookups and a few additions; a string is built for a refusal only.
+ */
+export class DecisionCounts {
+  /** Template -> method -> requests. They outlive reloads of the list. */
+  readonly templates = new Map<string, Map<string, RowCount>>();
+  readonly trends: Trends | undefined;
+  /** Whether requests that are let pass are counted by day, too: set while a row observes. */
+  countsPassed = false;
+  readonly #forRollout: boolean;
+  /** What is beyond the bounds, all together: sums stay whole. */
+  readonly #beyond = startRow('', '');
+  #rows = 0;
+  #reasons = 0;
+  #clients = 0;
+  #fresh: Fresh = startFresh();
+
+  constructor({ forRollout = false, withTrends = false }: DecisionCountsOptions = {}) {
+    this.#forRollout = forRollout;
+    this.trends = withTrends ? new Trends() : undefined;
+  }
+
+  note(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void {
+    const { rejection, observed, decision } = record;
+    const row = this.#rowOf(record);
+    row.requests++;
+    row.lastSeenMs = nowMs;
+    // An enforced refusal (such as missing keys) or an aborted request does not show what the row would have done.
+    if (this.countsPassed && rejection === undefined && decision !== 'aborted') this.#addPassed(row, nowMs);
+    const named = rejection ?? observed;
+    const count = named && this.#reasonOf(row, named, rejection !== undefined, record.reason);
+    if (count !== undefined) {
+      count.requests++;
+      if (this.#forRollout && (count.kind === 'refused' || count.kind === 'observed')) {
+        const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
+        this.#addFresh(count, nameOf(record, sender), cutText(userAgent, bounds.userAgent), nowMs);
+      }
+    }
+    this.trends?.note(record, row, count, nowMs);
+  }
+
+  *rows(): Generator<RowCount> {
+    for (const methods of this.templates.values()) yield* methods.values();
+    yield this.#beyond;
+  }
+
+  /** What was counted since the last `take`, as it is now. */
+  fresh(): Readonly<Fresh> {
+    return this.#fresh;
+  }
+
+  /** As `fresh`, and begins anew. */
+  take(): Fresh {
+    const taken = this.#fresh;
+    for (const { row } of taken.rows) row.fresh = undefined;
+    for (const { count } of taken.reasons) count.fresh = undefined;
+    this.#fresh = startFresh();
+    this.#clients = 0;
+    return taken;
+  }
+
+  #rowOf({ route, method }: ExchangeRecord): RowCount {
+    const matched = method === 'HEAD' ? 'GET' : method;
+    const methods = this.templates.get(route);
+    const known = methods?.get(matched);
+    if (known !== undefined) return known;
+    if (this.#rows >= bounds.rows) return this.#beyond;
+    this.#rows++;
+    const row = startRow(route, matched);
+    if (methods === undefined) this.templates.set(route, new Map([[matched, row]]));
+    else methods.set(matched, row);
+    return row;
+  }
+
+  #reasonOf(row: RowCount, rejection: RejectionName, isEnforced: boolean, reason: string | undefined) {
+    const kind = isEnforced ? kinds[rejectionKind(rejection)] : 'observed';
+    const key = `${kind} ${rejection} ${reason ?? ''}`;
+    const owner = row.reasons.has(key) || this.#reasons < bounds.reasons ? row : this.#beyond;
+    const known = owner.reasons.get(key);
+    if (known !== undefined) return known;
+    this.#reasons++;
+    const count: ReasonCount = { row: owner, kind, rejection, reason, requests: 0, fresh: undefined };
+    owner.reasons = new Map([...owner.reasons, [key, count]]);
+    return count;
+  }
+
+  #addPassed(row: RowCount, nowMs: number): void {
+    if (row.fresh === undefined) {
+      row.fresh = { row, lastSeenMs: nowMs, days: new Map() };
+      this.#fresh.rows.push(row.fresh);
+    }
+    row.fresh.lastSeenMs = nowMs;
+    addDay(row.fresh.days, nowMs);
+  }
+
+  #addFresh(count: ReasonCount, client: string, userAgent: string, nowMs: number): void {
+    if (count.row === this.#beyond) {
+      this.#fresh.leftOutSinceMs ??= nowMs;
+      return;
+    }
+    if (count.fresh === undefined) {
+      const times = { sinceMs: nowMs, lastSeenMs: nowMs, days: new Map() };
+      count.fresh = { count, requests: 0, ...times, clients: new Map(), beyond: 0 };
+      this.#fresh.reasons.push(count.fresh);
+    }
+    const { fresh } = count;
+    fresh.requests++;
+    fresh.lastSeenMs = Math.max(fresh.lastSeenMs, nowMs);
+    fresh.sinceMs = Math.min(fresh.sinceMs, nowMs);
+    addDay(fresh.days, nowMs);
+    const key = `${client}\n${userAgent}`;
+    const known = fresh.clients.get(key);
+    if (known !== undefined) {
+      known.requests++;
+      known.lastSeenMs = Math.max(known.lastSeenMs, nowMs);
+    } else if (fresh.clients.size >= bounds.clients || this.#clients >= bounds.allClients) {
+      fresh.beyond++;
+    } else {
+      this.#clients++;
+      fresh.clients.set(key, { client, userAgent, requests: 1, lastSeenMs: nowMs });
+    }
+  }
+}
+
+const kinds = { refusal: 'refused', outage: 'outage', answer: 'answer' } as const;
+
+/** Most rows refuse nothing, and need no map. */
+const none: ReadonlyMap<string, ReasonCount> = new Map();
+
+function startRow(route: string, method: string): RowCount {
+  return { route, method, requests: 0, lastSeenMs: 0, reasons: none, fresh: undefined };
+}
+
+function startFresh(): Fresh {
+  return { rows: [], reasons: [], leftOutSinceMs: undefined };
+}
+
+function addDay(days: Map<number, number>, nowMs: number): void {
+  const today = Math.floor(nowMs / dayMs);
+  const before = days.get(today);
+  days.set(today, (before ?? 0) + 1);
+  if (before !== undefined) return;
+  for (const day of days.keys()) if (day < today - bounds.days) days.delete(day);
+}
+
+/** The sender, in the form in which it may be kept. */
+function nameOf({ clientAddress }: ExchangeRecord, sender: Sender | undefined): string {
+  if (sender === undefined) return clientAddress;
+  const { subject, clientId } = sender;
+  return clientId === undefined
+    ? `subject ${cutText(subject, bounds.name)}`
+    : `${applicationPrefix}${cutText(clientId, bounds.name)}`;
+}
+
+/** The sums of some rows: requests, and by name of the rejection refusals, observed ones and outages. */
+export function sumRows(rows: Iterable<RowCount>) {
+  const names = { refused: {}, observed: {}, outage: {}, answer: {} } as Record<
+    CountedReason['kind'],
+    NamedCounts
+  >;
+  let [requests, lastSeenMs] = [0, 0];
+  for (const row of rows) {
+    requests += row.requests;
+    lastSeenMs = Math.max(lastSeenMs, row.lastSeenMs);
+    for (const { kind, rejection, requests: times } of row.reasons.values())
+      names[kind][rejection] = (names[kind][rejection] ?? 0) + times;
+  }
+  const { refused: refusals, observed, outage: outages } = names;
+  return { requests, refusals, observed, outages, lastSeenMs: lastSeenMs || null };
+}
+
+type NamedCounts = Partial<Record<RejectionName, number>>;
