@@ -408,7 +408,7 @@ describe('under load', () => {
   });
 
   it('tokens on which the endpoint hangs delay only those who send them', async () => {
-    const { answer, say } = await setUp();
+    const { answer, say } = await setUp({ timeoutMs: 120_000 });
     answer((response, form) => {
       if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
     });
@@ -450,14 +450,15 @@ describe('under load', () => {
 // Side by side: each waits for a deadline.
 describe.concurrent('the time for a lookup', () => {
   it('a lookup for which only its own client waits has the whole time', async (test) => {
-    const { answer, say } = await setUp({ timeoutMs: 4000, connections: 1 }, test);
-    answer((response) => void setTimeout(() => serveJson(active)(response), 2300));
+    const { answer, say } = await setUp({ timeoutMs: 10_000, connections: 1 }, test);
+    // Later than half of the time.
+    answer((response) => void setTimeout(() => serveJson(active)(response), 5300));
     const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
     expect(slow).toBe('DE--21');
   });
 
   it('tokens on which the endpoint hangs delay nobody else where fewer clients than connections show them', async (test) => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 1500, maxAsking: 500 }, test);
+    const { answer, introspector, say } = await setUp({ timeoutMs: 4000, maxAsking: 500 }, test);
     answer((response, form) => {
       if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
     });

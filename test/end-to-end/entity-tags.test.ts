@@ -126,10 +126,15 @@ describe.each([
     const client = new Redis({ port: redis.port, host: '127.0.0.1' });
     const calls = async () =>
       Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1]);
-    const tag = await tagOf();
-    const before = await calls();
-    expect((await patch(tag)).status).toBe(200);
-    expect((await calls()) - before).toBe(2);
+    // The proxy's own calls come now and then; a change that made three would make them each time.
+    const made: number[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      const tag = await tagOf();
+      const before = await calls();
+      expect((await patch(tag)).status).toBe(200);
+      made.push((await calls()) - before);
+    }
+    expect(Math.min(...made)).toBe(2);
     client.disconnect();
   });
 
