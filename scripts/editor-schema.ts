@@ -65,6 +65,13 @@ const tokenIn = {
   anyOf: [place, { type: 'array', minItems: 1, uniqueItems: true, items: place }],
 } as const;
 
+const scopeList = {
+  type: 'array',
+  minItems: 1,
+  uniqueItems: true,
+  items: { type: 'string', minLength: 1 },
+} as const;
+
 /** The schema for editors of the protected list. The list's own parser checks the meaning of rows. */
 export const protectedListSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -92,11 +99,23 @@ export const protectedListSchema = {
               properties: {
                 match: { description: 'METHOD or ANY, a space, and a path.', type: 'string', pattern: row },
                 scopes: {
-                  description: 'Scopes that an access token must carry, all of them; otherwise 403.',
-                  type: 'array',
-                  minItems: 1,
-                  uniqueItems: true,
-                  items: { type: 'string', minLength: 1 },
+                  description:
+                    'Scopes that an access token needs: all of a list, or one of any; otherwise 403.',
+                  anyOf: [
+                    scopeList,
+                    {
+                      type: 'object',
+                      properties: { any: scopeList },
+                      required: ['any'],
+                      additionalProperties: false,
+                    },
+                  ],
+                },
+                require: {
+                  description:
+                    'What the claims must say: a parameter of the path and the claim that it must equal, or a claim and its values; otherwise 403.',
+                  type: 'object',
+                  minProperties: 1,
                 },
                 tokenIn,
                 observe: {

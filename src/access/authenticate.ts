@@ -3,6 +3,7 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
 import type { Requirement } from './protected-list.ts';
+import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
 import { findShopCredentials, readPresentedToken } from './token-places.ts';
@@ -28,6 +29,8 @@ interface Authenticated {
   readonly identity: TokenIdentity;
   /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
   readonly request: CanonicalRequest;
+  /** The condition of a row that observes, which is not met. */
+  readonly observed?: Rejection;
 }
 
 /** The row says `credentials: shop`, and the request has credentials for the shop to check. */
@@ -40,14 +43,14 @@ const unjudged: Unjudged = { unjudged: true };
 type Verdict = Authenticated | Unjudged | Rejection;
 
 /**
- * Checks the credentials, then the token, then the scopes (all are required), then the length of the fields of `auth.forward`.
- * Returns a value, not a promise, if the token is remembered. Rejections: `access-token-missing`, `access-token-invalid`,
- * `access-token-repeated`, `insufficient-scope` (with a challenge), `cross-site-request`,
+ * Checks the credentials, then the token, then the scopes (all are required), then the conditions on claims, then the length of
+ * the fields of `auth.forward`. Returns a value, not a promise, if the token is remembered. Rejections: `access-token-missing`, `access-token-invalid`,
+ * `access-token-repeated`, `insufficient-scope` (with a challenge), `not-permitted`, `cross-site-request`,
  * `keys-unavailable`, `overloaded`.
  */
 export type Authenticate = (
   request: CanonicalRequest,
-  requirement: Pick<Requirement, 'scopes' | 'tokenIn' | 'credentials'>,
+  requirement: Asked & Pick<Requirement, 'tokenIn' | 'credentials'>,
 ) => Verdict | Promise<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
@@ -69,20 +72,30 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
 
   function conclude(
     verdict: TokenIdentity | Rejection,
-    canonicalAuthorization: string,
+    { token, canonicalValue }: BearerCredentials,
     request: CanonicalRequest,
-    scopes: readonly string[],
+    asked: Asked,
   ): Authenticated | Rejection {
-    if (isRejection(verdict)) return challenge(verdict, request, scopes);
-    if (!scopes.every((scope) => verdict.scopes.includes(scope)))
-      return challenge(reject('insufficient-scope', { reason: 'scope', sender: verdict }), request, scopes);
-    const named = withIdentity(request, verdict, canonicalAuthorization);
-    return named === 'too-long'
-      ? challenge(reject('access-token-invalid', { reason: 'identity-too-long' }), request, scopes)
-      : { identity: verdict, request: named };
+    if (isRejection(verdict)) return challenge(verdict, request, asked.scopes);
+    const unmet = missingScopes(asked, verdict);
+    if (unmet !== undefined)
+      return challenge(reject('insufficient-scope', { reason: 'scope', sender: verdict }), request, unmet);
+    const refusal = refuseClaims(asked.conditions, token, verdict);
+    if (refusal !== undefined) return refusal;
+    const named = withIdentity(request, verdict, canonicalValue);
+    if (named === 'too-long')
+      return challenge(
+        reject('access-token-invalid', { reason: 'identity-too-long' }),
+        request,
+        asked.scopes,
+      );
+    const observed = refuseClaims(asked.observedConditions, token, verdict);
+    const passed = { identity: verdict, request: named };
+    return observed === undefined ? passed : { ...passed, observed };
   }
 
-  return (sent, { scopes, tokenIn, credentials }) => {
+  return (sent, asked) => {
+    const { scopes, tokenIn, credentials } = asked;
     const presented: (BearerCredentials & { request?: CanonicalRequest }) | Rejection =
       tokenIn === undefined
         ? readBearerCredentials(sent.fields, takesOpaque)
@@ -91,11 +104,11 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
       const found = credentials === 'shop' ? findShopCredentials(sent, presented, sessionCookies) : presented;
       return found === 'found' ? unjudged : challenge(found, sent, scopes);
     }
-    const { token, canonicalValue, request = sent } = presented;
-    const verdict = verifier.verify(token, sent.clientAddress);
+    const { request = sent } = presented;
+    const verdict = verifier.verify(presented.token, sent.clientAddress);
     return verdict instanceof Promise
-      ? verdict.then((late) => conclude(late, canonicalValue, request, scopes))
-      : conclude(verdict, canonicalValue, request, scopes);
+      ? verdict.then((late) => conclude(late, presented, request, asked))
+      : conclude(verdict, presented, request, asked);
   };
 }
 

@@ -4,6 +4,7 @@ import { isRejection } from '../http/rejection.ts';
 import type { Filter, Matcher } from '../proxy/filter.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { ProtectedList, Requirement } from './protected-list.ts';
+import { requirementText } from './requirement-check.ts';
 import { headerAlone, withoutReferredToken } from './token-places.ts';
 
 /** Refusals that observe mode does not enforce here. Faults of shopward and limits are always enforced. */
@@ -13,6 +14,7 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
   'access-token-repeated',
   'cross-site-request',
   'insufficient-scope',
+  'not-permitted',
 ]);
 
 interface AccessTokenMatcher extends Matcher<Requirement> {
@@ -32,8 +34,9 @@ export function createAccessTokenMatcher(
       const { tokenParameters = [] } = list();
       return tokenParameters.length === 0 ? request : withoutReferredToken(request, tokenParameters);
     },
-    describe({ scopes, tokenIn = headerAlone, credentials }, _request, name) {
-      const all = scopes.length > 0 ? ` with the scopes ${scopes.join(', ')}` : '';
+    describe(requirement, _request, name) {
+      const { tokenIn = headerAlone, credentials } = requirement;
+      const all = requirementText(requirement);
       const refusals = `${name('access-token-missing')} without, ${name('access-token-invalid')} with a bad one`;
       const places = tokenIn === headerAlone ? '' : `, in one of ${tokenIn.join(', ')}`;
       const orShop = credentials === 'shop' ? ', or credentials that the shop checks' : '';

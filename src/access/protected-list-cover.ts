@@ -1,5 +1,6 @@
 import { type Method, methods } from '../http/canonical-request.ts';
 import { buildPathTable } from '../routes/path-table.ts';
+import { asksNoMore } from './claim-conditions.ts';
 import type { ProtectedResource } from './protected-list.ts';
 import { commonPlaces, headerAlone } from './token-places.ts';
 
@@ -12,7 +13,7 @@ export interface RowCover {
   /** Whether every method of the route meets a row that refuses. */
   isCovered(route: Route): boolean;
   /** Whether every request of the row, were it gone, would be refused for as much: by a row that refuses, with all its scopes, and a token from no other place. */
-  asksAsMuch(row: Route & Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credentials'>): boolean;
+  asksAsMuch(row: Route & Omit<ProtectedResource, 'group' | 'observe' | 'source'>): boolean;
 }
 
 /** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
@@ -32,13 +33,15 @@ export function createRowCover(rows: readonly ProtectedResource[]): RowCover {
       methodsOf(method).every((one) =>
         match(one, sampleSegments(template)).some(({ data }) => !data.observe),
       ),
-    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials }) =>
+    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials, ...row }) =>
       methodsOf(method).every((one) =>
         samplesOf(template).every((segments) => {
           const met = match(one, segments).map(({ data }) => data);
           const asked = new Set(met.flatMap((row) => row.scopes));
           const refuses = met.some(({ observe }) => !observe);
           if (!refuses || !scopes.every((scope) => asked.has(scope))) return false;
+          // Of several rows at least one asks for as much, so that conditions need not be added up.
+          if (!met.some((other) => !other.observe && asksNoMore(row, other))) return false;
           if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
           const places = met.map((row) => row.tokenIn).reduce(commonPlaces) ?? headerAlone;
           return places.every((place) => tokenIn.includes(place));

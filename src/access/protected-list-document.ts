@@ -13,6 +13,7 @@ import {
   resourceId,
   routeKey,
 } from './protected-list.ts';
+import { readRequire } from './protected-list-conditions.ts';
 import { type ListSource, maxListLength, parseListSource, textOf } from './protected-list-source.ts';
 import { isTokenPlace, type TokenPlace } from './token-places.ts';
 
@@ -221,10 +222,16 @@ class ListReader {
     const text = readText(fields.match, complain);
     if (text === undefined || this.problems.length > before) return;
     const { line, column } = source.problemAt(offsetOf(item), '');
-    this.#add(text, fields, group, { file: this.#file, line, column });
+    this.#add(text, fields, group, { file: this.#file, line, column }, complain);
   }
 
-  #add({ method, path }: ResourceText, fields: LongForm, group: string, source: ProtectedResource['source']) {
+  #add(
+    { method, path }: ResourceText,
+    fields: LongForm,
+    group: string,
+    source: ProtectedResource['source'],
+    complain: Complain = () => {},
+  ) {
     if (fields.open === true) {
       const isAlone = Object.keys(fields).length === 2;
       if (method !== 'POST' || !isAlone)
@@ -233,14 +240,17 @@ class ListReader {
         this.open.push(Object.freeze({ method, template: path.text, group, source: Object.freeze(source) }));
       return;
     }
-    if (fields.credentials === 'shop' && fields.scopes !== undefined)
-      this.complain(source.line, source.column, 'scopes cannot be checked where credentials: shop is set');
+    const asked = (['scopes', 'require'] as const).find((key) => key in fields);
+    if (fields.credentials === 'shop' && asked !== undefined)
+      this.complain(source.line, source.column, `${asked} cannot be checked where credentials: shop is set`);
     this.rows.push(
       Object.freeze({
         method,
         template: path.text,
         group,
-        scopes: fields.scopes ?? noScopes,
+        scopes: fields.scopes?.all ?? noScopes,
+        ...(fields.scopes?.any && { anyScopes: fields.scopes.any }),
+        ...(fields.require && { require: readRequire(fields.require, path, complain) }),
         tokenIn: 'tokenIn' in fields ? fields.tokenIn : this.#tokenIn,
         observe: fields.observe ?? false,
         credentials: fields.credentials,
@@ -309,14 +319,16 @@ function readText(node: unknown, complain: Complain): ResourceText | undefined {
 
 interface LongForm {
   match?: unknown;
-  scopes?: readonly string[];
+  scopes?: ReadScopes;
+  /** Read once the parameters of the path are known. */
+  require?: YAMLMap;
   tokenIn?: RowPlaces;
   observe?: boolean;
   open?: boolean;
   credentials?: 'shop' | undefined;
 }
 
-const rowKeys = ['match', 'scopes', 'tokenIn', 'observe', 'open', 'credentials'];
+const rowKeys = ['match', 'scopes', 'require', 'tokenIn', 'observe', 'open', 'credentials'];
 
 function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain): LongForm {
   const fields: LongForm = {};
@@ -324,7 +336,10 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     const name = isScalar(key) ? key.value : undefined;
     if (name === 'match') fields.match = value;
     else if (name === 'scopes') fields.scopes = readScopes(value, offsetOf(key), complain);
-    else if (name === 'tokenIn') fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
+    else if (name === 'require') {
+      if (isMap(value) && value.items.length > 0) fields.require = value;
+      else complain(offsetOf(value, offsetOf(key)), 'require is a map of conditions, at least one');
+    } else if (name === 'tokenIn') fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
     else if (name === 'observe') fields.observe = readFlag('observe', value, offsetOf(key), complain);
     else if (name === 'open') fields.open = readFlag('open', value, offsetOf(key), complain);
     else if (name === 'credentials') fields.credentials = readCredentials(value, offsetOf(key), complain);
@@ -335,9 +350,23 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
   return fields;
 }
 
-function readScopes(value: unknown, offset: number, complain: Complain): readonly string[] {
+interface ReadScopes {
+  readonly all: readonly string[];
+  readonly any?: readonly string[];
+}
+
+/** A list: all of them; `{ any: [...] }`: one of them. */
+function readScopes(value: unknown, offset: number, complain: Complain): ReadScopes {
+  const [pair] = isMap(value) && value.items.length === 1 ? value.items : [];
+  const isAny = pair !== undefined && isScalar(pair.key) && pair.key.value === 'any';
+  const scopes = readScopeList(isAny ? pair.value : value, offset, complain);
+  return isAny ? { all: noScopes, any: scopes } : { all: scopes };
+}
+
+function readScopeList(value: unknown, offset: number, complain: Complain): readonly string[] {
   if (!isSeq(value) || value.items.length === 0) {
-    complain(offsetOf(value, offset), 'scopes is a list of scopes, at least one; leave it out for none');
+    const text = 'scopes is a list of scopes, at least one, or any: with such a list; leave it out for none';
+    complain(offsetOf(value, offset), text);
     return [];
   }
   const scopes = new Set<string>();

@@ -1,4 +1,5 @@
 import type { Problem } from '../lib/problem.ts';
+import { asksNoMore } from './claim-conditions.ts';
 import {
   type OpenRow,
   type ProtectedList,
@@ -25,7 +26,15 @@ interface ListDifference {
 export interface RouteChange {
   readonly before: ProtectedResource;
   readonly after: ProtectedResource;
-  readonly what: readonly ('scopes' | 'tokenIn' | 'observe' | 'credentials' | 'group' | 'template')[];
+  readonly what: readonly (
+    | 'scopes'
+    | 'require'
+    | 'tokenIn'
+    | 'observe'
+    | 'credentials'
+    | 'group'
+    | 'template'
+  )[];
   /** Whether the second list asks for less than the first. */
   readonly isLooser: boolean;
 }
@@ -72,7 +81,10 @@ function union(one: ProtectedResource, other: ProtectedResource): ProtectedResou
   const scopes = [...new Set([...one.scopes, ...other.scopes])];
   const tokenIn = commonPlaces(one.tokenIn, other.tokenIn);
   const credentials = one.credentials && other.credentials;
-  return { ...one, scopes, tokenIn, credentials, observe: one.observe && other.observe };
+  const anyScopes = one.anyScopes ?? other.anyScopes;
+  const require = [...(one.require ?? []), ...(other.require ?? [])];
+  const asked = { scopes, anyScopes, ...(require.length > 0 && { require }) };
+  return { ...one, ...asked, tokenIn, credentials, observe: one.observe && other.observe };
 }
 
 function changeOf(before: ProtectedResource, after: ProtectedResource | undefined): RouteChange | undefined {
@@ -80,19 +92,21 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
   const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
   const differs = {
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
+    require: !asksNoMore(before, after) || !asksNoMore(after, before),
     tokenIn: !hasSamePlaces(before, after),
     observe: before.observe !== after.observe,
     credentials: before.credentials !== after.credentials,
     group: before.group !== after.group,
     template: before.template !== after.template,
   };
-  const what = (['scopes', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const).filter(
-    (part) => differs[part],
-  );
+  const what = (
+    ['scopes', 'require', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const
+  ).filter((part) => differs[part]);
   if (what.length === 0) return undefined;
   const isTakenElsewhere = !placesOf(after).every((place) => placesOf(before).includes(place));
   const isLooser =
     kept.length < before.scopes.length ||
+    !asksNoMore(before, after) ||
     isTakenElsewhere ||
     (after.observe && !before.observe) ||
     (after.credentials === 'shop' && before.credentials !== 'shop');

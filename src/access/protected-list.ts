@@ -15,6 +15,7 @@ import {
   type PathTable,
   type PathTableRequest,
 } from '../routes/path-table.ts';
+import type { ClaimCondition, RowConditions } from './claim-conditions.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';
 
 export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
@@ -28,6 +29,10 @@ export interface ProtectedResource {
   readonly group: string;
   /** All of them are required; none: any valid token will do. */
   readonly scopes: readonly string[];
+  /** One of them is required; undefined: none. */
+  readonly anyScopes?: readonly string[] | undefined;
+  /** What the claims of the token must say; undefined: nothing. */
+  readonly require?: readonly ClaimCondition[] | undefined;
   /** Where the token stands; undefined: in the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Refusals are logged and counted, and the request is forwarded all the same. */
@@ -110,6 +115,12 @@ export interface Requirement {
   readonly rows: readonly ProtectedResource[];
   /** Of all rows together. */
   readonly scopes: readonly string[];
+  /** One of each list is required. Undefined: none is. */
+  readonly anyScopes?: readonly (readonly string[])[] | undefined;
+  /** Of every row that enforces; of all rows if all observe. Undefined: none. */
+  readonly conditions?: readonly RowConditions[] | undefined;
+  /** Of rows that observe, where another row enforces: only counted if they are not met. */
+  readonly observedConditions?: readonly RowConditions[] | undefined;
   /** Places that all rows know; undefined: the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Set only if every matching row sets it. */
@@ -148,7 +159,11 @@ export function compileProtectedList(list: Rows, rules: PathRules): ProtectedLis
 
 /** The same in small steps, so that requests are served meanwhile. */
 export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): Steps<ProtectedList> {
-  const table = yield* buildPathTableInSteps(rows.map(toTableRow), rules);
+  const table = yield* buildPathTableInSteps(
+    rows.map(toTableRow),
+    rules,
+    ({ require }) => require !== undefined,
+  );
   const openTable = yield* buildPathTableInSteps(open.map(toTableRow), rules);
   return listOf(rows, open, table, openTable);
 }
@@ -177,8 +192,7 @@ function listOf(
     const { alternativeSegments: segments, ...asItStands } = request;
     // What a POST row says of one reading holds for that one alone.
     const decoded = segments === undefined ? [] : meetAs({ ...asItStands, segments }).map(asDecoded);
-    const all = [...meetAs(asItStands), ...decoded];
-    return all.filter(({ data }, i) => all.findIndex((one) => one.data === data) === i);
+    return [...meetAs(asItStands), ...decoded];
   };
   return {
     rows,
@@ -187,7 +201,7 @@ function listOf(
     openedBy: (request) => meetOpen(request)[0]?.data,
     match: (request) => strictest(meet(request)),
     matchRows: (request) =>
-      meet(request).map(({ data: row, exact, interpretation }) =>
+      onceEach(meet(request)).map(({ data: row, exact, interpretation }) =>
         request.method !== 'POST' || isOfPost(row)
           ? { row, exact, interpretation }
           : { row, exact: false, interpretation: [...interpretation, 'method-override'] },
@@ -231,15 +245,42 @@ function namesThePath({ data, interpretation }: Met): boolean {
 
 const derived: ReadonlySet<InterpretationStep> = new Set(['item-form', 'longer-path', 'last-pair']);
 
+/** The first match of each row: a row is met once for each reading that matters. */
+function onceEach(met: readonly Met[]): readonly Met[] {
+  return met.filter(({ data }, i) => met.findIndex((one) => one.data === data) === i);
+}
+
 function strictest(met: readonly Met[]): Requirement | undefined {
   const first = met[0]?.data;
   if (first === undefined) return undefined;
   // Nearly every request matches one row or none.
-  if (met.length === 1) return requirementOf([first], first, first.scopes, first.tokenIn);
-  const rows = met.map(({ data }) => data);
+  if (met.length === 1) {
+    const { scopes, tokenIn, require, anyScopes } = first;
+    const plain = requirementOf([first], first, scopes, tokenIn);
+    return require || anyScopes ? { ...plain, ...claimsOf(met, first) } : plain;
+  }
+  const rows = [...new Set(met.map(({ data }) => data))];
   const deciding = rows.find(({ observe }) => !observe) ?? first;
   const scopes = [...new Set(rows.flatMap((row) => row.scopes))];
-  return requirementOf(rows, deciding, scopes, rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces));
+  const tokenIn = rows.map((row) => row.tokenIn).reduce(commonPlaces);
+  const plain = requirementOf(rows, deciding, scopes, tokenIn);
+  return rows.some(({ require, anyScopes }) => require || anyScopes)
+    ? { ...plain, ...claimsOf(met, deciding) }
+    : plain;
+}
+
+/** What the rows ask of the claims of a token. A condition of a row that observes is only tried where another row enforces. */
+function claimsOf(
+  met: readonly Met[],
+  deciding: ProtectedResource,
+): Pick<Requirement, 'anyScopes' | 'conditions' | 'observedConditions'> {
+  const conditionsOf = (all: readonly Met[]) =>
+    all.flatMap(({ data: { require: conditions }, params }) => (conditions ? [{ conditions, params }] : []));
+  return {
+    anyScopes: met.flatMap(({ data }) => (data.anyScopes ? [data.anyScopes] : [])),
+    conditions: conditionsOf(met.filter(({ data }) => data.observe === deciding.observe)),
+    observedConditions: conditionsOf(met.filter(({ data }) => data.observe !== deciding.observe)),
+  };
 }
 
 function requirementOf(

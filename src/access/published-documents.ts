@@ -5,6 +5,7 @@ import { fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 import type { Steps } from '../lib/slices.ts';
 import type { Matcher } from '../proxy/filter.ts';
+import { conditionTexts } from './claim-conditions.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
 
 /** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
@@ -24,10 +25,18 @@ const renderedRows = 100;
 
 function describeRow(row: ProtectedResource): object {
   const { group, method, template, scopes, tokenIn } = row;
+  const conditions = conditionTexts(row);
   return {
     type: 'protected-resources',
     id: resourceId(row),
-    attributes: { group, method, path: template, scopes, ...(tokenIn && { tokenIn }) },
+    attributes: {
+      group,
+      method,
+      path: template,
+      scopes,
+      ...(conditions.length > 0 && { conditions }),
+      ...(tokenIn && { tokenIn }),
+    },
   };
 }
 
@@ -54,7 +63,9 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
   const known = new WeakMap<object, readonly string[]>();
   /** Found once for each list, which may have tens of thousands of rows. */
   const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
-    const scopes = known.get(current) ?? [...new Set(current.rows.flatMap((row) => row.scopes))];
+    const scopes = known.get(current) ?? [
+      ...new Set(current.rows.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])])),
+    ];
     known.set(current, scopes);
     return scopes;
   };

@@ -7,5 +7,6 @@ export const accessRefusals = {
   'access-token-repeated': refusal(400, 'The access token must stand in one place.'),
   'cross-site-request': refusal(403, 'A change with a cookie must come from a page of this site.'),
   'insufficient-scope': refusal(403, 'The access token does not carry a required scope.'),
+  'not-permitted': refusal(403, 'The access token does not permit this resource.'),
   'keys-unavailable': outage(503, 'Access tokens cannot be verified at the moment.'),
 } as const satisfies Record<string, WrittenRow>;

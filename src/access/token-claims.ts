@@ -37,6 +37,8 @@ export type TokenRefusal =
 export interface TokenIdentity extends Identity {
   /** The user's name in the token itself. */
   readonly claimedSubject: string;
+  /** What the introspection endpoint answered; undefined: the claims are in the token. */
+  readonly claims?: Claims | undefined;
 }
 
 /** A token whose signature and claims were good; only the time can still make it invalid. */
@@ -98,6 +100,7 @@ export function validateClaims(
     scopes,
     issuer,
     expiresAtMs,
+    ...(header === undefined && { claims }),
   });
   return { ...times, identity };
 }

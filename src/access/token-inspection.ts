@@ -1,9 +1,11 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
+import { conditionTexts } from './claim-conditions.ts';
 import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
 import { areTooLong, type IdentityForwarding, identityFields, maxIdentityOctets } from './identity-fields.ts';
 import type { KeySource } from './key-source.ts';
+import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
@@ -30,8 +32,10 @@ interface InspectedIssuer extends TokenIssuer {
   readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
 }
 
-/** `scopes`: what the row requires. Rejects only for a bug of ours. */
-export type InspectToken = (token: string, scopes?: readonly string[]) => Promise<TokenInspection>;
+/** `asked`: what the rows require. Rejects only for a bug of ours. */
+export type InspectToken = (token: string, asked?: Asked) => Promise<TokenInspection>;
+
+const nothingAsked: Asked = { scopes: [] };
 
 /** The token as far as it can be read, for the texts; nothing is decided by it. */
 interface Read {
@@ -39,7 +43,7 @@ interface Read {
   readonly header: Claims;
   readonly claims: Claims;
   readonly identity: TokenIdentity | undefined;
-  readonly scopes: readonly string[];
+  readonly asked: Asked;
   readonly forward: IdentityForwarding['forward'];
   /** The issuer that verifies it; undefined: none. */
   readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
@@ -144,10 +148,13 @@ const steps: readonly Step[] = [
   {
     name: 'scopes',
     reasons: ['scope'],
-    say: ({ identity, scopes, rules }) =>
-      scopes.length === 0
-        ? undefined
-        : `has ${identity?.scopes.join(' ') || 'none'}, needs ${scopes.join(' ')} (auth.scopes: ${claimPathText(rules.scopes ?? defaultScopePaths)})`,
+    say: scopesText,
+  },
+  {
+    name: 'require',
+    reasons: ['require'],
+    say: ({ asked: { conditions = [] } }) =>
+      conditions.flatMap((row) => conditionTexts({ require: row.conditions })).join(', ') || null,
   },
   { name: 'fields', reasons: ['identity-too-long'], say: fieldsText },
 ];
@@ -158,22 +165,22 @@ export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) 
 /**
  * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name only
  * claims that the configuration checks, and nothing of the signature. Rejects only for a bug of ours.
- * @param scopes What the row requires.
+ * @param asked What the rows require.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
 export async function inspectToken(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
-  scopes: readonly string[] = [],
+  asked: Asked = nothingAsked,
   forward: IdentityForwarding['forward'] = {},
 ): Promise<TokenInspection> {
-  const { verdict, reason, identity, chosen } = await decide(token, issuers, scopes, forward);
+  const { verdict, reason, identity, chosen } = await decide(token, issuers, asked, forward);
   const [header = '', payload = ''] = token.slice(0, maxTokenLength).split('.', 2);
   const read: Read = {
     length: token.length,
     header: readPart(header),
     claims: readPart(payload),
-    ...{ identity, scopes, forward, chosen, issuers },
+    ...{ identity, asked, forward, chosen, issuers },
     rules: (chosen?.issuer ?? (issuers.all[0] as InspectedIssuer)).rules,
   };
   const said = steps.map((step) => ({ step, text: step.say(read) })).filter(({ text }) => text !== null);
@@ -199,7 +206,7 @@ interface Decision {
 async function decide(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
-  scopes: readonly string[],
+  asked: Asked,
   forward: IdentityForwarding['forward'],
 ): Promise<Decision> {
   const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`], issuers.takesOpaque);
@@ -210,8 +217,9 @@ async function decide(
   if (typeof chosen === 'string') return { verdict: refuseToken(chosen), reason: 'choice' };
   const verdict = await chosen.verifier.verify(credentials.token);
   if (!isRejection(verdict)) {
-    const refusal = refuseIdentity(verdict, scopes, forward);
-    return { verdict: refusal ?? verdict, reason: refusal?.reason, identity: verdict, chosen };
+    const refusal = refuseIdentity(verdict, credentials.token, asked, forward);
+    const reason = refusal?.rejection === 'not-permitted' ? 'require' : refusal?.reason;
+    return { verdict: refusal ?? verdict, reason, identity: verdict, chosen };
   }
   const { algorithms } = chosen.issuer.rules;
   const isHeader = readTokenHeader(credentials.token, algorithms) === 'malformed';
@@ -222,14 +230,24 @@ async function decide(
 /** The refusals of `createAuthenticate` for a verified token. */
 function refuseIdentity(
   identity: TokenIdentity,
-  scopes: readonly string[],
+  token: string,
+  asked: Asked,
   forward: IdentityForwarding['forward'],
 ): Rejection | undefined {
-  if (!scopes.every((scope) => identity.scopes.includes(scope)))
-    return reject('insufficient-scope', { reason: 'scope' });
+  if (missingScopes(asked, identity) !== undefined) return reject('insufficient-scope', { reason: 'scope' });
+  const refusal = refuseClaims(asked.conditions, token, identity);
+  if (refusal !== undefined) return refusal;
   return areTooLong(identityFields(forward, identity))
     ? reject('access-token-invalid', { reason: 'identity-too-long' })
     : undefined;
+}
+
+function scopesText({ identity, asked: { scopes, anyScopes = [] }, rules }: Read): string | undefined {
+  const all = scopes.length === 0 ? [] : [scopes.join(' ')];
+  const needs = [...all, ...anyScopes.map((any) => `one of ${any.join(' ')}`)];
+  if (needs.length === 0) return undefined;
+  const claims = claimPathText(rules.scopes ?? defaultScopePaths);
+  return `has ${identity?.scopes.join(' ') || 'none'}, needs ${needs.join(' and ')} (auth.scopes: ${claims})`;
 }
 
 /** The lengths of the fields of `auth.forward`; null if it names none. */

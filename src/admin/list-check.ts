@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { conditionTexts } from '../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
@@ -119,6 +120,12 @@ function describe(row: ProtectedResource) {
   const { group, tokenIn, observe, source } = row;
   const cut = (text: string) => cutText(text, longestText);
   const scopes = row.scopes.slice(0, 50).map(cut);
-  const about = { id: cut(resourceId(row)), group: cut(group), scopes };
+  const conditions = conditionTexts(row).slice(0, 50).map(cut);
+  const about = {
+    id: cut(resourceId(row)),
+    group: cut(group),
+    scopes,
+    ...(conditions.length > 0 && { conditions }),
+  };
   return { ...about, ...(tokenIn && { tokenIn }), observe, line: source.line };
 }

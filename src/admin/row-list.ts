@@ -1,3 +1,4 @@
+import { conditionTexts } from '../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type ReasonCount, type RowCount, sumRows } from '../telemetry/decision-counts.ts';
@@ -120,6 +121,8 @@ function lengthOf(row: ProtectedResource | undefined): number {
 function describeRow(row: ProtectedResource | undefined, counts: readonly RowCount[]) {
   if (row === undefined) return [];
   const { method, template, group, scopes, tokenIn, observe, source } = row;
-  const about = { id: resourceId(row), method, template, group, scopes, ...(tokenIn && { tokenIn }) };
+  const conditions = conditionTexts(row);
+  const asks = { scopes, ...(conditions.length > 0 && { conditions }), ...(tokenIn && { tokenIn }) };
+  const about = { id: resourceId(row), method, template, group, ...asks };
   return [{ ...about, observe, line: source.line, ...sumRows(counts) }];
 }

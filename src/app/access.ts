@@ -52,7 +52,7 @@ export function createAccess(
   return {
     list,
     tokens,
-    inspectToken: (token, scopes) => inspectToken(token, issuers, scopes, config.auth.forward),
+    inspectToken: (token, asked) => inspectToken(token, issuers, asked, config.auth.forward),
     accessToken: {
       ...accessToken,
       metrics: [

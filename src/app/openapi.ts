@@ -119,7 +119,14 @@ function describeDocuments(config: Config): [string, unknown][] {
     get: { tags: ['documents'], summary, responses: answered(summary, mediaType, schema) },
   });
   const attributes = objectOf(
-    { group: text, method: text, path: text, scopes: listOf(text), tokenIn: listOf(text) },
+    {
+      group: text,
+      method: text,
+      path: text,
+      scopes: listOf(text),
+      conditions: listOf(text),
+      tokenIn: listOf(text),
+    },
     ['tokenIn'],
   );
   const row = objectOf({ type: { const: 'protected-resources' }, id: text, attributes });

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { conditionTexts } from '../access/claim-conditions.ts';
 import { readKeyFiles } from '../access/file-key-source.ts';
 import type { ProtectedResources } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
@@ -34,7 +35,7 @@ async function validateMapping(
 /** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
 export function remarkOnContractList({ rows, file }: ProtectedResources): Problem | undefined {
   if (rows.length !== contractRows) return undefined;
-  const isPlain = rows.every(({ scopes, observe }) => scopes.length === 0 && !observe);
+  const isPlain = rows.every((row) => row.scopes.length + conditionTexts(row).length === 0 && !row.observe);
   const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
   if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
   const text =

@@ -192,6 +192,7 @@ const blankList = (prefix: string) => `# yaml-language-server: $schema=./${names
 #   - GET ${prefix}/orders
 #   - ANY ${prefix}/orders/{id}
 #   - { match: "GET ${prefix}/reports/**", scopes: [analyst] }
+#   - { match: "GET ${prefix}/users/{id}/**", require: { id: sub } }
 # \`shopward protected import openapi.yaml\` makes rows out of an OpenAPI document.
 
 groups:

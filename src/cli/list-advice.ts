@@ -30,6 +30,7 @@ export const adviceValidators: FileValidators = {
       ...found,
       ...findLongerPaths(compiled, config),
       ...findVoid(list, config),
+      ...findClaimsAsValues(list),
       ...findUnownedRevocations(list, config, compiled),
     ];
   },
@@ -53,6 +54,20 @@ function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Proble
     return [{ ...row.source, severity: 'warning', text }];
   });
 }
+
+/** Conditions that are rarely meant: no parameter has the name, so the path of a claim is compared as a text. */
+function findClaimsAsValues({ rows }: ProtectedResources): Problem[] {
+  return rows.flatMap((row) =>
+    (row.require ?? []).flatMap(({ name, values = [] }) => {
+      const value = values.find((one) => typeof one === 'string' && claimLike.test(one));
+      if (value === undefined) return [];
+      const text = `${resourceId(row)} has no parameter {${name}}: the claim ${name} must be the text "${value}"`;
+      return [{ ...row.source, severity: 'warning' as const, text }];
+    }),
+  );
+}
+
+const claimLike = /^(?:sub|iss|aud|azp|client_id)(?:\.|$)/;
 
 /** Rows without effect, since shopward answers their path itself, without a token. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {

@@ -104,7 +104,9 @@ export async function runToken(
     return badUsage;
   }
   const scopes = [...new Set([...(options.scope ?? []), ...(rows?.token.scopes ?? [])])];
-  const inspection = await withTokenInspector(config, (inspect) => inspect(token, scopes));
+  const inspection = await withTokenInspector(config, (inspect) =>
+    inspect(token, { ...rows?.token, scopes }),
+  );
   const claims = options.claims ? claimsOf(token) : undefined;
   if (options.json) io.out(JSON.stringify({ ...jsonOf(inspection), ...(claims && { claims }) }, null, 2));
   else {

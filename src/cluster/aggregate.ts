@@ -53,8 +53,8 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
         (await supervisor.askAll('system')).map(({ answer }) => answer),
       ),
     // One worker is enough: all have the same keys.
-    async inspectToken(token, scopes = []) {
-      const inspection = await supervisor.askOne('inspectToken', { token, scopes });
+    async inspectToken(token, asked) {
+      const inspection = await supervisor.askOne('inspectToken', { token, asked });
       return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
     // One worker is enough: their store is shared.

@@ -1,4 +1,4 @@
-import type { TokenInspection } from '../access/token-inspection.ts';
+import type { InspectToken, TokenInspection } from '../access/token-inspection.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
@@ -43,7 +43,7 @@ export interface WorkerCalls {
   rollout(): Promise<RolloutState | undefined>;
   inspectToken(question: {
     readonly token: string;
-    readonly scopes: readonly string[];
+    readonly asked: Parameters<InspectToken>[1];
   }): Promise<TokenInspection>;
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;
 }

@@ -49,7 +49,7 @@ function runWorker(): void {
     system: () => started().status.system(),
     census: async () => started().status.census?.(),
     rollout: async () => started().status.ownRollout?.(),
-    inspectToken: async ({ token, scopes }) => started().status.inspectToken(token, scopes),
+    inspectToken: async ({ token, asked }) => started().status.inspectToken(token, asked),
     purge: async (which) => started().status.purge?.(which),
   };
   const channel: Channel = createChannel(process as unknown as Line, { ...calls });

@@ -146,7 +146,8 @@ export class Pipeline<Exchange extends PipelineExchange> {
     if (isRejection(verdict)) return exchange.refuse(verdict);
     if (isAnswer(verdict)) return exchange.answer(verdict);
     if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
-      const { identity, request = planned.forward } = verdict;
+      const { identity, request = planned.forward, observed } = verdict;
+      if (observed !== undefined) exchange.observe(observed);
       exchange.sender = identity;
       if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
       return this.#pass(exchange, planned, request, identity);

@@ -64,6 +64,10 @@ const rejections: Readonly<Partial<Record<RejectionName, Advice>>> = {
     'either',
     'Their tokens lack a scope of the row: give it to the client, or remove it from the row.',
   ],
+  'not-permitted': [
+    'either',
+    'Their claims do not satisfy the condition that `reason` names: correct it, or find out who asks for what is not theirs.',
+  ],
   'if-match-missing': [
     'client',
     'These clients change the resource without its tag: they have to send `If-Match` first.',

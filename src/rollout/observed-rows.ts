@@ -7,7 +7,10 @@ import { addDays } from './counts.ts';
 /** Counts as the row of requests that match none. */
 export const noRow = '*';
 
-export type ListedRow = Pick<ProtectedResource, 'method' | 'template' | 'scopes' | 'observe'>;
+export type ListedRow = Pick<
+  ProtectedResource,
+  'method' | 'template' | 'scopes' | 'anyScopes' | 'require' | 'observe'
+>;
 
 /** Requests that an observed row decided, refused or not: without any, "0 would-be refusals" proves nothing. */
 export interface Asked {
@@ -95,7 +98,7 @@ export class ObservedRows {
       if (isQuiet) break;
       index.add(row);
       if (!isObserving && !row.observe) continue;
-      const asks = JSON.stringify([row.scopes, rules]);
+      const asks = JSON.stringify([row.scopes, row.anyScopes, row.require, rules]);
       const digest = digests.get(asks) ?? digestOf(asks);
       digests.set(asks, digest);
       ruleOfRows.set(resourceId(row), digest);

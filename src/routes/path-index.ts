@@ -35,9 +35,15 @@ export class PathIndex<T> {
   readonly #roots: Row<T>[] = [];
   readonly #suffixRoutes = new RouteSet<T>('backwards');
   readonly #wildcardRoutes = new RouteSet<T>('forwards');
+  readonly #keyOf: (interpretation: PathInterpretation) => readonly string[];
   #isMetByAnything = false;
   /** Those of the rows. */
   readonly methods = new Set<Method | 'ANY'>();
+
+  /** `everyReading`: a row is reported for each different path, not once for all paths that differ in ids alone. */
+  constructor(everyReading = false) {
+    this.#keyOf = everyReading ? ({ segments }) => segments : ({ ids }) => ids;
+  }
 
   /** Some route has no literal, so any path may match it. */
   get isMetByAnything(): boolean {
@@ -79,7 +85,8 @@ export class PathIndex<T> {
     const { ids, steps } = interpretation;
     const count = ids.length;
     // Whether the path ends with a type or with an id decides what is met, too.
-    if (seen?.has(`${steps} ${count % 2}:${ids.slice(-this.#suffixRoutes.longest).join('/')}`)) return;
+    const end = this.#keyOf(interpretation).slice(-this.#suffixRoutes.longest);
+    if (seen?.has(`${steps} ${count % 2}:${end.join('/')}`)) return;
     this.#suffixRoutes.find(ids, count - 1, (row, length) => meet(row, interpretation, count - length));
   }
 
@@ -110,11 +117,12 @@ export class PathIndex<T> {
     const routes = this.#wildcardRoutes;
     if (routes.longest === 0) return;
     const { ids, steps } = interpretation;
+    const key = this.#keyOf(interpretation);
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
       // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
       if (start === ids.length - 1 && !isTypePosition(start)) continue;
-      if (seen?.has(`${steps} rest:${ids.slice(start, start + routes.longest).join('/')}`)) continue;
+      if (seen?.has(`${steps} rest:${key.slice(start, start + routes.longest).join('/')}`)) continue;
       routes.find(ids, start, (row) => meet(row, interpretation, start));
     }
   }

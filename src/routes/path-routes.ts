@@ -33,8 +33,9 @@ export function* indexRows<T>(
   rows: readonly PathTableRow<T>[],
   interner: SegmentInterner,
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
+  everyReading: boolean,
 ): Steps<PathIndex<T>> {
-  const index = new PathIndex<T>();
+  const index = new PathIndex<T>(everyReading);
   /** The methods of the explicit rows of each route, a bit for each. */
   const written = new Map<string, number>();
   const idsOf = ({ template }: Row<T>) =>

@@ -77,13 +77,24 @@ export function buildPathTable<T>(rows: readonly PathTableRow<T>[], rules: PathR
   return finish(buildPathTableInSteps(rows, rules));
 }
 
-/** The same in small steps, for a table that is built while others are served. */
+const noReadings = () => false;
+
+/**
+ * The same in small steps, for a table that is built while others are served. `needsReadings`: a row is met once for each
+ * different reading of its parameters.
+ */
 export function* buildPathTableInSteps<T>(
   rows: readonly PathTableRow<T>[],
   rules: PathRules,
+  needsReadings: (data: T) => boolean = noReadings,
 ): Steps<PathTable<T>> {
   const interner = createSegmentInterner();
-  const index = yield* indexRows(rows, interner, rules);
+  const index = yield* indexRows(
+    rows,
+    interner,
+    rules,
+    rows.some(({ data }) => needsReadings(data)),
+  );
   const interpreter = new PathInterpreter(rules, interner);
   const methods = [...index.methods];
   const asks = new Set(
@@ -97,11 +108,13 @@ export function* buildPathTableInSteps<T>(
       let met: Map<number | string, PathMatch<T>> | undefined;
       const meet: Meet<T> = (row, interpretation, start) => {
         const key = perSteps ? `${row.index} ${interpretation.steps}` : row.index;
-        if (!isAskedBy(row.method, asked) || met?.has(key) === true) return;
+        const isEach = needsReadings(row.data);
+        if (!isAskedBy(row.method, asked) || (!isEach && met?.has(key) === true)) return;
         // A resource type alone is met only where a type stands: paths are pairs of type and id.
         if (row.isOneType && !row.rest && start % 2 === 1) return;
+        const match = matchOf(row, interpretation, start, request);
         met ??= new Map();
-        met.set(key, matchOf(row, interpretation, start, request));
+        met.set(isEach ? `${key} ${Object.values(match.params).join('/')}` : key, match);
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
@@ -146,8 +159,8 @@ function isRoot({ template }: Row<unknown>, request: PathTableRequest): boolean 
 
 function inOrder<T>(met: ReadonlyMap<number | string, PathMatch<T>>): readonly PathMatch<T>[] {
   if (met.size < 2) return [...met.values()];
-  const place = (key: number | string) => Number.parseInt(`${key}`, 10);
+  const indexOf = (key: number | string) => Number.parseInt(`${key}`, 10);
   return [...met]
-    .sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || place(a) - place(b))
+    .sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || indexOf(a) - indexOf(b))
     .map(([, match]) => match);
 }

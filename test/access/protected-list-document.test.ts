@@ -57,6 +57,23 @@ describe('rows', () => {
   });
 });
 
+it('reads conditions on claims', () => {
+  const row =
+    '{ match: "GET /a/{b}/{c}", scopes: { any: [x, y] }, require: { b: sub.id, c: { claim: ["https://a.example/c"], contains: true }, d.e: [1, true], [https://a.example/d]: f } }';
+  const { list, problems } = parseProtectedList(inGroup(row), 'list.yaml');
+  expect(problems).toEqual([]);
+  expect(list?.rows[0]).toMatchObject({
+    scopes: [],
+    anyScopes: ['x', 'y'],
+    require: [
+      { name: 'b', parameter: 'b', claim: ['sub', 'id'] },
+      { name: 'c', parameter: 'c', claim: ['https://a.example/c'], contains: true },
+      { name: 'd.e', claim: ['d', 'e'], values: [1, true] },
+      { name: 'https://a.example/d', claim: ['https://a.example/d'], values: ['f'] },
+    ],
+  });
+});
+
 describe('a row that is refused', () => {
   it.each([
     ['{ match: GET /a, open: true }', '3:7 error open: true is for a POST row without other keys'],
@@ -69,6 +86,37 @@ describe('a row that is refused', () => {
     [
       '{ match: GET /a, credentials: shop, scopes: [a] }',
       '3:7 error scopes cannot be checked where credentials: shop is set',
+    ],
+    [
+      '{ match: GET /a, credentials: shop, require: { b: c } }',
+      '3:7 error require cannot be checked where credentials: shop is set',
+    ],
+    ['{ match: GET /a, scopes: { any: [] } }', /^3:39 error scopes is a list of scopes/],
+    ['{ match: GET /a, scopes: { all: [a] } }', /^3:32 error scopes is a list of scopes/],
+    ['{ match: GET /a, require: [] }', '3:33 error require is a map of conditions, at least one'],
+    ['{ match: GET /a, require: {} }', '3:33 error require is a map of conditions, at least one'],
+    ['{ match: GET /a, require: { b: [] } }', '3:38 error b needs at least one value'],
+    ['{ match: GET /a, require: { b: 1.5 } }', /^3:38 error a claim is compared with a text, a whole number/],
+    ['{ match: GET /a, require: { b: null } }', /^3:38 error a claim is compared with/],
+    ['{ match: GET /a, require: { b: [[c]] } }', /^3:39 error a claim is compared with/],
+    ['{ match: GET /a, require: { b..c: d } }', /^3:35 error a claim is one to ten names/],
+    ['{ match: GET /a, require: { 1: d } }', /^3:35 error a text is needed here/],
+    [
+      '{ match: "GET /a/{customer}", require: { custmer: sub } }',
+      '3:48 error custmer is no parameter of the path: did you mean customer? For a claim of this name write [custmer]',
+    ],
+    ['{ match: "GET /a/{b}", require: { b: 1 } }', /^3:44 error a text is needed here/],
+    [
+      '{ match: "GET /a/{b}", require: { b: { contains: true } } }',
+      '3:41 error b needs the path of a claim, such as b: sub',
+    ],
+    [
+      '{ match: "GET /a/{b}", require: { b: { claim: c, contain: true } } }',
+      /^3:56 error a condition on a parameter has the keys/,
+    ],
+    [
+      '{ match: "GET /a/{b}", require: { b: { claim: c, contains: 1 } } }',
+      /^3:56 error a condition on a parameter has the keys/,
     ],
     ['GET', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
     ['GET carts', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
@@ -88,7 +136,7 @@ describe('a row that is refused', () => {
     ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
     [
       'GET /a: b',
-      '3:7 error unknown key: a row has the keys match, scopes, tokenIn, observe, open and credentials',
+      '3:7 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
     ],
     ['12', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
     ['0123', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
@@ -105,19 +153,19 @@ describe('a row that is refused', () => {
     ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
     [
       '{ match: GET /a, scope: a }',
-      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, tokenIn, observe, open and credentials',
+      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
     ],
     [
       '{ match: GET /a, __proto__: a }',
-      '3:24 error unknown key: a row has the keys match, scopes, tokenIn, observe, open and credentials',
+      '3:24 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
     ],
     [
       '{ match: GET /a, scopes: a }',
-      '3:32 error scopes is a list of scopes, at least one; leave it out for none',
+      '3:32 error scopes is a list of scopes, at least one, or any: with such a list; leave it out for none',
     ],
     [
       '{ match: GET /a, scopes: [] }',
-      '3:32 error scopes is a list of scopes, at least one; leave it out for none',
+      '3:32 error scopes is a list of scopes, at least one, or any: with such a list; leave it out for none',
     ],
     ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope appears twice'],
     ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
@@ -397,7 +445,7 @@ describe('what people do to a list has its true cause', () => {
     [
       'groups:\n  A:\n    - { match: "GET /x", scope: [a] }\ncomplete: true\n',
       [
-        '3:26 unknown key: did you mean scopes? a row has the keys match, scopes, tokenIn, observe, open and credentials',
+        '3:26 unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
       ],
     ],
     ['groups:\n  A: &rows\n    - GET /x\n  B: *rows\ncomplete: true\n', [`4:6 ${alias}`]],

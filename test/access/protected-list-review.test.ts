@@ -73,6 +73,37 @@ describe('the difference of two lists', () => {
       { added: [], removed: [], changed: ['GET /a: observe'] },
     ],
     [
+      'conditions on claims',
+      [
+        '{ match: "GET /a/{x}", require: { x: sub, kind: [p, q] } }',
+        'GET /b',
+        '{ match: GET /c, scopes: { any: [x, y] } }',
+        '{ match: GET /d, require: { kind: [p, q] } }',
+      ],
+      [
+        '{ match: "GET /a/{x}", require: { kind: [q, p] } }',
+        '{ match: GET /b, require: { kind: p } }',
+        '{ match: GET /c, scopes: { any: [x, y, z] } }',
+        '{ match: GET /d, require: { kind: [p, q, r] } }',
+      ],
+      {
+        added: [],
+        removed: [],
+        changed: [
+          'GET /a/{x}: require, looser',
+          'GET /b: require',
+          'GET /c: require, looser',
+          'GET /d: require, looser',
+        ],
+      },
+    ],
+    [
+      'a condition less, where another row has none',
+      ['{ match: "GET /a/{x}", require: { x: sub } }', 'GET /a/**'],
+      ['GET /a/**'],
+      { added: [], removed: ['GET /a/{x}, looser'], changed: [] },
+    ],
+    [
       'credentials for the shop',
       ['GET /a', '{ match: GET /b, credentials: shop }'],
       ['{ match: GET /a, credentials: shop }', 'GET /b'],

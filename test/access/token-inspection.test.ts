@@ -24,7 +24,7 @@ async function inspect(token: string, scopes: readonly string[] = [], source?: o
   const { verifier } = createVerifier(rules);
   const only = { name: undefined, issuer: 'us', introspected: undefined, signed: verifier };
   const issuers = new TokenIssuers([{ ...only, rules, keys: { source: rules.keySource } }]);
-  const inspection = await inspectToken(token, issuers, scopes, forward);
+  const inspection = await inspectToken(token, issuers, { scopes }, forward);
   const { checks, verdict } = inspection;
   return {
     failed: checks.find(({ outcome }) => outcome === 'failed')?.name,
@@ -70,9 +70,10 @@ describe('a token is inspected as the proxy checks it', () => {
   });
 
   it('every reason of its table is one that the verifier gives', () => {
-    // `identity-too-long`, `choice` and those of introspection: below, and in real-provider.test.ts.
+    // `identity-too-long`, `require`, `choice` and those of introspection: below, and in real-provider.test.ts.
     const internal = [
       'identity-too-long',
+      'require',
       'form',
       'header',
       'payload',

@@ -87,6 +87,22 @@ describe('check', () => {
     expect(await advice('request: { lastPair: false }\n')).toEqual([]);
   });
 
+  it('advises on a condition that compares the path of a claim as a text', async () => {
+    const rows = ['id: sub', 'customer: sub.name', 'kind: human'].map(
+      (one) => `    - { match: "GET /${one[0]}/{id}", require: { ${one} } }\n`,
+    );
+    const { code, out } = await check({
+      'config/shopward.yaml': keys,
+      'config/protected-resources.yaml': `groups:\n  A:\n${rows.join('')}complete: true\n`,
+    });
+    expect([code, out.filter((line) => line.includes('parameter'))]).toEqual([
+      0,
+      [
+        'config/protected-resources.yaml:4:7: warning: GET /c/{id} has no parameter {customer}: the claim customer must be the text "sub.name"',
+      ],
+    ]);
+  });
+
   it('advises on a revocation that no row protects', async () => {
     const revocations = async (config: string, row: string) => {
       const { out } = await check({

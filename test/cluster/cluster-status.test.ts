@@ -78,11 +78,11 @@ describe('what the primary answers for its workers', () => {
   it('a token is inspected by any one worker; without a worker there are no keys', async () => {
     const inspection = { checks: [], verdict: 'a verdict' };
     const { status, asked } = cluster({ inspectToken: [inspection] });
-    expect(await status.inspectToken('token', ['a'])).toEqual(inspection);
+    expect(await status.inspectToken('token', { scopes: ['a'] })).toEqual(inspection);
     await status.inspectToken('token');
     expect(asked).toEqual([
-      ['inspectToken', { token: 'token', scopes: ['a'] }],
-      ['inspectToken', { token: 'token', scopes: [] }],
+      ['inspectToken', { token: 'token', asked: { scopes: ['a'] } }],
+      ['inspectToken', { token: 'token', asked: undefined }],
     ]);
     expect(await cluster({}).status.inspectToken('token')).toEqual({
       checks: [],

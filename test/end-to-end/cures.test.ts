@@ -325,6 +325,12 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
     },
     { says: 'change the row', attempt: () => askEased('GET /reports', [bearer()]) },
   ],
+  'not-permitted': [
+    {
+      says: 'asks for what its user may have',
+      attempt: () => ask('GET /teams/7', [bearer({ team: '7' })]),
+    },
+  ],
   'keys-unavailable': [
     {
       says: 'Look at `/readyz`, at the key source',

@@ -113,6 +113,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     rows: [
       ...['GET /secret', 'GET /notes', 'PATCH /notes'],
       { match: 'GET /reports', scopes: ['analyst'] },
+      { match: 'GET /teams/{team}', require: { team: 'team' } },
       { match: 'ANY /basket', tokenIn: ['header', 'cookie:sid'] },
     ],
   };
@@ -228,6 +229,7 @@ function provocations({
       await send(line('GET /limited'));
       return send(line('GET /limited'));
     },
+    'not-permitted': () => send(line('GET /teams/7', [bearer()])),
     'insufficient-scope': () => send(line('GET /reports', [bearer()])),
     'keys-unavailable': () => send(line('GET /secret', [bearer()]), cutOff),
     'if-match-missing': () => send(line('PATCH /carts/1', json('{}'), '{}')),

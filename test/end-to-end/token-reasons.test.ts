@@ -34,7 +34,7 @@ const active = { active: true, token_type: 'Bearer', ...good };
 
 /** Of opaque tokens, what their issuer says; of any other it has no answer. */
 const introspected = new Map<string, object>([
-  ['known', active],
+  ['known', { ...active, team: 'a' }],
   ['revoked', { active: false }],
   ['refresh', { ...active, token_type: 'refresh_token' }],
 ]);
@@ -67,6 +67,7 @@ beforeAll(async () => {
   const rows = [
     'GET /me',
     { match: 'GET /reports', scopes: ['analyst'] },
+    { match: 'GET /teams/{team}', require: { team: 'team' } },
     { match: 'GET /basket', tokenIn: ['header', 'cookie:sid'] },
   ];
   const introspection = {
@@ -157,7 +158,23 @@ it.each([
   ['signed', sign({ scope: 'analyst' }), '/reports'],
   ['in a cookie', sign(), '/basket'],
   ['opaque', 'known', '/me'],
+  ['with the claim of a condition', sign({ team: 'a' }), '/teams/a'],
+  ['opaque, with the claim of a condition', 'known', '/teams/a'],
 ])('a good token passes: %s', async (how, token, target) => {
   const field = how === 'in a cookie' ? `Cookie: sid=${token}` : `Authorization: Bearer ${token}`;
   expect((await ask(shopward, target, [field])).status).toBe(200);
+});
+
+it.each([
+  ['signed', sign({ team: 'b' })],
+  ['opaque', 'known'],
+])('`shopward token` and the proxy name the condition that does not hold: %s', async (_, token) => {
+  const refused = await ask(shopward, '/teams/c', [`Authorization: Bearer ${token}`]);
+  expect([refused.status, refused.fields('www-authenticate')]).toEqual([403, []]);
+  const config = { config: shopward.configFile, json: true, path: 'GET /teams/c' };
+  const { out } = await runCommand((io) => runToken(token, config, io));
+  const said = JSON.parse(out.join('\n'));
+  expect(said).toMatchObject({ accepted: false, rejection: 'not-permitted', reason: 'require.team' });
+  const failed = said.checks.find(({ outcome }: { outcome: string }) => outcome === 'failed');
+  expect(failed).toMatchObject({ name: 'require', text: 'a claim team that is {team}' });
 });

@@ -1,5 +1,5 @@
 import type { ProtectedList } from '../../access/protected-list.ts';
-import type { TokenInspection } from '../../access/token-inspection.ts';
+import type { InspectToken } from '../../access/token-inspection.ts';
 import type { Explain } from '../../app/admin.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
@@ -143,11 +143,11 @@ function recordText(record: PastedRecord): string {
 export async function explainToken(
   { explained, asked }: ReturnType<typeof explainPasted>,
   config: Config,
-  inspect: (token: string, scopes: readonly string[]) => Promise<TokenInspection>,
+  inspect: InspectToken,
 ): Promise<ExplainedPaste> {
   const token = tokenToInspect(asked, explained, config);
   if (token === undefined) return explained;
-  const inspection = await inspect(token, explained.token.scopes);
+  const inspection = await inspect(token, explained.token);
   return { ...explained, ...withInspection(explained, inspection, config) };
 }
 
@@ -164,7 +164,7 @@ export function readFieldLine(line: string): [name: string, value: string] | und
 export const explainForConsole: Explain = async ({ method, text, fields, body }, config, list, inspect) => {
   const token = readPastedToken(text);
   if (token !== undefined) {
-    const inspection = await inspect(token, []);
+    const inspection = await inspect(token);
     const isGood = !isRejection(inspection.verdict);
     return {
       verdict: isGood ? 'token-accepted' : 'token-refused',

@@ -1,3 +1,4 @@
+import { conditionTexts } from '../../access/claim-conditions.ts';
 import { identityFieldNames } from '../../access/identity-fields.ts';
 import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
 import {
@@ -243,6 +244,8 @@ function explainToken(
     token: {
       needed: true,
       scopes: token.scopes,
+      anyScopes: token.anyScopes ?? [],
+      conditions: token.conditions ?? [],
       in: token.tokenIn ?? headerAlone,
       credentials: token.credentials ?? null,
       observed: isObserved,
@@ -256,6 +259,7 @@ function explainToken(
       file: row.source.file,
       line: row.source.line,
       scopes: row.scopes,
+      conditions: conditionTexts(row),
       observe: row.observe,
       exact: interpretations.get(row)?.length === 0,
       reading: interpretations.get(row) ?? [],

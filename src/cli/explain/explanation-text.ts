@@ -1,3 +1,4 @@
+import { requirementText } from '../../access/requirement-check.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import { isRejection } from '../../http/rejection.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
@@ -74,19 +75,30 @@ function verdictText({ token }: Explanation): string {
   if (!token.needed || token.missing === null || token.invalid === null) {
     return 'no row of the protected list matches, no token is needed';
   }
-  const scopes = token.scopes.length > 0 ? ` with the scopes ${token.scopes.join(', ')}` : '';
+  const needs = requirementText(token);
   const { missing, invalid } = token;
   const places = token.in.every((place) => place === 'header') ? '' : `, in one of ${token.in.join(', ')}`;
   const refusals = `${missing.status} code ${missing.code} without, ${invalid.status} code ${invalid.code} with a bad one`;
   const orShop = token.credentials === 'shop' ? ', or credentials that the shop checks' : '';
   const observed = token.observed ? '; observe mode: refusals are only logged and counted' : '';
-  return `needs a valid access token${scopes}${places}${orShop}; ${refusals}${observed}`;
+  return `needs a valid access token${needs}${places}${orShop}; ${refusals}${observed}`;
 }
 
-function rowText({ row, group, file, line, scopes, observe, exact, reading }: ExplainedRow): string {
+function rowText({
+  row,
+  group,
+  file,
+  line,
+  scopes,
+  conditions,
+  observe,
+  exact,
+  reading,
+}: ExplainedRow): string {
   const more = [
     `group ${group}`,
     ...(scopes.length > 0 ? [`scopes ${scopes.join(' ')}`] : []),
+    ...conditions.map((text) => `needs ${text}`),
     ...(observe ? ['observe'] : []),
     ...(exact
       ? []

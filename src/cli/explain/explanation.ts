@@ -1,3 +1,4 @@
+import type { RowConditions } from '../../access/claim-conditions.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { TokenPlace } from '../../access/token-places.ts';
 import type { Config } from '../../config/schema.ts';
@@ -40,6 +41,10 @@ export interface Explanation {
     readonly needed: boolean;
     /** All of them are required. */
     readonly scopes: readonly string[];
+    /** One of each list is required. */
+    readonly anyScopes: readonly (readonly string[])[];
+    /** The conditions of the rows, with the parameters of this path. */
+    readonly conditions: readonly RowConditions[];
     /** Where the request may have it. */
     readonly in: readonly TokenPlace[];
     /** `shop`: HTTP Basic and session cookies also count; the shop checks them. */
@@ -81,6 +86,8 @@ export interface ExplainedRow {
   readonly file: string;
   readonly line: number;
   readonly scopes: readonly string[];
+  /** What it asks of the token besides, in words. */
+  readonly conditions: readonly string[];
   readonly observe: boolean;
   /** False: it matches only a lenient interpretation of the path, such as another case or an extra slash. */
   readonly exact: boolean;
@@ -110,7 +117,7 @@ export function emptyExplanation({ method, target, host }: Explanation['request'
 }
 
 export const noToken = {
-  ...{ needed: false, scopes: [], in: [], credentials: null, observed: false },
+  ...{ needed: false, scopes: [], anyScopes: [], conditions: [], in: [], credentials: null, observed: false },
   ...{ missing: null, invalid: null, inspection: null },
 } as const;
 

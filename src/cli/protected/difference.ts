@@ -1,3 +1,4 @@
+import { conditionTexts } from '../../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { createRowCover, type RowCover } from '../../access/protected-list-cover.ts';
 import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
@@ -71,6 +72,8 @@ function changeText({ before, after, what, isLooser }: RouteChange): string {
   const texts = what.map((part) => {
     if (part === 'scopes')
       return `scopes ${before.scopes.join(' ') || 'none'} -> ${after.scopes.join(' ') || 'none'}`;
+    if (part === 'require')
+      return `conditions ${conditionTexts(before).join(' and ') || 'none'} -> ${conditionTexts(after).join(' and ') || 'none'}`;
     if (part === 'tokenIn') return `token in ${placesText(before)} -> ${placesText(after)}`;
     if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
     if (part === 'group') return `group ${before.group} -> ${after.group}`;

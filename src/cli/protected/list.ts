@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { Document } from 'yaml';
+import { conditionTexts } from '../../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
 import { maxNamedFileBytes } from '../../config/named-files.ts';
@@ -43,22 +44,16 @@ export async function runProtectedList(
 }
 
 /** A row as data; the same in every verb. */
-export function jsonRow({
-  method,
-  template,
-  group,
-  scopes,
-  tokenIn,
-  observe,
-  credentials,
-  source,
-}: ProtectedResource): object {
+export function jsonRow(row: ProtectedResource): object {
+  const { method, template, group, scopes, tokenIn, observe, credentials, source } = row;
+  const conditions = conditionTexts(row);
   return {
     row: resourceId({ method, template }),
     method,
     path: template,
     group,
     scopes,
+    ...(conditions.length > 0 && { conditions }),
     ...(tokenIn && { tokenIn }),
     ...(credentials && { credentials }),
     observe,
@@ -67,17 +62,11 @@ export function jsonRow({
   };
 }
 
-function textRow({
-  method,
-  template,
-  group,
-  scopes,
-  observe,
-  credentials,
-  source,
-}: ProtectedResource): string[] {
+function textRow(row: ProtectedResource): string[] {
+  const { method, template, group, scopes, observe, credentials, source } = row;
   const usual = credentials === 'shop' ? 'token, or what the shop checks' : 'token';
-  const needs = scopes.length === 0 ? usual : `token with ${scopes.join(' ')}`;
+  const asked = [scopes.join(' '), ...conditionTexts(row)].filter((text) => text !== '').join(' and ');
+  const needs = asked === '' ? usual : `token with ${asked}`;
   return [group, method, template, observe ? `${needs}, observed` : needs, String(source.line)];
 }
 

@@ -1,3 +1,4 @@
+import { conditionTexts } from '../../access/claim-conditions.ts';
 import {
   type Check,
   checkRefusal,
@@ -172,6 +173,7 @@ const refusals = [
   'access-token-missing',
   'access-token-invalid',
   'insufficient-scope',
+  'not-permitted',
   'keys-unavailable',
 ] as const;
 
@@ -180,7 +182,8 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   const { client, rejections, token } = verification;
   const isRefused = createRefusalTest(verification);
   const probe = rowProbes(verification).find(
-    ({ row, method, path }) => method === 'GET' && row.scopes.length === 0 && isRefused(method, path),
+    ({ row, method, path }) =>
+      method === 'GET' && row.scopes.length + conditionTexts(row).length === 0 && isRefused(method, path),
   );
   if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that could be asked')];
   const ask = (credentials: string) =>

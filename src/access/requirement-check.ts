@@ -1,0 +1,43 @@
+import { type Rejection, reject } from '../http/rejection.ts';
+import { parseJsonObject } from '../lib/json.ts';
+import { conditionTexts, findUnmet, type RowConditions } from './claim-conditions.ts';
+import type { Claims } from './claim-paths.ts';
+import type { Requirement } from './protected-list.ts';
+import type { TokenIdentity } from './token-claims.ts';
+
+/** What the matching rows ask of a valid token. */
+export type Asked = Pick<Requirement, 'scopes' | 'anyScopes' | 'conditions' | 'observedConditions'>;
+
+/** The scopes of which the token lacks one (all are needed) or has none (any is needed); undefined: it has what it needs. */
+export function missingScopes(
+  { scopes, anyScopes = [] }: Asked,
+  { scopes: given }: TokenIdentity,
+): readonly string[] | undefined {
+  const lacks = (scope: string) => !given.includes(scope);
+  return scopes.some(lacks) ? scopes : anyScopes.find((any) => any.every(lacks));
+}
+
+/** Refuses a token whose claims do not satisfy every condition. `reason` names the condition, never a value. */
+export function refuseClaims(
+  conditions: readonly RowConditions[] | undefined,
+  token: string,
+  identity: TokenIdentity,
+): Rejection | undefined {
+  if (conditions === undefined || conditions.length === 0) return undefined;
+  const unmet = findUnmet(conditions, claimsOf(token, identity));
+  return unmet && reject('not-permitted', { reason: `require.${unmet.name}`, sender: identity });
+}
+
+/** Read again from the verified token, so that no remembered token keeps its claims for rows without conditions. */
+function claimsOf(token: string, { claims }: TokenIdentity): Claims {
+  return claims ?? parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url')) ?? {};
+}
+
+/** What a token needs besides being valid, as ` with the scopes a, b, where the claim sub is {id}`; empty: nothing. */
+export function requirementText({ scopes, anyScopes = [], conditions = [] }: Asked): string {
+  const all = scopes.length > 0 ? [`the scopes ${scopes.join(', ')}`] : [];
+  const any = anyScopes.map((one) => ({ anyScopes: one }));
+  const claims = conditions.map((row) => ({ require: row.conditions }));
+  const needs = [...all, ...[...any, ...claims].flatMap(conditionTexts)];
+  return needs.length > 0 ? ` with ${needs.join(' and ')}` : '';
+}
