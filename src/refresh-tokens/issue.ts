@@ -18,9 +18,8 @@ type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
 
 export function verdictOf(outcome: ForwardOutcome): ShopVerdict {
   if (outcome.kind === 'unsent') return 'refused';
-  if (outcome.kind === 'unknown') return 'unknown';
+  if (outcome.kind === 'unknown' || outcome.status < 200) return 'unknown';
   const { status } = outcome;
-  if (status < 200) return 'unknown';
   if (status < 300) return 'done';
   return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'failed';
 }
@@ -62,8 +61,10 @@ export function readsAnswer(
     requestFields: {
       Accept: acceptedAnswers(fields),
       'Accept-Encoding': 'identity',
-      'Accept-Charset': null,
-      Range: null,
+      ...{ 'Accept-Charset': null, Range: null, 'If-Range': null },
+      // A condition could hide a success behind 304 or 412.
+      ...{ 'If-Match': null, 'If-None-Match': null },
+      ...{ 'If-Modified-Since': null, 'If-Unmodified-Since': null },
     },
     ...(!isObserved && { withholds: (status: number) => status >= 200 && status < 300 }),
   };
@@ -86,11 +87,9 @@ export function readAnswer(
   endpoints: readonly TokenEndpoint[],
 ): IssuedAnswer {
   if (outcome.kind !== 'answered') return nothingIssued;
-  const names = endpoints.map(({ fields }) => fields);
-  const answer =
-    outcome.body === null
-      ? 'unreadable'
-      : readIssuedTokens(outcome.body, outcome.fields, names, answerBytes * 4);
+  const { body, fields } = outcome;
+  const names = endpoints.map((endpoint) => endpoint.fields);
+  const answer = body === null ? 'unreadable' : readIssuedTokens(body, fields, names, answerBytes * 4);
   if (answer === 'unreadable') emit('answer-unreadable');
   else if (answer.tokens.length === 0) emit('not-recorded-none');
   return answer;

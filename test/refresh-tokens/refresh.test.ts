@@ -110,14 +110,19 @@ test('of several interpretations of a token those that were claimed are free whe
   expect(await store.claim(own, 'b', 1000)).toMatchObject({ kind: 'granted' });
 });
 
-test('a token that somebody has revoked and nobody is known to own is withheld', async () => {
+// Of shops that replace the token, that repeat it, and that leave it out.
+test.each([
+  ['another token', answer('new')],
+  ['the same token', answer('a')],
+  ['an access token alone', { ...answer(), body: Buffer.from('{"accessToken":"x"}') }],
+])('revoked by a user while its owner is unknown: %s is withheld', async (_, answered) => {
   const { store, forward, events } = open();
   const token = createDigests().ofToken('a');
   const by = newSubject();
   expect(store.noteRevocation(token, by, 'r')).toBe('noted');
   store.settleRevocation(token, by, 'r', true);
   const hooks = await forward('a');
-  expect(await hooks.onOutcome(answer('new'))).toMatchObject({ rejection: { reason: 'revoked' } });
+  expect(await hooks.onOutcome(answered)).toMatchObject({ rejection: { reason: 'revoked' } });
   expect(events).toContain('answer-withheld');
 });
 
