@@ -21,7 +21,7 @@ export interface Readiness {
 export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
   readiness(): Readiness | Promise<Readiness>;
-  metrics(): Promise<{ contentType: string; body: string }>;
+  metrics(accept: string | undefined): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
   /** Milliseconds in which a whole request has to arrive; its head in a third of that. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
@@ -118,7 +118,7 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
     }
     markOperator(incoming.socket);
     if (path === '/metrics' && method === 'GET') {
-      const { contentType, body } = await options.metrics();
+      const { contentType, body } = await options.metrics(headers.accept);
       response.setHeader('Content-Type', contentType);
       return void response.end(body);
     }

@@ -31,7 +31,7 @@ import { finishInSlices } from '../lib/slices.ts';
 import { makeReport, type RolloutReport } from '../rollout/report.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import { type Metrics, programMetrics } from '../telemetry/metrics.ts';
 import type { Trends } from '../telemetry/trends.ts';
 import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
@@ -93,6 +93,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     return condition;
   };
   metrics.register(
+    ...programMetrics(input.version, now()),
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
       rowCounts.countUnmet(list.current().rows),
     ),

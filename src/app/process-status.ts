@@ -19,8 +19,8 @@ import { urlResolverDefinition } from './url-resolver.ts';
 export interface ProcessStatus {
   /** The health of every component that has one. Components answer from what they know: none asks a server. */
   health(): Eventually<readonly ComponentHealth[]>;
-  /** OpenMetrics text. */
-  metrics(): Promise<Exposition>;
+  /** In the form that `accept` prefers. */
+  metrics(accept?: string): Promise<Exposition>;
   /** Undefined where the URL resolver is off. */
   readonly purge: UrlResolver['purge'] | undefined;
   /** Verifies a token with the keys and settings in force, check by check. */

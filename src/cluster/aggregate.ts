@@ -42,7 +42,8 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       );
       return [...healthOfAll([options.list]), ...ofWorkers];
     },
-    metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
+    metrics: async (accept) =>
+      workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values(), accept),
     // One worker is enough: the others learn of it through the store, as other replicas do.
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
@@ -98,12 +99,12 @@ export class WorkerMetrics {
   readonly #gone: MetricValues[] = [];
   #retired: MetricValues = [];
 
-  /** OpenMetrics text of what each worker answered, together with the primary's own values. */
-  async expose(answers: readonly ProcessValues[], own: MetricValues): Promise<Exposition> {
+  /** What each worker answered, together with the primary's own values. */
+  async expose(answers: readonly ProcessValues[], own: MetricValues, accept?: string): Promise<Exposition> {
     for (const { pid, answer } of answers) this.#last.set(pid, answer);
     const gone = this.#gone.splice(0);
     if (gone.length > 0) this.#retired = await combineCounts([this.#retired, ...gone]);
-    return exposeAggregated([...this.#last.values(), this.#retired, own]);
+    return exposeAggregated([...this.#last.values(), this.#retired, own], accept);
   }
 
   /** Called when a process has ended: its last counts stay. */

@@ -1,3 +1,4 @@
+import Negotiator from 'negotiator';
 import {
   AggregatorRegistry,
   Counter,
@@ -10,7 +11,7 @@ import {
 } from 'prom-client';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Sender } from '../http/rejection.ts';
-import type { MetricSpec } from '../lib/component.ts';
+import { gauge, type MetricSpec } from '../lib/component.ts';
 import { DecisionCounts } from './decision-counts.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
@@ -32,16 +33,47 @@ export interface Metrics {
   eventCounts(feature: string): ReadonlyMap<string, number>;
   /** Adds metrics that are read at each scrape. */
   register(...specs: readonly MetricSpec[]): void;
-  /** OpenMetrics text. */
-  expose(): Promise<Exposition>;
+  /** In the form that `accept`, the request's field, prefers. Default: OpenMetrics text. */
+  expose(accept?: string): Promise<Exposition>;
   values(): Promise<MetricValues>;
 }
 
-/** Combines the values of several processes into one OpenMetrics text. */
-export async function exposeAggregated(processes: readonly MetricValues[]): Promise<Exposition> {
+/** Combines the values of several processes into one text. */
+export async function exposeAggregated(
+  processes: readonly MetricValues[],
+  accept?: string,
+): Promise<Exposition> {
   const registry = combine(processes);
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-  return { contentType: registry.contentType, body: await registry.metrics() };
+  return exposeAs(await registry.metrics(), accept);
+}
+
+function exposeAs(openMetrics: string, accept = '*/*'): Exposition {
+  const [openType, classicType] = [Registry.OPENMETRICS_CONTENT_TYPE, Registry.PROMETHEUS_CONTENT_TYPE];
+  const [contentType = openType] = new Negotiator({ headers: { accept } }).mediaTypes([
+    openType,
+    classicType,
+  ]);
+  return { contentType, body: contentType === classicType ? toClassicText(openMetrics) : openMetrics };
+}
+
+/** The Prometheus text format names a counter's family as its samples, and has no end mark. */
+function toClassicText(openMetrics: string): string {
+  const counters = new Set(Array.from(openMetrics.matchAll(/^# TYPE (\S+) counter$/gm), ([, name]) => name));
+  return openMetrics
+    .replace(/^(# (?:HELP|TYPE) )(\S+)/gm, (line, _, name) => (counters.has(name) ? `${line}_total` : line))
+    .replace(/# EOF\n$/, '');
+}
+
+/** Which program runs, and since when: a process that restarts again and again is seen by its start. */
+export function programMetrics(version: string, startedMs: number): MetricSpec[] {
+  return [
+    {
+      ...gauge('shopward_build_info', 'The version of shopward and of Node.', 'min', () => 1),
+      labels: { version, node: process.version },
+    },
+    gauge('shopward_start_time_seconds', 'When this program was started.', 'min', () => startedMs / 1000),
+  ];
 }
 
 /** Adds up counters and histograms of ended processes, which must not go down, or rates would jump. Gauges are dropped. */
@@ -94,7 +126,7 @@ export function createMetrics({ ofProcess = true, forRollout = false, withTrends
     register(...specs) {
       for (const spec of specs) register(spec);
     },
-    expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    expose: async (accept) => exposeAs(await registry.metrics(), accept),
     values: () => registry.getMetricsAsJSON(),
   };
 }
@@ -179,7 +211,11 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
     countUnlisted(record);
     const { method, status, route } = record;
     duration.observe(record.durationMs / 1000, method, status, route);
-    if (record.upstreamMs !== undefined) upstream.observe(record.upstreamMs / 1000, method, status, route);
+    if (record.upstreamMs !== undefined) {
+      // A refusal has shopward's status: that of the shop, if there was one, is not known.
+      const own = record.rejection === undefined ? status : 0;
+      upstream.observe(record.upstreamMs / 1000, method, own, route);
+    }
   };
 }
 

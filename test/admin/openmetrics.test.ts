@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { version } from '../../src/cli/command-io.ts';
+import { findProgram } from '../harness/programs.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -88,6 +91,52 @@ describe('/metrics', () => {
       expect(families.get(name)?.type, name).toBe('gauge');
     }
     for (const { name, help } of families.values()) expect(help, name).toBeTruthy();
+  });
+
+  it.each([
+    [undefined, 'application/openmetrics-text; version=1.0.0; charset=utf-8'],
+    ['*/*', 'application/openmetrics-text; version=1.0.0; charset=utf-8'],
+    ['image/png', 'application/openmetrics-text; version=1.0.0; charset=utf-8'],
+    ['text/plain', 'text/plain; version=0.0.4; charset=utf-8'],
+    ['text/plain;version=0.0.4;q=1,*/*;q=0.1', 'text/plain; version=0.0.4; charset=utf-8'],
+    // What Prometheus sends.
+    [
+      'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+      'application/openmetrics-text; version=1.0.0; charset=utf-8',
+    ],
+  ])('for Accept: %s is %s', async (accept, type) => {
+    const headers = accept === undefined ? {} : { Accept: accept };
+    const response = await fetch(`${shopward.adminUrl}/metrics`, { headers });
+    expect(response.headers.get('content-type')).toBe(type);
+    expect((await response.text()).endsWith('# EOF\n')).toBe(type.startsWith('application/'));
+  });
+
+  const promtool = findProgram('promtool');
+  it.skipIf(promtool === undefined)(
+    'is read by Prometheus in the classic form, with the same samples',
+    async () => {
+      const read = async (accept: string) => {
+        const response = await fetch(`${shopward.adminUrl}/metrics`, { headers: { Accept: accept } });
+        return response.text();
+      };
+      const classic = await read('text/plain');
+      const { status, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], {
+        input: classic,
+        encoding: 'utf8',
+      });
+      // It also dislikes names that OpenTelemetry and Node's own metrics have: errors of syntax alone end with 1.
+      expect(status, stderr).not.toBe(1);
+      expect(classic).toMatch(/^# TYPE shopward_rejections_total counter$/m);
+      const namesOf = (text: string) => new Set(text.match(/^[a-z]\w*/gm));
+      expect(namesOf(classic)).toEqual(namesOf(await read('*/*')));
+    },
+  );
+
+  it('names the version, and the start', async () => {
+    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    expect(text).toContain(`shopward_build_info{version="${version}",node="${process.version}"} 1\n`);
+    const [, start] = /^shopward_start_time_seconds (\S+)$/m.exec(text) ?? [];
+    expect(Math.abs(Date.now() / 1000 - Number(start))).toBeLessThan(3_600);
   });
 
   it('is there for GET and HEAD only', async () => {

@@ -11,6 +11,8 @@ const record: ExchangeRecord = {
   decision: 'forwarded',
   status: 200,
   durationMs: 3,
+  bytesIn: 0,
+  bytesOut: 0,
   clientAddress: '127.0.0.1',
 };
 
@@ -86,10 +88,19 @@ describe('metrics of one process', () => {
     metrics.observeExchange({ ...record, upstreamMs: 500 }, 1);
     metrics.observeExchange({ ...record, route: '*', upstreamMs: 0 }, 1);
     metrics.observeExchange(record, 1);
+    // What shopward answers instead is no status of the shop.
+    metrics.observeExchange({ ...record, status: 504, rejection: 'upstream-timeout', upstreamMs: 30_000 }, 1);
     const name = 'http_client_request_duration_seconds';
     const labels = 'http_request_method="GET",http_response_status_code="200"';
-    expect(await linesOf(metrics, `${name}_count`)).toEqual([`${name}_count{${labels}} 2`]);
-    expect(await linesOf(metrics, `${name}_sum`)).toEqual([`${name}_sum{${labels}} 0.5`]);
+    const none = labels.replace('200', '0');
+    expect(await linesOf(metrics, `${name}_count`)).toEqual([
+      `${name}_count{${labels}} 2`,
+      `${name}_count{${none}} 1`,
+    ]);
+    expect(await linesOf(metrics, `${name}_sum`)).toEqual([
+      `${name}_sum{${labels}} 0.5`,
+      `${name}_sum{${none}} 30`,
+    ]);
   });
 
   it('a refusal counts by its name and reason, enforced or observed', async () => {
