@@ -77,7 +77,8 @@ export async function createApp(input: AppInput): Promise<App> {
     rules,
     forwarding,
     tls: input.secrets.tls,
-    record(record, request, sender) {
+    record(known, request, sender) {
+      const record = clock.explain(known);
       const nowMs = Date.now();
       metrics.observeExchange(record, nowMs, request, sender);
       tracing?.note(record, request);

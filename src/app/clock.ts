@@ -1,5 +1,6 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { type Component, type ComponentLog, gauge, type Health, healthOf } from '../lib/component.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /** Time sources, and how many consecutive answers must differ. One is enough for keys, which are fetched every five minutes. */
 const sources = {
@@ -18,6 +19,14 @@ const stepMs = 1_000;
 const sampleMs = 1_000;
 /** A source that differs is believed to agree after this time without a differing answer: one of two servers may be wrong. */
 const calmMs = 60_000;
+
+/** Reason of a refused token -> the sign of a difference that may have caused it: 1 if the source of the time is ahead. */
+const timeReasons = new Map([
+  ['expired', -1],
+  ['too-old', -1],
+  ['not-before', 1],
+  ['issued-in-future', 1],
+]);
 
 interface ClockCheckOptions {
   /** The smallest `auth.clockTolerance` of all issuers. */
@@ -92,6 +101,13 @@ export class ClockCheck implements Component {
     if (!isAgain && this.#offMs(source) !== 0 && atMs - (before?.atMs ?? 0) < calmMs) return;
     this.#said.set(source, { offMs, times: isAgain ? before.times + 1 : 1, atMs });
     this.#report();
+  }
+
+  /** A record, with the reason `clock` where a time of the token was refused and a clock is known to differ that way. */
+  explain(record: ExchangeRecord): ExchangeRecord {
+    const sign = record.reason === undefined ? undefined : timeReasons.get(record.reason);
+    const isClock = sign !== undefined && all.some((source) => Math.sign(this.#offMs(source)) === sign);
+    return isClock ? { ...record, reason: 'clock' } : record;
   }
 
   readonly health = (): Health => healthOf(this.#reasons());

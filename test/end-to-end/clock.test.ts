@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { ClockCheck } from '../../src/app/clock.ts';
 import { serveKeys } from '../access/jwks-server.ts';
-import { makeSigner } from '../access/signing.ts';
+import { makeSigner, makeToken } from '../access/signing.ts';
 import { startShiftedRedis } from '../faults/shifted-redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -36,10 +36,11 @@ async function start(context: TestContext, off: { shop: number; keys: number; re
     () => off.shop,
     (_, response) => response.end('[]'),
   );
+  const signer = makeSigner('ES256');
   const keys = await startServer(
     open,
     () => off.keys,
-    (_, response) => serveKeys([makeSigner('ES256')])(response),
+    (_, response) => serveKeys([signer])(response),
   );
   const shopward = await startShopwardHere({
     upstream: shop,
@@ -51,7 +52,7 @@ async function start(context: TestContext, off: { shop: number; keys: number; re
     await fetch(`${shopward.url}/open`);
     return (await (await fetch(`${shopward.adminUrl}/readyz`)).text()) ?? '';
   };
-  return { off, redis, shopward, reasons };
+  return { off, redis, shopward, reasons, signer };
 }
 
 describe.concurrent('a clock that differs is on /readyz, in the log and in the metrics', () => {
@@ -88,6 +89,39 @@ describe.concurrent('a clock that differs is on /readyz, in the log and in the m
     expect(Math.abs(Number(value) - Math.abs(seconds))).toBeLessThan(10);
   });
 });
+
+describe.concurrent('a token that is refused for a time has the reason `clock` where a clock that differs explains it', () => {
+  const hour = 3600;
+  it.for([
+    ['shop', hour, { iat: hour / 2 }, 'clock'],
+    ['shop', hour, { nbf: hour / 2 }, 'clock'],
+    ['shop', -hour, { exp: -hour / 2 }, 'clock'],
+    ['redis', -hour, { exp: -hour / 2 }, 'clock'],
+    ['keys', hour, { nbf: hour / 2 }, 'clock'],
+    ['shop', hour, { exp: -hour / 2 }, 'expired'],
+    ['shop', -hour, { nbf: hour / 2 }, 'not-before'],
+    ['shop', -hour, { exp: undefined }, 'no-expiry'],
+    ['shop', 0, { exp: -hour / 2 }, 'expired'],
+  ] as const)('%s by %i s, %o: %s', async ([source, seconds, offsets, reason], context) => {
+    const one = await start(context, { shop: 0, keys: 0, redis: 0, [source]: seconds });
+    if (one === undefined) return;
+    const { shopward, reasons, signer } = one;
+    await eventually(
+      'the clocks',
+      async () => (await reasons()).includes('clock: ') === (seconds !== 0) || undefined,
+    );
+    const now = Math.floor(Date.now() / 1000);
+    const times = { exp: now + 2 * hour, ...mapValues(offsets, (offset) => offset && now + offset) };
+    const Authorization = `Bearer ${makeToken(signer, { sub: 'DE--21', ...times })}`;
+    expect((await fetch(`${shopward.url}/secret`, { headers: { Authorization } })).status).toBe(401);
+    const line = await shopward.waitForLog(({ event, status }) => event === 'request' && status === 401);
+    expect(line).toMatchObject({ rejection: 'access-token-invalid', reason });
+  });
+});
+
+function mapValues<T, U>(map: Readonly<Record<string, T>>, change: (value: T) => U) {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
+}
 
 describe('what an answer proves', () => {
   const open = (toleranceMs = 5_000) => {
