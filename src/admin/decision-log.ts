@@ -2,15 +2,15 @@ import { copyText } from '../lib/text.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /** A decision as the console shows it. */
-export interface Decision extends ExchangeRecord {
+export interface Decision extends Omit<ExchangeRecord, 'bytesIn' | 'bytesOut'> {
   /** Counts from 1 at the start of the process. */
   readonly seq: number;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
 
-/** Every field of a record, so that a new one that is not kept here fails to compile. */
-type Kept = { [K in keyof Required<ExchangeRecord>]: ExchangeRecord[K] };
+/** Every field of a record but the numbers of octets, so that a new one that is not kept here fails to compile. */
+type Kept = { [K in Exclude<keyof Required<ExchangeRecord>, 'bytesIn' | 'bytesOut'>]: ExchangeRecord[K] };
 
 /** Octets reserved for the request id and for the path of each decision; a longer one is kept as a string of its own. */
 const textBytes = 128;
@@ -61,6 +61,7 @@ export class DecisionLog {
     words.rejection = record.rejection;
     words.reason = record.reason;
     words.observed = record.observed;
+    words.userAgent = record.userAgent;
     words.clientAddress = record.clientAddress;
     words.fault = record.fault;
   }
@@ -103,6 +104,7 @@ const emptyWords = (): Words => ({
   rejection: undefined,
   reason: undefined,
   observed: undefined,
+  userAgent: undefined,
   clientAddress: '',
   fault: undefined,
 });

@@ -25,19 +25,34 @@ export function compileTrust(trustedProxies: readonly string[]): TrustTest {
 }
 
 export function createPeer(remoteAddress: string | undefined, isTls: boolean, isTrusted: TrustTest): Peer {
-  const address = readAddress(remoteAddress ?? '') ?? '';
+  const address = plainAddress(remoteAddress);
   return { address, isTls, isTrusted: address !== '' && isTrusted(address) };
+}
+
+/** The address of a connection, an IPv4 one in its dotted form; empty when the socket has none any more. */
+export function plainAddress(remoteAddress: string | undefined): string {
+  return readAddress(remoteAddress ?? '') ?? '';
 }
 
 /** An IP address as X-Forwarded-For may contain it, perhaps with a port; undefined for anything else. */
 function readAddress(sent: string): string | undefined {
-  const address = sent.replace(bracketsAndPort, '$1$2').replace(mappedIpv4, '');
-  return isIP(address) === 0 ? undefined : address;
+  const address = sent.replace(bracketsAndPort, '$1$2');
+  const kind = isIP(address);
+  if (kind === 0) return undefined;
+  return kind === 6 ? (mappedIpv4(address) ?? address) : address;
 }
 
 const bracketsAndPort = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
-/** A dual-stack socket reports IPv4 peers so (RFC 4291 section 2.5.5.2). */
-const mappedIpv4 = /^::ffff:(?=\d+\.)/i;
+/** The IPv4 address that an IPv6 address maps (RFC 4291 section 2.5.5.2): a dual-stack socket reports IPv4 peers so. */
+function mappedIpv4(address: string): string | undefined {
+  const [, dotted, high = '', low = ''] = mapped.exec(address) ?? [];
+  if (dotted !== undefined || high === '') return dotted;
+  const bits = Number.parseInt(high, 16) * 0x1_0000 + Number.parseInt(low, 16);
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
+}
+
+const mapped =
+  /^(?:::|(?:0{1,4}:){1,4}:|(?:0{1,4}:){5})ffff:(?:(\d+\.\d+\.\d+\.\d+)|([\da-f]{1,4}):([\da-f]{1,4}))$/i;
 
 /** Where a request came from, as far as shopward believes it. */
 export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {

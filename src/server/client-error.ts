@@ -63,7 +63,6 @@ export function createRejectMalformed({
     const rendered = renderRejection(rejection, rejections, head.accept);
     // RFC 9110 section 9.3.2.
     const answer = head.method === 'HEAD' ? { ...rendered, body: null } : rendered;
-    const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
     const malformed = readMalformedRequest(head.method, head.target);
     const meta = {
       request: undefined,
@@ -74,8 +73,8 @@ export function createRejectMalformed({
     };
     endWithAnswer(socket, answer, malformed.requestId);
     // Browsers open connections ahead of need and let them time out: there was no request that could be refused.
-    if (bytesRead === 0) return;
+    if ((socket as Socket).bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;
-    record(toExchangeRecord({ ...meta, peerAddress }, outcome, redactPath));
+    record(toExchangeRecord({ ...meta, socket: socket as Socket }, outcome, redactPath));
   };
 }

@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net';
 import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
-import { generateRequestId } from '../http/peer.ts';
-import type { Rejection } from '../http/rejection.ts';
-import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
+import { fieldValue } from '../http/field-list.ts';
+import { generateRequestId, plainAddress } from '../http/peer.ts';
+import { isFailureOfShop, type Rejection } from '../http/rejection.ts';
+import { type ExchangeRecord, type RedactPath, redactUserAgent } from '../telemetry/exchange-record.ts';
 
 /** A request that was refused before it was understood, as far as it may be logged. */
 export interface MalformedRequest {
@@ -45,8 +47,7 @@ export interface ExchangeMeta {
   readonly observed: Rejection | undefined;
   /** `performance.now()` at its head. */
   readonly startedMs: number;
-  /** Of the connection, as it is. */
-  readonly peerAddress: string;
+  readonly socket: CountedSocket;
 }
 
 /** How it ended. */
@@ -72,16 +73,42 @@ export function toExchangeRecord(
     method: request?.method ?? meta.malformed.method,
     route: meta.route,
     path: redactPath(request?.segments ?? meta.malformed.segments),
-    decision: outcome.decision,
+    decision: rejection && isFailureOfShop(rejection.rejection) ? failed(outcome.decision) : outcome.decision,
     status: outcome.status,
     rejection: rejection?.rejection,
     reason: (rejection ?? observed)?.reason,
     observed: observed?.rejection,
-    durationMs: performance.now() - meta.startedMs,
-    upstreamMs: outcome.upstreamMs,
-    clientAddress: request?.clientAddress ?? meta.peerAddress,
+    durationMs: rounded(performance.now() - meta.startedMs),
+    upstreamMs: outcome.upstreamMs && rounded(outcome.upstreamMs),
+    ...countBytes(meta.socket),
+    userAgent: redactUserAgent(request && fieldValue(request.fields, 'user-agent')),
+    clientAddress: request?.clientAddress ?? plainAddress(meta.socket.remoteAddress),
     fault: outcome.fault,
   };
+}
+
+function failed(decision: ExchangeRecord['decision']): ExchangeRecord['decision'] {
+  return decision === 'refused' ? 'failed' : decision;
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+/** Octets of a connection that its earlier exchanges have counted. */
+const counted = Symbol('octets that are counted');
+type CountedSocket = Pick<Socket, 'bytesRead' | 'bytesWritten' | 'remoteAddress'> & {
+  [counted]?: { in: number; out: number };
+};
+
+/** Responses are sent one after another, so that each octet counts once. */
+function countBytes(socket: CountedSocket): Pick<ExchangeRecord, 'bytesIn' | 'bytesOut'> {
+  const { bytesRead = 0, bytesWritten = 0 } = socket;
+  const before = socket[counted];
+  const bytes = { bytesIn: bytesRead - (before?.in ?? 0), bytesOut: bytesWritten - (before?.out ?? 0) };
+  if (before === undefined) socket[counted] = { in: bytesRead, out: bytesWritten };
+  else [before.in, before.out] = [bytesRead, bytesWritten];
+  return bytes;
 }
 
 /** The code word of a fault, such as `ECONNRESET`; never its message. */

@@ -63,8 +63,8 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     return this.#malformed;
   }
 
-  get peerAddress(): string {
-    return this.incoming.socket.remoteAddress ?? '';
+  get socket() {
+    return this.incoming.socket;
   }
 
   setRequest(request: CanonicalRequest): void {

@@ -1,3 +1,4 @@
+import { plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
 
 /** One client or one subject has as many requests in progress as it may. Observe mode does not change this. */
@@ -147,10 +148,11 @@ export class Shares {
 }
 
 /**
- * The client that uses an address: an IPv4 address, or the first 64 bits of an IPv6 address, as whoever holds these may
- * choose the other bits (RFC 4291 section 2.5.4).
+ * The client that uses an address: an IPv4 address, in any of its forms, or the first 64 bits of an IPv6 address, whose
+ * owner may choose the other bits (RFC 4291 section 2.5.4).
  */
-export function networkOf(address: string): string {
+export function networkOf(sent: string): string {
+  const address = plainAddress(sent);
   if (!address.includes(':')) return address;
   const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   if (tail !== undefined) {

@@ -1,21 +1,22 @@
 import type { Method } from '../http/canonical-request.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
-import type { Log } from './log.ts';
+import { copyText } from '../lib/text.ts';
+import { type Log, withoutCredentials } from './log.ts';
 
 /**
- * All that access log, metrics, traces and console learn of an exchange. It has no query, no field value and no token, so that
- * none of them can leak one.
+ * All that access log, metrics, traces and console learn of an exchange. It has no query, no token and of the fields only
+ * `User-Agent`, so that none of them can leak one.
  */
 export interface ExchangeRecord {
   readonly requestId: string;
   readonly method: Method | 'other';
   /** Template of the deciding row, or of shopward's own endpoint; `*`: neither. Never the path itself. */
   readonly route: string;
-  /** Canonical path without ids of tokens and over-long segments, at most 1,536 octets (`createRedactPath`). */
+  /** Canonical path without ids of tokens and over-long segments, at most 1,408 octets (`createRedactPath`). */
   readonly path: string;
-  /** `forwarded`; `answered`: by shopward itself; `refused`; `aborted`: no whole response was sent. */
-  readonly decision: 'forwarded' | 'answered' | 'refused' | 'aborted';
+  /** `answered`: by shopward itself; `failed`: the shop gave no usable answer; `aborted`: no whole response was sent. */
+  readonly decision: 'forwarded' | 'answered' | 'refused' | 'failed' | 'aborted';
   /** 0: no response was sent. */
   readonly status: number;
   readonly rejection?: RejectionName | undefined;
@@ -23,13 +24,42 @@ export interface ExchangeRecord {
   readonly reason?: string | undefined;
   /** The refusal that observe mode, of the row or of the proxy, has not enforced. */
   readonly observed?: RejectionName | undefined;
-  /** Milliseconds from the request head to the end of the response. */
+  /** Milliseconds from the request head to the end of the response, with one decimal. */
   readonly durationMs: number;
   /** Milliseconds of it that the upstream took; undefined: it was not asked. */
   readonly upstreamMs?: number | undefined;
+  /** Octets of the connection since its last exchange, heads included. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** The first 100 characters of `User-Agent`, without what looks like a token; undefined: there is none. */
+  readonly userAgent?: string | undefined;
   readonly clientAddress: string;
   /** Code of the error that caused a fault, never its message. */
   readonly fault?: string | undefined;
+}
+
+/** Characters of `User-Agent` that are logged. */
+const longestUserAgent = 100;
+/** Sent `User-Agent` -> how it is logged: there are few, and each request has one. */
+const loggedUserAgents = new Map<string, string>();
+const mostUserAgents = 1_000;
+
+export function redactUserAgent(sent: string | undefined): string | undefined {
+  if (sent === undefined || sent.length > longestKept) return sent && cutUserAgent(sent);
+  let logged = loggedUserAgents.get(sent);
+  if (logged === undefined) {
+    if (loggedUserAgents.size >= mostUserAgents) loggedUserAgents.clear();
+    logged = cutUserAgent(sent);
+    loggedUserAgents.set(copyText(sent), logged);
+  }
+  return logged;
+}
+
+/** Longer ones are rare, and would fill the memory. */
+const longestKept = 512;
+
+function cutUserAgent(sent: string): string {
+  return copyText(withoutCredentials(sent.slice(0, 4 * longestKept)).slice(0, longestUserAgent));
 }
 
 /** A canonical path as it may be logged. */
@@ -43,10 +73,10 @@ const cutOctets = Buffer.byteLength(cut);
  * Longest path that is logged, in octets. A line has it twice, and must fit into one write to a pipe (log-output.ts): workers
  * that share a pipe would tear a longer line.
  */
-const longestPath = 1536;
+const longestPath = 1408;
 
 /**
- * A path as it may be logged: at most 1,536 octets, without segments that may be secret. These are over-long ones, and all
+ * A path as it may be logged: at most 1,408 octets, without segments that may be secret. These are over-long ones, and all
  * after a segment that contains one of `words` in any case: a token's id follows (`/REFRESH-TOKENS;x//ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
@@ -117,7 +147,7 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
       // A 5xx is a fault here or in the shop and worth a look; a 4xx is about the client.
       const level = record.status >= 500 ? 'warn' : 'info';
       if (!log.isLevelEnabled(level)) return;
-      if (record.decision === 'refused' && record.rejection && isFlooded(record.rejection)) return;
+      if (record.decision !== 'aborted' && record.rejection && isFlooded(record.rejection)) return;
       log[level]({ event: 'request', ...record }, `${record.method} ${record.path} ${record.status}`);
     },
   };

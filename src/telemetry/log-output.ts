@@ -20,6 +20,8 @@ export interface LogOutputStatus {
   readonly failures: number;
   /** Lines that were dropped. */
   readonly droppedLines: number;
+  /** Whether lines were dropped since lines could last be written. */
+  readonly losesLines: boolean;
   /**
    * The system's error code while lines cannot be written, such as `ENOSPC`; `EAGAIN` once lines are dropped for a slow
    * reader.
@@ -70,6 +72,7 @@ export class LogOutput {
     return {
       failures: this.#failures,
       droppedLines: this.#droppedLines,
+      losesLines: this.#unreported > 0,
       fault: isMerelySlow ? undefined : this.#fault,
     };
   }

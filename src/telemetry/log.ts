@@ -41,7 +41,7 @@ export function createLog(level: LogLevel, options: LogOptions = {}): Log {
 let output: LogOutput | undefined;
 
 function outputStatus(): LogOutputStatus {
-  return output?.status ?? { failures: 0, droppedLines: 0, fault: undefined };
+  return output?.status ?? { failures: 0, droppedLines: 0, losesLines: false, fault: undefined };
 }
 
 /** The component of the log's output. */
@@ -49,8 +49,8 @@ export const logComponent: Component = {
   name: 'log',
   title: false,
   health() {
-    const { fault } = outputStatus();
-    return healthOf(fault === undefined ? [] : [`log: ${faultText(fault)}`]);
+    const { fault, losesLines } = outputStatus();
+    return healthOf(fault === undefined ? [] : [`log: ${faultText(fault, losesLines)}`]);
   },
   metrics: [
     counter(
@@ -67,10 +67,10 @@ export const logComponent: Component = {
 };
 
 /** For people: why lines are lost. */
-function faultText(fault: string): string {
+function faultText(fault: string, losesLines: boolean): string {
   if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
   if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
-  return `lines cannot be written (${fault}), some are lost`;
+  return `lines cannot be written (${fault}), ${losesLines ? 'some are lost' : 'they wait in memory'}`;
 }
 
 function openStdout(worker: number | undefined): DestinationStream {
@@ -113,7 +113,6 @@ function shorten(text: string, octets: number): string {
 
 /**
  * Hides the userinfo of URLs, up to the last `@`, since a password may contain one, and whatever looks like a JSON Web Token.
- * Exported for its tests.
  */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);

@@ -8,8 +8,13 @@ import type { ExchangeRecord } from './exchange-record.ts';
 export const outcomes = ['passed', 'refused', 'observed', 'failed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-export function outcomeOf({ decision, status, rejection, observed }: ExchangeRecord): Outcome {
-  if (decision === 'refused' && rejection !== undefined) {
+export function outcomeOf({
+  decision,
+  status,
+  rejection,
+  observed,
+}: Pick<ExchangeRecord, 'decision' | 'status' | 'rejection' | 'observed'>): Outcome {
+  if (decision !== 'aborted' && rejection !== undefined) {
     const kind = rejectionKind(rejection);
     if (kind === 'answer') return 'passed';
     return kind === 'outage' ? 'failed' : 'refused';

@@ -10,6 +10,8 @@ export function exchangeRecord(record: Partial<ExchangeRecord> = {}): ExchangeRe
     decision: 'forwarded',
     status: 200,
     durationMs: 1,
+    bytesIn: 0,
+    bytesOut: 0,
     clientAddress: '192.0.2.1',
     ...record,
   };

@@ -130,7 +130,7 @@ it('a log that cannot be written', async () => {
   await startProcess({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
   expect((await ask('/stores')).status).toBe(200);
   expect(await eventually('the word of it', async () => (await reasons())[0])).toBe(
-    'log: lines cannot be written (ENOSPC), some are lost',
+    'log: lines cannot be written (ENOSPC), they wait in memory',
   );
   expect(await metric('shopward_log_write_failures_total')).toBeGreaterThan(0);
   expect((await ask('/stores')).status).toBe(200);

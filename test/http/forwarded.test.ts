@@ -23,6 +23,8 @@ describe('X-Forwarded-For', () => {
     ['IPv6', '2001:db8::7', '2001:db8::7', '2001:db8::7, 10.0.0.1'],
     ['IPv6 and port', '[2001:db8::7]:80, fd00::1', '2001:db8::7', '2001:db8::7, fd00::1, 10.0.0.1'],
     ['mapped IPv4', '::ffff:203.0.113.9', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['mapped IPv4 in hexadecimal', '::FFFF:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['mapped IPv4 in full', '0:0:0:0:0:ffff:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
   ])('of a trusted peer, %s', (_name, sent, clientAddress, value) => {
     const request = accepted(
       sampleHead({ fields: sent === undefined ? [] : ['x-forwarded-for', sent] }),

@@ -17,6 +17,8 @@ describe('who is one client', () => {
     ['::4:5:6:7:8', '0:0:0:4::/64'],
     ['::3:4:5:6:192.0.2.1', '0:0:3:4::/64'],
     ['fe80::a:b:c:d%eth0', 'fe80:0:0:0::/64'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
     ['', ''],
   ])('%s counts as %s', (address, network) => {
     expect(networkOf(address)).toBe(network);

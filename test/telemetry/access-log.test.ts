@@ -1,8 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createAccessLog, type ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { eventually } from '../harness/eventually.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 
 const forwarded: ExchangeRecord = {
   requestId: 'id',
@@ -12,6 +15,8 @@ const forwarded: ExchangeRecord = {
   decision: 'forwarded',
   status: 200,
   durationMs: 1,
+  bytesIn: 0,
+  bytesOut: 0,
   clientAddress: '127.0.0.1',
 };
 const refused: ExchangeRecord = {
@@ -56,4 +61,61 @@ it('says nothing of refusals that were all logged', async () => {
     return lines.some(({ event }) => event === 'requests-not-logged') || undefined;
   });
   expect(lines.filter(({ rejection }) => rejection === 'bad-request-target')).toHaveLength(1);
+});
+
+it('a line has user agent, octets and times with one decimal; a failure of the shop is no refusal', async () => {
+  const shop = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/broken') request.socket.destroy();
+    else response.end('x'.repeat(5_000));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => shop.once('listening', resolve));
+  const { port } = shop.address() as AddressInfo;
+  const shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${port}`,
+    rows: ['GET /secret'],
+    config: { rejections: { 'upstream-unreachable': { status: 503 } } },
+  });
+  onTestFinished(async () => {
+    await shopward.stop();
+    shop.close().closeAllConnections();
+  });
+  const token = `${'e'.repeat(20)}.${'f'.repeat(20)}.${'g'.repeat(20)}`;
+  const ask = (path: string, userAgent: string, body?: string) =>
+    fetch(`${shopward.url}${path}`, {
+      headers: { 'User-Agent': userAgent },
+      ...(body !== undefined && { method: 'POST', body }),
+    }).then((response) => response.arrayBuffer());
+  await ask('/open', 'Mozilla/5.0 (X11)', 'y'.repeat(3_000));
+  await ask('/open', `agent ${token} ${'z'.repeat(200)}`);
+  await ask('/open', 'z'.repeat(9_000));
+  await ask('/broken', '');
+  await ask('/secret', '');
+  const lines = shopward.log().filter(({ event }) => event === 'request');
+  expect(lines.map(({ decision, status }) => [decision, status])).toEqual([
+    ...Array(3).fill(['forwarded', 200]),
+    ['failed', 503],
+    ['refused', 401],
+  ]);
+  expect(lines.map(({ userAgent }) => userAgent)).toEqual([
+    'Mozilla/5.0 (X11)',
+    `agent … ${'z'.repeat(92)}`,
+    'z'.repeat(100),
+    '',
+    '',
+  ]);
+  const [first, second] = lines as { bytesIn: number; bytesOut: number }[];
+  // Head and body, of this exchange alone: fetch keeps the connection.
+  for (const [octets, least] of [
+    [first?.bytesIn, 3_000],
+    [first?.bytesOut, 5_000],
+    [second?.bytesIn, 0],
+    [second?.bytesOut, 5_000],
+  ] as const) {
+    expect(octets).toBeGreaterThan(least);
+    expect(octets).toBeLessThan(least + 1_500);
+  }
+  for (const { durationMs, upstreamMs } of lines as { durationMs: number; upstreamMs?: number }[]) {
+    for (const ms of [durationMs, upstreamMs ?? 0]) expect(String(ms)).toMatch(/^\d+(?:\.\d)?$/);
+  }
 });

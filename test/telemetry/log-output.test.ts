@@ -66,14 +66,14 @@ test('a reader that stops gets the lines that fit, whole; the others are dropped
   vi.advanceTimersByTime(5);
   expect(reader.taken).toBe('lin');
   for (let i = 10; i < 15; i++) output.write(`line ${i}\n`);
-  expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: 'EAGAIN' });
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, losesLines: true, fault: 'EAGAIN' });
   reader.room = Number.POSITIVE_INFINITY;
   vi.advanceTimersByTime(60);
   expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\n');
   output.write('more\n');
   vi.advanceTimersByTime(5);
   expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\nmore\n');
-  expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: undefined });
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, losesLines: false, fault: undefined });
 });
 
 test('1 MiB of lines is kept by default, and not an octet more', () => {
@@ -95,7 +95,7 @@ test('a reader that is merely slow is no fault', () => {
   reader.room = 0;
   output.write('a\n');
   vi.advanceTimersByTime(1000);
-  expect(output.status).toEqual({ failures: 0, droppedLines: 0, fault: undefined });
+  expect(output.status).toEqual({ failures: 0, droppedLines: 0, losesLines: false, fault: undefined });
 });
 
 test('a full disk is tried again, and counted each time', () => {

@@ -45,7 +45,7 @@ it.each([
       exchangeRecord({ path: logged, requestId: 'x'.repeat(128), route: `/${'x'.repeat(200)}` }),
     );
     expect(logged.endsWith('/…')).toBe(true);
-    expect(Buffer.byteLength(logged)).toBeLessThanOrEqual(1536);
+    expect(Buffer.byteLength(logged)).toBeLessThanOrEqual(1408);
     expect(lines.map((line) => Buffer.byteLength(line))).toEqual([expect.any(Number)]);
     expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(pieceBytes);
   }
