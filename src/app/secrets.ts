@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
 import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
@@ -42,13 +43,14 @@ export class SecretsInForce implements Component {
       'min',
       () => (this.#inForce.problems.length === 0 ? 1 : 0),
     );
-    const certificateEnd = gauge(
-      'shopward_certificate_expiry_timestamp_seconds',
-      'When the certificate of `listen.tls` ends.',
-      'min',
-      () => Math.floor((this.#inForce.tls ? certificateEndMs(this.#inForce.tls) : 0) / 1000),
-    );
-    this.metrics = secrets.tls === undefined ? [reload] : [reload, certificateEnd];
+    const ends = [...certificatesOf(secrets).keys()].map((setting) => ({
+      ...gauge('shopward_certificate_expiry_timestamp_seconds', 'When a certificate ends.', 'min', () => {
+        const cert = certificatesOf(this.#inForce).get(setting);
+        return cert === undefined ? Number.NaN : Math.floor(certificateEndMs({ cert }) / 1000);
+      }),
+      labels: { setting },
+    }));
+    this.metrics = [reload, ...ends];
   }
 
   health(): Health {
@@ -63,15 +65,23 @@ export class SecretsInForce implements Component {
   }
 }
 
+/** Setting -> the PEM text of its certificate. */
+function certificatesOf({ tls, upstreamTls, store }: Secrets): Map<string, string> {
+  const certificates = new Map<string, string>();
+  for (const [setting, cert] of [
+    ['listen.tls', tls?.cert],
+    ['upstream.tls', upstreamTls?.cert],
+    ['store.tls', store.tls?.cert],
+  ] as const) {
+    if (cert !== undefined) certificates.set(setting, cert);
+  }
+  return certificates;
+}
+
 /** What is to be said of the certificates in force: that one has expired, or soon will. */
-function certificateNotices({ tls, upstreamTls, store }: Secrets): string[] {
-  const certificates = {
-    'listen.tls': tls?.cert,
-    'upstream.tls': upstreamTls?.cert,
-    'store.tls': store.tls?.cert,
-  };
-  return Object.entries(certificates).flatMap(([setting, cert]) => {
-    const notice = cert && certificateNotice(certificateEndMs({ cert }), Date.now());
+function certificateNotices(secrets: Secrets): string[] {
+  return [...certificatesOf(secrets)].flatMap(([setting, cert]) => {
+    const notice = certificateNotice(certificateEndMs({ cert }), Date.now());
     return notice ? `${setting}: ${notice}` : [];
   });
 }
@@ -145,9 +155,13 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
       );
       inForce = { ...inForce, problems };
     } else {
+      const before = inForce;
       inForce = secretsOf(read);
       reportCertificate();
-      log.info({ event: 'secrets-reloaded' }, 'secrets were reloaded');
+      // A file may also be part of a setting that needs a restart.
+      if (!isDeepStrictEqual(before, inForce)) {
+        log.info({ event: 'secrets-reloaded' }, 'the secrets of the files are in force');
+      }
       const settings = findRestartSettings(loaded.config, read.config);
       if (settings.length > 0) {
         log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');

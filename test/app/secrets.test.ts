@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Secrets, SecretsInForce, watchSecrets } from '../../src/app/secrets.ts';
 import { certificateEndMs } from '../../src/config/certificates.ts';
@@ -61,5 +63,30 @@ auth: { keys: { jwks: "https://shop.example/keys" } }
     expect(said).toHaveLength(1);
     vi.advanceTimersByTime(1);
     expect(said).toHaveLength(2);
+  });
+
+  it('are reported as reloaded only if one changed', async () => {
+    const folder = makeFolder({
+      'protected-resources.yaml': 'groups: {}\n',
+      ...{ url: 'http://one.internal', token: 'x'.repeat(64) },
+      'c.yaml': `upstream: { url: "\${file:url}" }
+admin: { token: "\${file:token}" }
+auth: { keys: { jwks: "https://shop.example/keys" } }
+`,
+    });
+    const loaded = await loadConfig({ file: 'c.yaml', env: {}, cwd: folder });
+    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+    const said: string[] = [];
+    const say = ({ event }: { event: string }) => void said.push(event);
+    const watch = watchSecrets(loaded, () => {}, { info: say, warn: say, error: say } as never);
+    onTestFinished(() => watch.close());
+    writeFileSync(path.join(folder, 'url'), 'http://two.internal');
+    watch.reload();
+    await vi.waitUntil(() => said.length > 0, { timeout: 30_000 });
+    expect(said).toEqual(['restart-needed']);
+    writeFileSync(path.join(folder, 'token'), 'y'.repeat(64));
+    watch.reload();
+    await vi.waitUntil(() => said.length > 2, { timeout: 30_000 });
+    expect(said).toEqual(['restart-needed', 'secrets-reloaded', 'restart-needed']);
   });
 });

@@ -277,7 +277,7 @@ describe('listen.tls', () => {
     const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as { reasons: string[] };
     expect(reasons).toContain('listen.tls: the certificate has expired (2021-01-01)');
     expect(await (await fetch(`${shopward.adminUrl}/metrics`)).text()).toContain(
-      `shopward_certificate_expiry_timestamp_seconds ${Date.UTC(2021, 0, 1) / 1000}`,
+      `shopward_certificate_expiry_timestamp_seconds{setting="listen.tls"} ${Date.UTC(2021, 0, 1) / 1000}`,
     );
   });
 
