@@ -8,7 +8,7 @@ import {
 } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';
 import { Deployment } from 'kubernetes-models/apps/v1';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
-import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const helm = findHelm();
 
 const models = {
-  ...{ ConfigMap, Deployment, HorizontalPodAutoscaler, NetworkPolicy },
+  ...{ ConfigMap, Deployment, HorizontalPodAutoscaler, Ingress, NetworkPolicy },
   ...{ PodDisruptionBudget, PrometheusRule, Service, ServiceMonitor },
 };
 type Kind = keyof typeof models;
@@ -43,7 +43,8 @@ function template(...args: string[]): string {
 }
 
 const withList = ['--set-file', `protectedResources.text=${list}`];
-const everything = [...withList, '--set', 'serviceMonitor.enabled=true,prometheusRule.enabled=true'];
+/** With all that the chart has. */
+const everything = [...withList, '-f', path.join(root, 'deploy/helm/example-values.yaml')];
 
 function manifestsOf(text: string): Manifest[] {
   return parseAllDocuments(text).flatMap((document) => {
@@ -65,20 +66,20 @@ function check(manifests: readonly Manifest[]): string {
   writeFileSync(path.join(secrets, 'admin-token'), 'x'.repeat(64));
   writeFileSync(path.join(secrets, 'redis-url'), 'redis://:secret@redis:6379');
   const { volumeMounts } = only(manifests, 'Deployment').spec.template.spec.containers[0];
-  expect(volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([
-    '/etc/shopward',
-    '/run/secrets/shopward',
-  ]);
+  const mounts: string[] = volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
+  expect(mounts.slice(0, 2)).toEqual(['/etc/shopward', '/run/secrets/shopward']);
+  writeFileSync(path.join(folder, 'urls.csv'), 'url,entityType,entityId\n/en/shoe,abstract-products,1\n');
   const files: Record<string, string> = Object.assign(
     { 'protected-resources.yaml': readFileSync(list, 'utf8') },
     ...manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ data }) => data),
   );
   for (const [name, text] of Object.entries(files)) {
-    writeFileSync(path.join(folder, name), text.replaceAll('/run/secrets/shopward', secrets));
+    const here = text.replaceAll('/run/secrets/shopward', secrets).replaceAll(mounts[2] ?? '\0', folder);
+    writeFileSync(path.join(folder, name), here);
   }
   const args = [findMain(), 'check', '--offline', '--config', path.join(folder, 'shopward.yaml')];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  expect(status, stderr).toBe(0);
+  expect(status, stdout + stderr).toBe(0);
   return stdout + stderr;
 }
 
@@ -121,9 +122,10 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
   });
 
   test('each alert leads to the page that the values name', () => {
+    const enabled = [...withList, '--set', 'prometheusRule.enabled=true'];
     const urlsOf = (...more: string[]) =>
-      only(manifestsOf(template(...everything, ...more)), 'PrometheusRule').spec.groups[0].rules.map(
-        ({ annotations }: { annotations: { runbook_url: string } }) => annotations.runbook_url,
+      only(manifestsOf(template(...enabled, ...more)), 'PrometheusRule').spec.groups[0].rules.flatMap(
+        ({ annotations }: { annotations?: { runbook_url: string } }) => annotations?.runbook_url ?? [],
       );
     expect(urlsOf()).toContain('docs/operations.md#shopwarddown');
     const moved = urlsOf('--set', 'prometheusRule.runbooks=https://wiki.example/shopward');
@@ -151,8 +153,35 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(Number.parseInt(resources.limits.memory, 10)).toBeGreaterThan(Number(measured) * 2);
   });
 
-  test('the configuration and the list that it renders pass shopward check', () => {
-    expect(check(manifestsOf(template(...withList)))).toContain('checked ');
+  test.each([
+    ['the defaults', withList],
+    ['the example', everything],
+  ])('configuration and list that %s render pass shopward check', (_, args) => {
+    expect(check(manifestsOf(template(...args)))).toContain('checked ');
+  });
+
+  test('the ingress leads the whole host to the port of clients, and further volumes are mounted', () => {
+    const manifests = manifestsOf(template(...everything));
+    const { ingressClassName, rules, tls } = only(manifests, 'Ingress').spec;
+    const { metadata, spec } = only(manifests, 'Service');
+    const service = { name: metadata.name, port: { name: spec.ports[0].name } };
+    const paths = [{ path: '/', pathType: 'Prefix', backend: { service } }];
+    expect(spec.ports[0].targetPort).toBe('http');
+    expect([ingressClassName, rules, tls[0].hosts]).toEqual([
+      'nginx',
+      [{ host: 'api.shop.example', http: { paths } }],
+      ['api.shop.example'],
+    ]);
+    const pod = only(manifests, 'Deployment').spec.template.spec;
+    const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name);
+    expect(namesOf(pod.volumes)).toEqual(['config', 'secrets', 'mapping']);
+    expect(namesOf(pod.containers[0].volumeMounts)).toEqual(namesOf(pod.volumes));
+  });
+
+  test('by default it shuts nobody out of the pods of the shop', () => {
+    const kinds = manifestsOf(template(...withList)).map(({ kind }) => kind);
+    expect(kinds).not.toContain('NetworkPolicy');
+    expect(kinds).not.toContain('Ingress');
   });
 
   test.each([

@@ -2,11 +2,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainAdminAddress } from '../../src/cli/quick-health.ts';
 import { findMain } from '../harness/built-shopward.ts';
 import { findProgram } from '../harness/programs.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
 import { bareEnvironment } from '../harness/shopward.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -65,11 +68,33 @@ test('the ports are those of the configuration, and the console is published on 
 });
 
 test('every folder that is mounted is there; the token is nowhere in the repository, nor in the package', () => {
+  const named = new Set(Object.keys(compose.volumes));
   for (const { volumes = [] } of Object.values<{ volumes?: string[] }>(compose.services)) {
-    for (const volume of volumes)
+    for (const volume of volumes.filter((one) => !named.has(one.split(':')[0] ?? '')))
       expect(existsSync(path.join(deploy, volume.split(':')[0] ?? '')), volume).toBe(true);
   }
   const token = path.posix.join('deploy', compose.secrets['admin-token'].file);
   expect(readFileSync(path.join(root, '.gitignore'), 'utf8').split('\n')).toContain(token);
   expect(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')).files).toContain(`!${token}`);
+});
+
+test('Redis keeps what a restart must not lose, and evicts nothing', async () => {
+  const [name, ...args] = compose.services.redis.command as string[];
+  expect(name).toBe('redis-server');
+  const settings = Object.fromEntries(
+    args.flatMap((arg, i) => (arg.startsWith('--') ? [[arg.slice(2), args[i + 1] ?? '']] : [])),
+  );
+  const redis = await startRedisProcess({ settings });
+  onTestFinished(() => redis.close());
+  const client = new Redis(redis.port, '127.0.0.1', { lazyConnect: true });
+  onTestFinished(() => client.disconnect());
+  const settingOf = async (setting: string) => ((await client.config('GET', setting)) as string[])[1];
+  expect([await settingOf('appendonly'), await settingOf('maxmemory-policy')]).toEqual(['yes', 'noeviction']);
+  await client.set('a', '1');
+  // Written each second.
+  await sleep(1_500);
+  await redis.restart();
+  expect(await client.get('a')).toBe('1');
+  // The folder outlives the container.
+  expect(compose.services.redis.volumes).toEqual([`${Object.keys(compose.volumes)[0]}:/data`]);
 });
