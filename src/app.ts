@@ -78,8 +78,7 @@ export async function createApp(input: AppInput): Promise<App> {
     forwarding,
     tls: input.secrets.tls,
     record(known, request, sender) {
-      const record = clock.explain(known);
-      const nowMs = Date.now();
+      const [record, nowMs] = [clock.explain(known), Date.now()];
       metrics.observeExchange(record, nowMs, request, sender);
       tracing?.note(record, request);
       forwarding.component.activity.note(record, nowMs);

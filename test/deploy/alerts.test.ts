@@ -25,8 +25,8 @@ const promtool = findProgram('promtool');
 
 /** Name of an alert -> the cells of its row. */
 const rows = new Map(
-  [...runBook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|([^|]+)\|$/gm)].map(
-    ([, anchor, name = '', urgency, meaning, action = '']) => [name, { anchor, urgency, meaning, action }],
+  [...runBook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|$/gm)].map(
+    ([, anchor, name = '', urgency, action = '']) => [name, { anchor, urgency, action }],
   ),
 );
 
@@ -34,11 +34,11 @@ test('the run book has a row for each alert, and no other', () => {
   expect([...rows.keys()].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
 });
 
-test.each(rules)('$alert says how urgent it is and what it means, and leads to what to do', (rule) => {
+test.each(rules)('$alert says how urgent it is, and leads to what to do', (rule) => {
   expect(['page', 'ticket']).toContain(rule.labels.severity);
   expect(rule.annotations.summary).toMatch(/\.$/);
   const row = rows.get(rule.alert);
-  expect(row).toMatchObject({ urgency: rule.labels.severity, meaning: expect.stringMatching(/\.$/) });
+  expect(row).toMatchObject({ urgency: rule.labels.severity });
   expect(rule.annotations.runbook_url).toBe(`docs/operations.md#${row?.anchor}`);
   // More than a wave at a chapter; test/deploy/package.test.ts follows its links to their titles.
   expect(row?.action).toMatch(/^.{20,}\.$/);

@@ -14,9 +14,9 @@ const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 let shop: DemoShop;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let shopward: Shopward;
-/** Names of samples that there can be, and labels that there are. */
+/** Names of samples that there can be, and labels that there are or that Prometheus may add. */
 const exposed = new Set<string>();
-const labels = new Set(['instance', 'job']);
+const labels = new Set(['instance', 'job', 'namespace']);
 beforeAll(async () => {
   shop = await startDemoShop();
   redis = await startRedis({});

@@ -429,15 +429,14 @@ const table: readonly Row[] = [
         const children = readFileSync(`/proc/${pid()}/task/${pid()}/children`, 'utf8').trim();
         for (const child of children.split(' ')) if (child !== '') process.kill(Number(child), 'SIGKILL');
       };
-      // Six times: then the supervisor waits longer before it starts another one.
-      return { targets, play: (tick) => tick > soon && tick <= soon + 60 && tick % 10 === 0 && kill() };
+      return { targets, play: (tick) => tick > soon && tick <= soon + 30 && kill() };
     },
   },
   {
     fault: 'few files may be open',
     fires: ['ShopwardFilesRunOut'],
     async start(open) {
-      const launcher = ['sh', '-c', 'ulimit -n 112; exec "$@"', 'sh'];
+      const launcher = ['sh', '-c', 'ulimit -n 110; exec "$@"', 'sh'];
       const config = { limits: { clientShare: 100 } };
       const { targets, port } = await startProcess(open, { launcher, config }, { maxConnections: 95 });
       // A few at a time, since those that ask nothing are all ended after the same time.

@@ -12,7 +12,7 @@ import { runPurge } from '../../src/cli/admin-verbs.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import { isFailureOfShop, type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import { publicJwk } from '../access/signing.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -507,7 +507,8 @@ describe('is refused, with a record that leads to its row', () => {
     const [requestId] = response.fields('x-request-id');
     const refusing = ownProvocations[name] === undefined ? stage.shopwardOf(name) : tight;
     const line = await refusing.waitForLog((one) => one.requestId === requestId);
-    expect(line).toMatchObject({ decision: 'refused', rejection: name });
+    const decision = isFailureOfShop(name) ? 'failed' : 'refused';
+    expect(line).toMatchObject({ decision, rejection: name });
     const { notes } = explain(JSON.stringify(line));
     const anchor = /see docs\/reasons\.md#([\w-]+)/.exec(notes.join())?.[1] ?? '';
     expect(page).toContain(`<a id="${anchor}">`);

@@ -5,7 +5,7 @@ import { runOpenApi } from '../../src/cli/check.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { buildRejections } from '../../src/http/rejection.ts';
+import { buildRejections, isFailureOfShop } from '../../src/http/rejection.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type DescribedApi, readOpenApi } from './openapi-validation.ts';
@@ -115,7 +115,8 @@ describe('each refusal is found again by the id on its answer, and is explained 
     const ids = response.fields('x-request-id');
     expect(ids).toEqual([expect.stringMatching(/^[\w-]{36}$/)]);
     const line = await stage.shopwardOf(name).waitForLog(({ requestId }) => requestId === ids[0]);
-    expect(line).toMatchObject({ decision: 'refused', status: response.status, rejection: name });
+    const decision = isFailureOfShop(name) ? 'failed' : 'refused';
+    expect(line).toMatchObject({ decision, status: response.status, rejection: name });
     const { explained } = explainPasted(
       JSON.stringify(line),
       {},

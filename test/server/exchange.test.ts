@@ -243,7 +243,7 @@ describe('a forwarded request', () => {
     });
     expect([response?.status, response?.field('x-request-id')]).toEqual([502, 'id-of-request']);
     expect(seen).toMatchObject([
-      { decision: 'refused', status: 502, rejection: 'upstream-unreachable', fault: 'ECONNRESET' },
+      { decision: 'failed', status: 502, rejection: 'upstream-unreachable', fault: 'ECONNRESET' },
     ]);
   });
 
