@@ -36,7 +36,7 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/claims.ts: all': ofScript,
   'src/redis/connect-redis.ts: keys': ofScript,
   'src/redis/connect-redis.ts: args': ofScript,
-  'src/redis/server-facts.ts: infos.map(countReplicas)': ofServers,
+  'src/redis/watch.ts: infos.map(countReplicas)': ofServers,
   'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
   'src/rollout/counting.ts: since': ofWorkers,
   'src/rollout/counting.ts: leftOut': ofWorkers,

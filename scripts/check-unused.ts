@@ -18,7 +18,7 @@ const setFromOutside: Readonly<Record<string, string>> = {
 
 /** Members of classes -> what reads them. */
 const readFromOutside: Readonly<Record<string, string>> = {
-  'src/upstream/upstream-tls.ts: secureContext': '`tls.connect`',
+  'src/upstream/connection.ts: secureContext': '`tls.connect`',
 };
 
 interface Source {

@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
-import { foldName, mayBeNamed } from '../http/parameter-names.ts';
-import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { foldName, mayBeNamed } from '../http/form-encoding.ts';
+import { type Rejection, isRejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 
 /**

@@ -1,14 +1,14 @@
 import {
+  type DocumentMatcher,
   answerDocument,
   createDocumentMatcher,
   createResourceMetadata,
-  type DocumentMatcher,
   metadataPath,
 } from '../access/published-documents.ts';
 import type { WatchedList } from '../access/watched-list.ts';
 import { listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
-import { createCors } from '../server/cors.ts';
+import { createCors } from '../server/own-fields.ts';
 import { entityTagsDefinition } from './entity-tags.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 import { rateLimitsDefinition } from './rate-limits.ts';

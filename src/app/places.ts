@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
 import { compileTrust } from '../http/peer.ts';
-import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
-import { ConnectionPlaces } from '../server/connection-places.ts';
+import { type Component, type MetricSpec, counter, gauge, healthOf } from '../lib/component.ts';
+import { ConnectionPlaces } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import { questionConnections } from './upstream.ts';
 

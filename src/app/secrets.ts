@@ -3,13 +3,13 @@ import { type Certificate, certificateEndMs, certificateNotice } from '../config
 import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
+import { type Component, type Health, type MetricSpec, gauge, healthOf } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { formatProblem, type Problem } from '../lib/problem.ts';
+import { type Problem, formatProblem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { UpstreamCertificates } from '../upstream/upstream-tls.ts';
+import type { UpstreamCertificates } from '../upstream/connection.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
 /** The settings that take effect without a restart when the files that they come from change. */

@@ -4,7 +4,7 @@ import type { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
-import type { Member, RecordForms } from '../redis/members.ts';
+import type { Member, RecordForms } from '../redis/membership.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { DecisionCounts } from '../telemetry/decision-counts.ts';

@@ -1,13 +1,13 @@
 import type { Config } from '../config/schema.ts';
-import { parseUpstreamUrl, type UpstreamAddress } from '../config/values.ts';
+import { type UpstreamAddress, parseUpstreamUrl } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
-import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import { type Forwarder, createForwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
-import { PublicReferences } from '../upstream/public-references.ts';
+import { PublicReferences } from '../upstream/response-fields.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
-import { type UpstreamCertificates, UpstreamTls } from '../upstream/upstream-tls.ts';
+import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
 import type { ClockCheck } from './clock.ts';
 
 export interface Forwarding {

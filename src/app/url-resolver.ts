@@ -1,5 +1,5 @@
 import { FairTurns } from '../access/fair-turns.ts';
-import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '../lib/component.ts';
+import { type Health, type MetricSpec, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
 import { networkOf } from '../server/in-flight.ts';
@@ -7,8 +7,8 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
-import { createRedisEpochStore } from '../url-resolver/epoch-follower.ts';
-import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
+import { createRedisEpochStore } from '../url-resolver/purge-epochs.ts';
+import { type ResolverMatcher, UrlResolver, createResolverMatcher } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';

@@ -1,24 +1,23 @@
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
-import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { type Answer, type Rejection, isRejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from './context.ts';
-import { isCreation, readIfMatch } from './entity-tag.ts';
-import type { Identity } from './keys.ts';
+import { type Identity, isCreation, readIfMatch } from './keys.ts';
 import { beginRead } from './read.ts';
 import {
+  type TrackedRequest,
+  type TrackedResourceOptions,
   collectionKeyOf,
   compileTrackedResources,
   needsIfMatch,
-  type TrackedRequest,
-  type TrackedResourceOptions,
 } from './resources.ts';
-import { noTag } from './tag-record.ts';
+import { noTag } from './protocol.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
-import { beginWrite, type Write } from './write.ts';
+import { type Write, beginWrite } from './write.ts';
 
 /** A match with a tracked resource, or `lenient` if only another spelling of the path matches. */
 type EntityTagMatch = TrackedRequest | 'lenient';

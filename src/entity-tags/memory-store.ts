@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as steps from './protocol.ts';
-import type { TagRecord } from './tag-record.ts';
+import type { TagRecord } from './protocol.ts';
 import type { Claim, ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 

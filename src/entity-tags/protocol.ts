@@ -1,17 +1,97 @@
-import {
-  changed,
-  createRecord,
-  isIndeterminate,
-  isLeased,
-  type Lease,
-  markIndeterminate,
-  noTag,
-  saysNothing,
-  type TagRecord,
-  taint,
-  without,
-} from './tag-record.ts';
 import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag } from './tag-store.ts';
+
+/** What is stored of a resource, and its basic changes; `protocol.ts` is built from them. Times: microseconds of the store's clock. */
+export interface TagRecord {
+  readonly epoch: string;
+  readonly tag: string | null;
+  readonly shopTag: string | null;
+  /** By variant. */
+  readonly fingerprints: Readonly<
+    Record<string, { readonly value: string; readonly at: number; readonly fields: string }>
+  >;
+  /** Either one with a tag, or any number without. */
+  readonly leases: readonly Lease[];
+  /** A write with the current tag waits for the leases to end: until then no new one is granted before it. */
+  readonly wantedUntil: number;
+  /** An anonymous write has changed something. */
+  readonly anonymousWrote: boolean;
+  /** Until then anonymous writes wait for a verified user whom one of them made fail. `null`: none, or it was used. */
+  readonly priorityUntil: number | null;
+  /** A write with an unknown outcome may take effect until then; 0: none. */
+  readonly indeterminateUntil: number;
+  /** One with a tag is among the unknown. */
+  readonly indeterminateTagged: boolean;
+  /** The state may have changed then for the last time; what was read before is not recorded. */
+  readonly changedAt: number;
+}
+
+/** Named by a write that creates a member: it is current while the member has no tag. No client can send it. */
+export const noTag = '';
+
+interface Lease {
+  readonly token: string;
+  readonly until: number;
+  readonly tagged: boolean;
+  /** Others may write at the same time, so its success does not tell the state: it leaves no tag. */
+  readonly tainted: boolean;
+}
+
+/** Whether a record says no more than none, so that ids that do not exist cannot fill the store. */
+function saysNothing(record: TagRecord, evictedChangeAt: number): boolean {
+  const { tag, changedAt, indeterminateUntil, leases } = record;
+  return tag === null && changedAt <= evictedChangeAt && indeterminateUntil === 0 && leases.length === 0;
+}
+
+/** Exported for its tests. */
+export function without(leases: readonly Lease[], gone: string): readonly Lease[] {
+  return leases.filter(({ token }) => token !== gone);
+}
+
+/** Exported for its tests. */
+export function taint(leases: readonly Lease[]): readonly Lease[] {
+  return leases.map((lease) => ({ ...lease, tainted: true }));
+}
+
+/** The state may be another one since `at`: no tag, and no read that began before may set one. Exported for its tests. */
+export function changed(record: TagRecord, at: number): TagRecord {
+  return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
+}
+
+/** Exported for its tests. */
+export function markIndeterminate(record: TagRecord, until: number, tagged: boolean): TagRecord {
+  return {
+    ...record,
+    indeterminateUntil: Math.max(record.indeterminateUntil, until),
+    indeterminateTagged: record.indeterminateTagged || tagged,
+  };
+}
+
+/** `evictedChangeAt`: the latest change of a record that the store evicted, which this one may have been. Exported for its tests. */
+export function createRecord(epoch: string, evictedChangeAt: number): TagRecord {
+  return {
+    epoch,
+    tag: null,
+    shopTag: null,
+    fingerprints: {},
+    leases: [],
+    wantedUntil: 0,
+    anonymousWrote: false,
+    priorityUntil: null,
+    indeterminateUntil: 0,
+    indeterminateTagged: false,
+    changedAt: evictedChangeAt,
+  };
+}
+
+/** Exported for its tests. */
+export function isLeased(record: TagRecord | null): boolean {
+  return record !== null && record.leases.length > 0;
+}
+
+/** Exported for its tests. */
+export function isIndeterminate(record: TagRecord | null): boolean {
+  return record !== null && record.indeterminateUntil !== 0;
+}
 
 /**
  * The claim protocol as pure steps: the stored record and the store's clock go in, the record to store and the answer

@@ -1,13 +1,22 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
-import { editFields, type FieldEdits, type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { type FieldEdits, type FieldList, editFields, fieldValue, fieldValues } from '../http/field-list.ts';
 import { type Answer, reject } from '../http/rejection.ts';
-import { andThen, type Eventually } from '../lib/eventually.ts';
+import { type Eventually, andThen } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, askStore, recordRead, type TrackedExchange } from './context.ts';
-import { readIfMatch, stateOf, tagOfWrite } from './entity-tag.ts';
+import { type TrackedExchange, answerOctets, askStore, recordRead } from './context.ts';
+import {
+  type Vary,
+  coversVary,
+  entityTagOf,
+  randomTag,
+  readIfMatch,
+  readVary,
+  stateOf,
+  tagOfWrite,
+  variantOf,
+} from './keys.ts';
 import { singleMemberId } from './json-api.ts';
-import { coversVary, entityTagOf, randomTag, readVary, type Vary, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
 import type { LookUp, ReadStamp } from './tag-store.ts';

@@ -6,10 +6,9 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedExchange } from './context.ts';
-import { tagOfWrite } from './entity-tag.ts';
+import { type EntityTagContext, type EntityTagEvent, type TrackedExchange, answerOctets } from './context.ts';
+import { randomTag, tagOfWrite } from './keys.ts';
 import { soleResource } from './json-api.ts';
-import { randomTag } from './keys.ts';
 import { isMember } from './resources.ts';
 import type { ClaimAnswer, ClaimEnd, ResourceKey, WriteOutcome } from './tag-store.ts';
 

@@ -1,18 +1,17 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
-import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
+import { type FieldKinds, buildFieldKinds } from './field-kinds.ts';
 import { type FieldList, fieldValue } from './field-list.ts';
-import { isFormPost } from './form-encoding.ts';
-import { mayHaveParameter } from './parameter-names.ts';
-import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
+import { isFormPost, mayHaveParameter } from './form-encoding.ts';
+import { type EncodedSlashRules, compileEncodedSlash } from './path-template.ts';
 import {
-  compileTrust,
-  generateRequestId,
   type Origin,
   type OriginRules,
   type Peer,
+  compileTrust,
+  generateRequestId,
   readOrigin,
 } from './peer.ts';
-import { isRejection, type Rejection, reject } from './rejection.ts';
+import { type Rejection, isRejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 

@@ -1,19 +1,185 @@
 import { randomUUID } from 'node:crypto';
-import { isolated, isolateLate } from '../lib/faults.ts';
+import { isolateLate, isolated } from '../lib/faults.ts';
 import { type RedisFaultWord, RedisUnavailable } from './faults.ts';
-import {
-  type Agreement,
-  agree,
-  announceEveryMs,
-  announceScript,
-  type Member,
-  membersKeys,
-  memberTtlMs,
-  readRegister,
-  recordForms,
-  rollbackMs,
-} from './members.ts';
-import type { Redis } from './redis.ts';
+import { type Redis, defineScript } from './redis.ts';
+
+/** The oldest and the newest form of records that a version reads and writes (docs/decisions/store-state.md). */
+export interface RecordForms {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** Those of this version. A new form raises `newest`; `oldest` follows it by one. */
+export const recordForms: RecordForms = { oldest: 6, newest: 6 };
+
+/** What a process announces to the others that share its part of the store. */
+export interface Member {
+  /** Version of shopward; versions before 0.1.0 announce neither it nor their forms. */
+  readonly version?: string;
+  readonly forms?: RecordForms;
+  /** Announced by versions whose records have form 5. They do not know of other forms. */
+  readonly isNamed?: boolean;
+  /** Address of the shop: `publicUrl`, else `upstream.url`. */
+  readonly owner: string;
+  /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
+  readonly leaseMs: number;
+  /** One line for each tracked resource, with the names of its parameters, which records' keys contain; empty: no tags. */
+  readonly tracked: readonly string[];
+  /** Fingerprint of the key of token digests; empty: no refresh tokens. */
+  readonly digestKey: string;
+}
+
+/** The reply of the store to an announcement. Exported for its tests. */
+export interface Register {
+  /** No process was announced, not even this one: the store is new, or was emptied. */
+  readonly isNew: boolean;
+  /** Fingerprint of the key by which the tokens in the store are digested; empty: there are none yet. */
+  readonly digestKey: string;
+  /** The form in which records are written. */
+  readonly form: number;
+  /** Announcements of other processes in the last `memberTtlMs`; equal ones count once. */
+  readonly others: readonly Member[];
+}
+
+/** How often a process announces itself. */
+const announceEveryMs = 2_000;
+/** A process that has not announced itself for so long counts as ended. Exported for its tests. */
+export const memberTtlMs = 10_000;
+
+/** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. Exported for its tests. */
+export const rollbackMs = 86_400_000;
+
+// KEYS members, marker; ARGV id, own text, liveMs, rollbackMs
+const announceScript = defineScript(
+  'announce-member',
+  `
+local MEMBERS, MARKER = KEYS[1], KEYS[2]
+local id, text, live, rollback = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local own = cjson.decode(text)
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local is_new = redis.call('EXISTS', MEMBERS) == 0
+
+local form, form_seen = unpack(redis.call('HMGET', MARKER, 'form', 'formSeen'))
+local lowest, is_used = own.forms.newest, false
+-- Processes that announce no forms have form 6; so has a store without a form in force.
+local function hear_forms(forms)
+  local oldest, newest = forms and forms.oldest or 6, forms and forms.newest or 6
+  lowest = math.min(lowest, newest)
+  is_used = is_used or form and oldest <= form and form <= newest
+end
+form = tonumber(form or not is_new and 6)
+hear_forms(own.forms)
+
+local others, known, keys = {}, {}, {}
+local flat = redis.call('HGETALL', MEMBERS)
+for i = 1, #flat, 2 do
+  local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
+  local age = now - tonumber(seen)
+  if flat[i] ~= id then
+    if age > live or age < -live then
+      redis.call('HDEL', MEMBERS, flat[i])
+    elseif not known[said] then
+      known[said] = true
+      others[#others + 1] = said
+      local other = cjson.decode(said)
+      keys[other.digestKey] = true
+      hear_forms(other.forms)
+    end
+  end
+end
+redis.call('HSET', MEMBERS, id, string.format('%.0f', now) .. '|' .. text)
+
+local key = redis.call('HGET', MARKER, 'digestKey')
+-- The key of running processes stays; one that no process uses any more is replaced.
+if own.digestKey ~= '' and key ~= own.digestKey and not (key and keys[key]) then
+  key = own.digestKey
+  redis.call('HSET', MARKER, 'digestKey', key)
+end
+
+-- The form of running processes stays; a newer one follows when the older one was not seen for long enough.
+local is_wanted = lowest <= (form or 0)
+if not is_used or not is_wanted and now - tonumber(form_seen or now) >= rollback then form = lowest end
+if not is_used or is_wanted or not form_seen then form_seen = string.format('%.0f', now) end
+redis.call('HSET', MARKER, 'form', form, 'formSeen', form_seen)
+return { is_new and '1' or '0', key or '', others, form }
+`,
+);
+
+export function membersKeys(prefix: string): [string, string] {
+  return [`${prefix}:{members}`, `${prefix}:{members}:marker`];
+}
+
+/** Exported for its tests. */
+export function readRegister(reply: unknown): Register {
+  const [isNew, digestKey, others, form] = reply as [string, string, string[], number];
+  return { isNew: isNew === '1', digestKey, form, others: others.map((text) => JSON.parse(text) as Member) };
+}
+
+/** What follows from the announcements of the processes that share a store. */
+export interface Agreement {
+  /** The cold start of a new store: the longest lease of all processes, since any may have a write under way. */
+  readonly coldStartMs: number;
+  /** Lines of `tracked` whose writes another process forwards unchecked. These resources get no tag. */
+  readonly untracked: readonly string[];
+  /** The tokens in the store are digested by another key than this process has. */
+  readonly refusesTokens: boolean;
+  /** The records in the store have a form that this version does not know, or another version does not know theirs. */
+  readonly refusesAll: boolean;
+  /** The form in which records are written. */
+  readonly form: number;
+  /** For people; empty when all agree. */
+  readonly problems: readonly string[];
+}
+
+/** Pure: docs/decisions/store-state.md has the table. Exported for its tests. */
+export function agree(own: Member, { digestKey, form, others }: Register): Agreement {
+  const foreign = versionsWithout(own, form, others);
+  const problems = foreign === undefined ? [] : [foreign];
+  const leases = others.map(({ leaseMs }) => leaseMs).filter((leaseMs) => leaseMs > 0);
+  const coldStartMs = leases.reduce((longest, leaseMs) => Math.max(longest, leaseMs), own.leaseMs);
+  if (own.leaseMs > 0 && leases.some((leaseMs) => leaseMs !== own.leaseMs)) {
+    const all = [...new Set([own.leaseMs, ...leases])].map((ms) => `${ms / 1000}s`).join(', ');
+    problems.push(
+      `entityTags.lease differs between replicas (${all}): the longest one counts for a new store`,
+    );
+  }
+  const untracked = own.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
+  if (untracked.length > 0) {
+    problems.push(
+      `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,
+    );
+  }
+  const refusesTokens = own.digestKey !== '' && digestKey !== '' && digestKey !== own.digestKey;
+  if (refusesTokens) {
+    problems.push(
+      'refreshTokens.digestKey is another one than that of the replicas that were there before: refreshes get 503 until these have ended',
+    );
+  }
+  const other = others.find(({ owner }) => owner !== own.owner);
+  if (other !== undefined) {
+    problems.push(
+      `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(own.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
+    );
+  }
+  return { coldStartMs, untracked, refusesTokens, refusesAll: foreign !== undefined, form, problems };
+}
+
+/** That a version with another form of records shares the store; undefined: there is none, or both know the form in force. */
+function versionsWithout(
+  { version, forms = recordForms }: Member,
+  form: number,
+  others: readonly Member[],
+): string | undefined {
+  const knows = ({ oldest, newest }: RecordForms) => oldest <= form && form <= newest;
+  const isKnown = knows(forms);
+  const foreign = others.filter(
+    ({ forms: theirs = recordForms, isNamed }) => isNamed !== undefined || (!isKnown && knows(theirs)),
+  );
+  if (isKnown && foreign.length === 0) return undefined;
+  const versions = [...new Set(foreign.map((other) => other.version ?? 'one before 0.1.0'))].join(', ');
+  return `another version of shopward shares this store: ${versions}, and this is ${version}. Its records have a form that this version does not know: no tags are given out, tracked writes and refreshes get 503 here until it has ended`;
+}
 
 interface MembershipOptions {
   readonly redis: Redis;

@@ -1,20 +1,27 @@
 import {
   type Component,
   type ComponentLog,
-  counter,
-  gauge,
   type Health,
   type HealthDetail,
   type MetricSpec,
+  counter,
+  gauge,
   total,
 } from '../lib/component.ts';
 import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
-import { cureOf, RedisUnavailable } from './faults.ts';
-import { type Agreement, type Member, membersKeys, type RecordForms, recordForms } from './members.ts';
-import { guardRedis, Membership } from './membership.ts';
+import { RedisUnavailable, cureOf } from './faults.ts';
+import {
+  type Agreement,
+  type Member,
+  Membership,
+  type RecordForms,
+  guardRedis,
+  membersKeys,
+  recordForms,
+} from './membership.ts';
 import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
-import type { HealthLine, Health as StoreHealth } from './store-health.ts';
+import type { Health as StoreHealth, HealthLine } from './store-health.ts';
 
 export interface RedisStore extends Component {
   /** For features that need no agreement between replicas. */

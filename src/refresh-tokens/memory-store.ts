@@ -5,7 +5,7 @@ import {
   type Records,
   type Seen,
   tokens,
-} from './records.ts';
+} from './protocol.ts';
 import { TokenStore, type TokenStoreOptions } from './token-store.ts';
 import type { TokenDigest } from './token-values.ts';
 

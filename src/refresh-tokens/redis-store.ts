@@ -1,13 +1,13 @@
 import { RedisUnavailable } from '../redis/faults.ts';
 import {
-  defineClaim,
-  defineScript,
   type RedisRecords,
   type RedisScript,
+  defineClaim,
+  defineScript,
   runConfirmed,
   slotOf,
 } from '../redis/redis.ts';
-import type { KindName, KnownTokens, NextRecord, Records, Seen } from './records.ts';
+import type { KindName, KnownTokens, NextRecord, Records, Seen } from './protocol.ts';
 import { TokenStore, type TokenStoreOptions } from './token-store.ts';
 import type { TokenDigest } from './token-values.ts';
 

@@ -1,32 +1,32 @@
-import { andThen, type Eventually } from '../lib/eventually.ts';
+import { type Eventually, andThen } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Step, TokenRecord } from './protocol.ts';
 import * as protocol from './protocol.ts';
 import {
-  books,
-  families,
   type Kind,
   type NextRecord,
   type Records,
   type Seen,
+  type Step,
+  type TokenRecord,
+  books,
+  families,
   subjects,
   tokens,
-} from './records.ts';
-
+} from './protocol.ts';
 import {
   type BookLimits,
   type ClaimAnswer,
   type FamilyId,
   type IssuedRecord,
-  longestWaitMs,
   type NoteAnswer,
   type Standing,
   type SubjectDigest,
-  standingOf,
   type TokenDigest,
   type TokenEntry,
   type Use,
   type UsedAnswer,
+  longestWaitMs,
+  standingOf,
 } from './token-values.ts';
 
 /** Options of both stores. */

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
 import { endLingering } from '../http/write-response.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
-import type { ConnectionPlaces } from './connection-places.ts';
+import type { ConnectionPlaces } from './in-flight.ts';
 
 /** One request of a connection, with its response. */
 interface Pair {

@@ -1,23 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, joinFields } from '../http/field-list.ts';
-import { toPrivate } from '../http/private-response.ts';
-import { type Answer, type Rejection, reject, type Sender } from '../http/rejection.ts';
+import { type OwnFields, toPrivate } from './own-fields.ts';
+import { type Answer, type Rejection, type Sender, reject } from '../http/rejection.ts';
 import type { RejectionBodies } from '../http/rejection-bodies.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
 import type { Handled } from './client-connection.ts';
 import {
-  codeOf,
   type ExchangeMeta,
   type MalformedRequest,
   type Outcome,
+  codeOf,
   readMalformedRequest,
   toExchangeRecord,
 } from './exchange-meta.ts';
 import type { Place } from './in-flight.ts';
-import type { OwnFields } from './own-fields.ts';
 
 export interface ExchangeContext {
   readonly rejections: RejectionBodies;

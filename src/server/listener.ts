@@ -12,7 +12,7 @@ import { isolated } from '../lib/faults.ts';
 import { ClientConnection, type Handled, type MalformedHead, stoppedParser } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
-import type { ConnectionPlaces } from './connection-places.ts';
+import type { ConnectionPlaces } from './in-flight.ts';
 
 /** Exported for its tests. */
 export interface ListenerOptions {

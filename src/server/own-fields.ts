@@ -1,6 +1,6 @@
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type FieldList, fieldValue, isNamed, joinFields } from '../http/field-list.ts';
-import type { Cors } from './cors.ts';
+import { type CanonicalRequest, type Method, methods } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue, isNamed, joinFields, trimOws, varyingBy } from '../http/field-list.ts';
+import type { Answer } from '../http/rejection.ts';
 
 /** Fields that shopward puts on answers: the request id, and cross-origin fields. */
 export interface OwnFields {
@@ -52,4 +52,149 @@ function withTag(exposed: readonly string[]): string {
 
 function isCrossOrigin(name: string): boolean {
   return name.slice(0, 15).toLowerCase() === 'access-control-';
+}
+
+/** Cross-origin fields that shopward sets (Fetch standard, section 3.3); only if origins are configured. */
+interface Cors {
+  /** Whether it is a preflight of a known origin. */
+  isPreflight(request: CanonicalRequest): boolean;
+  answerPreflight(preflight: CanonicalRequest): Answer;
+  /**
+   * Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. `exposed`: what
+   * the shop's own Access-Control-Expose-Headers name, which stays readable.
+   */
+  fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;
+}
+
+/** Exported for its tests. */
+export interface CorsSettings {
+  /** As browsers send them; `*` alone: every origin, without credentials. */
+  readonly origins: readonly string[];
+  /** Whether pages may send cookies. Default: unless the origin is `*`. */
+  readonly credentials?: boolean | undefined;
+  /** Default: all that shopward knows. */
+  readonly methods?: readonly Method[] | undefined;
+  /** Request fields that pages may send. Default: those of this API, and whatever a preflight asks for. */
+  readonly fields?: readonly string[] | undefined;
+  /** Response fields that pages may read besides the shop's own. */
+  readonly exposedFields: readonly string[];
+  /** Milliseconds for which a browser keeps the answer to a preflight. */
+  readonly maxAge: number;
+}
+
+/** Request fields of this API that need a preflight. */
+const usualFields = [
+  'Accept',
+  'Accept-Language',
+  'Authorization',
+  'Content-Type',
+  'If-Match',
+  'If-None-Match',
+  'Store',
+  'X-Anonymous-Customer-Unique-Id',
+];
+const fieldName = /^[A-Za-z0-9-]{1,100}$/;
+
+export function createCors(settings: CorsSettings): Cors {
+  const { origins, fields, exposedFields, maxAge } = settings;
+  const known = new Set(origins);
+  const isEverybody = known.has('*');
+  const isAllowed = (origin: string | undefined): origin is string =>
+    origin !== undefined && (isEverybody || known.has(origin));
+  const always = preflightFields(settings.methods ?? methods, maxAge);
+  const credentials =
+    settings.credentials !== false && !isEverybody ? ['Access-Control-Allow-Credentials', 'true'] : [];
+  const exposed = exposedFields.join(', ');
+  return {
+    isPreflight: ({ method, fields: sent }) =>
+      method === 'OPTIONS' &&
+      isAllowed(fieldValue(sent, 'origin')) &&
+      fieldValue(sent, 'access-control-request-method') !== undefined,
+    answerPreflight(request) {
+      const asked = fieldValue(request.fields, 'access-control-request-headers') ?? '';
+      const allowed = fields ?? union(usualFields, namesIn(asked));
+      return {
+        status: 204,
+        fields: ['Access-Control-Allow-Headers', allowed.join(', '), ...always],
+        body: null,
+      };
+    },
+    fieldsFor(origin, ofShop = []) {
+      // One answer for everybody does not vary.
+      if (!isEverybody && !isAllowed(origin)) return ['Vary', 'Origin'];
+      const readable =
+        ofShop.length === 0 ? exposed : union(exposedFields, ofShop.flatMap(namesIn)).join(', ');
+      return [
+        'Access-Control-Allow-Origin',
+        isEverybody ? '*' : (origin as string),
+        ...credentials,
+        'Access-Control-Expose-Headers',
+        readable,
+        ...(isEverybody ? [] : ['Vary', 'Origin']),
+      ];
+    },
+  };
+}
+
+function preflightFields(allowed: readonly string[], maxAgeMs: number): FieldList {
+  return [
+    'Access-Control-Allow-Methods',
+    allowed.join(', '),
+    'Access-Control-Max-Age',
+    String(Math.floor(maxAgeMs / 1000)),
+  ];
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name === '*' || fieldName.test(name));
+}
+
+/** Each name once, whatever its case, in the order of the first. */
+function union(some: readonly string[], others: readonly string[]): readonly string[] {
+  const named = new Map<string, string>();
+  for (const name of [...some, ...others]) {
+    const key = name.toLowerCase();
+    if (!named.has(key)) named.set(key, name);
+  }
+  return [...named.values()];
+}
+
+/**
+ * Fields that let a shared cache store an answer in spite of `Cache-Control`: targeted fields (RFC 9213) and their
+ * like.
+ */
+const sharedCacheFields = /^(?:[a-z0-9-]+-cache-control|surrogate-control|x-accel-expires)$/i;
+const sharing =
+  /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
+
+/**
+ * Fields of an answer that needed a token. It is `private`, because `public`, `s-maxage` and `must-revalidate` let every shared
+ * cache store the answer to a request with `Authorization` (RFC 9111 section 3.5). What its own user's browser may cache is
+ * not changed. `byCookie`: the token may be in a cookie, so the answer also varies by `Cookie`.
+ */
+export function toPrivate(fields: FieldList, byCookie: boolean): string[] {
+  const kept: string[] = [];
+  let directives: string | undefined;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    const value = fields[i + 1] as string;
+    if (isNamed(name, 'cache-control'))
+      directives = directives === undefined ? value : `${directives},${value}`;
+    else if (!sharedCacheFields.test(name)) kept.push(name, value);
+  }
+  kept.push('Cache-Control', directives === undefined ? 'private' : privately(directives));
+  return byCookie ? varyingBy(kept, 'Cookie') : kept;
+}
+
+/** With field names (`private="Set-Cookie"`) the directive covers only those fields: then `no-store` replaces it. */
+function privately(directives: string): string {
+  if (directives.includes('"')) return 'private, no-store';
+  const kept = directives
+    .split(',')
+    .map(trimOws)
+    .filter((directive) => directive !== '' && !sharing.test(directive));
+  return ['private', ...kept].join(', ');
 }

@@ -7,7 +7,7 @@ import { endResponse, isBodyPending } from '../http/write-response.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { endAlone, isolate } from '../lib/faults.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';
-import { isBodiless } from './response-framing.ts';
+import { isBodiless } from './response-parser.ts';
 
 export interface ClientResponseEvents {
   /** The client has taken what was held back: more may be written. */

@@ -1,8 +1,7 @@
 import { isolated } from '../lib/faults.ts';
 import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
 import { Exchange, type ExchangeConnections } from './exchange.ts';
-import { FairQueue } from './fair-queue.ts';
-import { LinkedList } from './linked-list.ts';
+import { FairQueue, LinkedList } from './fair-queue.ts';
 import type {
   ClientOptions,
   UpstreamClient,

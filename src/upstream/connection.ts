@@ -1,13 +1,11 @@
-import { connect as connectTcp, type OnReadOpts, Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { type OnReadOpts, Socket, connect as connectTcp } from 'node:net';
+import { connect as connectTls, createSecureContext } from 'node:tls';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolate, isolated } from '../lib/faults.ts';
-import type { Linked, LinkedList } from './linked-list.ts';
+import type { Linked, LinkedList } from './fair-queue.ts';
 import { longestRead } from './llhttp.ts';
 import type { ClientOptions } from './port.ts';
-import { createRelease, returnReadBuffer, takeReadBuffer } from './read-buffers.ts';
 import { ResponseParser, responseHeadBytes } from './response-parser.ts';
-import { verification } from './upstream-tls.ts';
 
 /** Reads the response on a connection. */
 export interface ResponseReader {
@@ -220,4 +218,67 @@ function openSocket(options: ClientOptions, onread: OnReadOpts): Socket {
   return scheme === 'https'
     ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })
     : connectTcp(address);
+}
+
+/**
+ * Read buffers for reuse. Each has 64 KiB outside the heap, which the garbage collector counts: with a new one for each
+ * read it collected the whole heap after every two hundred bodies of 100 KB.
+ */
+const spareBuffers: Buffer[] = [];
+const maxSpareBuffers = 64;
+
+function takeReadBuffer(): Buffer {
+  return spareBuffers.pop() ?? Buffer.allocUnsafeSlow(longestRead);
+}
+
+/** Only for a buffer that has no other user: another client's response may be read into it next. */
+function returnReadBuffer(buffer: Buffer): void {
+  if (spareBuffers.length < maxSpareBuffers) spareBuffers.push(buffer);
+}
+
+/** Returns `buffer` once, however often it is called: returned twice, it would be used for two clients at a time. */
+function createRelease(buffer: Buffer): () => void {
+  let owned: Buffer | undefined = buffer;
+  return () => {
+    if (owned !== undefined) returnReadBuffer(owned);
+    owned = undefined;
+  };
+}
+
+/**
+ * What the certificate of the upstream is checked against. The name is always given: without it Node's client would
+ * take it from the `Host` field, and so from the client. Exported for its tests.
+ */
+export function verification({ upstream: { hostname }, tls }: Pick<ClientOptions, 'upstream' | 'tls'>) {
+  return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
+}
+
+/** RFC 6066 section 3: an address is not a server name; the certificate has to contain the address. */
+function serverName(hostname: string): string {
+  return /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname : '';
+}
+
+/** PEM texts: authorities in place of the system's, and a client certificate with its key. */
+export interface UpstreamCertificates {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** TLS settings of the client; `use` applies to every connection that is opened afterwards. */
+export class UpstreamTls {
+  secureContext: NonNullable<ClientOptions['tls']>['secureContext'];
+  declare readonly servername?: string;
+
+  constructor(serverName: string | undefined) {
+    if (serverName !== undefined) this.servername = serverName;
+  }
+
+  /** One context for all connections: a context for each would parse the authorities each time. */
+  use({ ca, cert, key }: UpstreamCertificates): void {
+    this.secureContext = createSecureContext({
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert, key }),
+    });
+  }
 }

@@ -10,8 +10,7 @@ import type {
   UpstreamHandler,
   UpstreamRequest,
 } from './port.ts';
-import { type BodySink, chunkedSink, plainSink, pumpBody } from './request-body-pump.ts';
-import { requestHead } from './request-framing.ts';
+import { type BodySink, chunkedSink, plainSink, pumpBody, requestHead } from './request-framing.ts';
 import type { ResponseParser } from './response-parser.ts';
 
 /** The connections and the queue, as an exchange sees them. */

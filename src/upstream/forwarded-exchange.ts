@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { FieldList } from '../http/field-list.ts';
-import { isRejection, type Rejection } from '../http/rejection.ts';
-import { endAlone, isolate, isolated, isolateLate } from '../lib/faults.ts';
+import { type Rejection, isRejection } from '../http/rejection.ts';
+import { endAlone, isolate, isolateLate, isolated } from '../lib/faults.ts';
 import { type ClientPatience, ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import {
   type ForwardCaller,
@@ -12,7 +12,7 @@ import {
   rejectionOfFault,
   upstreamRequestOf,
 } from './forward.ts';
-import { askForEdits, type HookFailure, type ResponseEdits, type UpstreamHooks } from './hooks.ts';
+import { type HookFailure, type ResponseEdits, type UpstreamHooks, askForEdits } from './hooks.ts';
 import type {
   UpstreamClient,
   UpstreamExchange,
@@ -20,9 +20,8 @@ import type {
   UpstreamHandler,
   UpstreamRequest,
 } from './port.ts';
-import type { PublicReferences } from './public-references.ts';
+import { type PublicReferences, endToEndFields } from './response-fields.ts';
 import { type BodyLimits, limitsOfRoute, sendContinue, watchBody } from './request-body.ts';
-import { endToEndFields } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 export interface ExchangeOptions extends BodyLimits, ClientPatience {

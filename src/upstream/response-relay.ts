@@ -1,11 +1,11 @@
 import type { Method } from '../http/canonical-request.ts';
-import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
+import { type FieldEdits, type FieldList, editFields, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import type { ResponseHead } from './port.ts';
 import { CollectedBody } from './request-body.ts';
-import { isBodiless } from './response-framing.ts';
+import { isBodiless } from './response-parser.ts';
 
 /** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
 export class ResponseRelay implements ResponseHead {

@@ -6,26 +6,25 @@ import type { Matcher } from '../proxy/filter.ts';
 import { createOwnPathTest } from '../routes/path-interpretations.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import { createMappingTag, jsonText } from './envelope.ts';
-import { EpochFollower } from './epoch-follower.ts';
+import { EpochFollower, type Purge } from './purge-epochs.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
-import { type ResolverEvent, type ResolverStats, startCounts, type UrlResolverOptions } from './options.ts';
-import { createPartitions, longestStore, type Partition } from './partition.ts';
-import type { Purge } from './purge-epochs.ts';
+import { type ResolverEvent, type ResolverStats, type UrlResolverOptions, startCounts } from './options.ts';
+import { type Partition, createPartitions, longestStore } from './partition.ts';
 import {
+  type ReadQuery,
+  type ResolverFields,
   createQueryReader,
   keyOf,
   missing,
-  type ReadQuery,
-  type ResolverFields,
   readResolverFields,
   unusable,
 } from './resolver-query.ts';
 import {
+  type Provenance,
   answerMapping,
   cacheStatus,
-  type Provenance,
   refuseFailure,
   refuseMissing,
   refuseUnknown,

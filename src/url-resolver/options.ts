@@ -1,5 +1,5 @@
 import type { WatchOptions } from '../lib/watched-file.ts';
-import type { EpochStore } from './epoch-follower.ts';
+import type { EpochStore } from './purge-epochs.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
 import type { SharedMapping } from './shared-cache.ts';

@@ -10,15 +10,15 @@ import { basePathOf, basePathsOf, readOperations } from '../../src/cli/protected
 import { buildRequestRules } from '../../src/http/canonicalise-request.ts';
 import { isNoneMatchMet } from '../../src/http/entity-tag-list.ts';
 import { readNominations } from '../../src/http/field-list.ts';
-import { mayHaveParameter } from '../../src/http/parameter-names.ts';
+import { mayHaveParameter } from '../../src/http/form-encoding.ts';
 import { createPeer, readOrigin } from '../../src/http/peer.ts';
 import { canonicaliseHost } from '../../src/http/request-target.ts';
-import { readRegister } from '../../src/redis/members.ts';
-import { readServerFacts } from '../../src/redis/server-facts.ts';
+import { readRegister } from '../../src/redis/membership.ts';
+import { readServerFacts } from '../../src/redis/watch.ts';
 import { findCandidate, readType } from '../../src/refresh-tokens/token-request.ts';
 import { createLocaleNegotiation } from '../../src/url-resolver/partition.ts';
 import type { Reader } from './reader.ts';
-import { lineKinds, type TextKind, targetKinds, textKinds } from './texts.ts';
+import { type TextKind, lineKinds, targetKinds, textKinds } from './texts.ts';
 
 const field = 60_000;
 /** What a fetch of keys takes at most. */

@@ -1,5 +1,5 @@
-import { buildTagScripts, type TagScripts } from '../../src/entity-tags/lua.ts';
-import type { RecordForms } from '../../src/redis/members.ts';
+import { type TagScripts, buildTagScripts } from '../../src/entity-tags/lua.ts';
+import type { RecordForms } from '../../src/redis/membership.ts';
 
 /** Key that shifts the clock of `clockedScripts`, in microseconds. */
 export const clockShiftKey = 'test:clock-shift';

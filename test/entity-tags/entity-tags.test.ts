@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { AnonymousRecords } from '../../src/entity-tags/anonymous-records.ts';
-import { stateOf } from '../../src/entity-tags/entity-tag.ts';
+import { stateOf } from '../../src/entity-tags/keys.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { fieldValue } from '../../src/http/field-list.ts';

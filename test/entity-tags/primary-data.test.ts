@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { scanPrimaryData } from '../../src/entity-tags/primary-data.ts';
+import { scanPrimaryData } from '../../src/entity-tags/json-api.ts';
 import { isObject, parseJsonObject } from '../../src/lib/json.ts';
 import { finish } from '../../src/lib/slices.ts';
 

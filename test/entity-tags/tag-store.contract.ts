@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { digest } from '../../src/entity-tags/keys.ts';
-import { noTag } from '../../src/entity-tags/tag-record.ts';
+import { noTag } from '../../src/entity-tags/protocol.ts';
 import type { ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../../src/entity-tags/times.ts';
 

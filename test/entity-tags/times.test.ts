@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { StoreClock } from '../../src/entity-tags/store-clock.ts';
+import { StoreClock } from '../../src/entity-tags/redis-store.ts';
 import { entityTagTimes } from '../../src/entity-tags/times.ts';
 
 const settings = { leaseMs: 15_000, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
-import { foldName, mayBeNamed, mayHaveParameter } from '../../src/http/parameter-names.ts';
+import { foldName, mayBeNamed, mayHaveParameter } from '../../src/http/form-encoding.ts';
 
 describe('a query with what some server reads as _method', () => {
   it.each([

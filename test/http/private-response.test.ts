@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toPrivate } from '../../src/http/private-response.ts';
+import { toPrivate } from '../../src/server/own-fields.ts';
 
 it.each([
   ['', 'private'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agree, type Member, type Register } from '../../src/redis/members.ts';
+import { type Member, type Register, agree } from '../../src/redis/membership.ts';
 
 const own: Member = {
   version: '0.1.0',

@@ -1,7 +1,6 @@
-import { describe, expect, type TestContext, test } from 'vitest';
+import { type TestContext, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import { type Member, memberTtlMs, rollbackMs } from '../../src/redis/members.ts';
-import { guardRedis, Membership } from '../../src/redis/membership.ts';
+import { type Member, Membership, guardRedis, memberTtlMs, rollbackMs } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';

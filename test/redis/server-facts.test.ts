@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readServerFacts } from '../../src/redis/server-facts.ts';
+import { readServerFacts } from '../../src/redis/watch.ts';
 
 describe('what servers say of themselves', () => {
   const info = (fields: Readonly<Record<string, string | number>>) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Member } from '../../src/redis/members.ts';
+import type { Member } from '../../src/redis/membership.ts';
 import { openRedisStore } from '../../src/redis/store.ts';
 import { bulk, healthy, infoReply, list, startScriptedRedis } from './scripted-redis.ts';
 

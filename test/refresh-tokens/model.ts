@@ -4,7 +4,7 @@ import type { RefreshTokenContext } from '../../src/refresh-tokens/context.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { newFamily, recordIssued } from '../../src/refresh-tokens/issue.ts';
 import { MemoryRecords } from '../../src/refresh-tokens/memory-store.ts';
-import { type KindName, type NextRecord, type Records, tokens } from '../../src/refresh-tokens/records.ts';
+import { type KindName, type NextRecord, type Records, tokens } from '../../src/refresh-tokens/protocol.ts';
 import { beginRefresh } from '../../src/refresh-tokens/refresh.ts';
 import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
 import { beginRevocation } from '../../src/refresh-tokens/revoke.ts';

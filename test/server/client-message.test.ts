@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo, connect, Socket } from 'node:net';
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { type IncomingMessage, type Server, createServer } from 'node:http';
+import { type AddressInfo, Socket, connect } from 'node:net';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClientMessage } from '../../src/server/client-message.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';
-import { pumpBody } from '../../src/upstream/request-body-pump.ts';
+import { pumpBody } from '../../src/upstream/request-framing.ts';
 
 /** What node's parser handed over, and in how many of them one turn of the event loop. */
 let chunks = 0;

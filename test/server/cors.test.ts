@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type CorsSettings, createCors } from '../../src/server/cors.ts';
+import { type CorsSettings, createCors } from '../../src/server/own-fields.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
 const shop = 'https://shop.example';

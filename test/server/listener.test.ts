@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { buildRejections } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { createRejectMalformed } from '../../src/server/client-error.ts';
-import { ConnectionPlaces } from '../../src/server/connection-places.ts';
+import { ConnectionPlaces } from '../../src/server/in-flight.ts';
 import { Listener, type ListenerOptions } from '../../src/server/listener.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import type { FieldList } from '../../src/http/field-list.ts';
-import { type CorsSettings, createCors } from '../../src/server/cors.ts';
-import { createOwnFields } from '../../src/server/own-fields.ts';
+import { type CorsSettings, createCors, createOwnFields } from '../../src/server/own-fields.ts';
 
 const shop = 'https://shop.example';
 const settings: CorsSettings = {

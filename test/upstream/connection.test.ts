@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { UpstreamTls, verification } from '../../src/upstream/upstream-tls.ts';
+import { UpstreamTls, verification } from '../../src/upstream/connection.ts';
 
 const ends: (() => void)[] = [];
 afterEach(() => {

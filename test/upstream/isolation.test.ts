@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hearFaults } from '../../src/lib/faults.ts';
 import { createUpstreamClient } from '../../src/upstream/client.ts';
 import type { UpstreamClient, UpstreamFault, UpstreamHandler } from '../../src/upstream/port.ts';
-import { ResponseHeadCheck } from '../../src/upstream/response-framing.ts';
+import { ResponseHeadCheck } from '../../src/upstream/response-parser.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 const bug = () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PublicReferences } from '../../src/upstream/public-references.ts';
+import { PublicReferences } from '../../src/upstream/response-fields.ts';
 
 const request = { host: 'api.shop.example', fields: ['X-Forwarded-Host', 'outer.shop.example'] };
 const shop = { hostname: 'shop', port: 9000, path: '' };

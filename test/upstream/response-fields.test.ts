@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hopByHopNames } from '../../src/http/field-list.ts';
-import type { PublicReferences } from '../../src/upstream/public-references.ts';
-import { endToEndFields, reasonPhrase } from '../../src/upstream/response-fields.ts';
+import { type PublicReferences, endToEndFields, reasonPhrase } from '../../src/upstream/response-fields.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
 const around = (...fields: string[]) => ['X-Before', '1', ...fields, 'X-After', '2'];

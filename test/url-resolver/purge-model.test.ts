@@ -37,7 +37,7 @@ async function breakEpochs(from: string, to: string): Promise<Partial<Code>> {
 }
 
 const breakFollower = async (from: string, to: string) => ({
-  follower: await breakModule<Code['follower']>('epoch-follower.ts', from, to),
+  follower: await breakModule<Code['follower']>('purge-epochs.ts', from, to),
 });
 const breakCache = async (from: string, to: string) => ({
   cache: await breakModule<Code['cache']>('mapping-cache.ts', from, to),

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
-import type { EpochStore } from '../../src/url-resolver/epoch-follower.ts';
-import * as followerModule from '../../src/url-resolver/epoch-follower.ts';
+import * as followerModule from '../../src/url-resolver/purge-epochs.ts';
+import { type EpochStore, type Purge, everything } from '../../src/url-resolver/purge-epochs.ts';
 import * as localModule from '../../src/url-resolver/local-cache.ts';
 import * as cacheModule from '../../src/url-resolver/mapping-cache.ts';
 import { startCounts } from '../../src/url-resolver/options.ts';
 import type { Partition } from '../../src/url-resolver/partition.ts';
-import { everything, type Purge } from '../../src/url-resolver/purge-epochs.ts';
 import type { SharedCache } from '../../src/url-resolver/shared-cache.ts';
 import type { LookupOutcome, UpstreamSource } from '../../src/url-resolver/source.ts';
 

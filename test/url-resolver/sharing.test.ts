@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { createRedisEpochStore } from '../../src/url-resolver/epoch-follower.ts';
+import { createRedisEpochStore, maxScopes } from '../../src/url-resolver/purge-epochs.ts';
 import type { UrlResolver } from '../../src/url-resolver/filter.ts';
-import { maxScopes } from '../../src/url-resolver/purge-epochs.ts';
 import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
-import { createResolver, type ResolverSettings, entityOf, resolve, targetOf } from './resolver-request.ts';
-import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';
+import { type ResolverSettings, createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
+import { type Shop, catalogue, sendMapping, startShop } from './shop.ts';
 
 let server: SingleRedis;
 let shop: Shop;

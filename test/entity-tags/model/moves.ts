@@ -1,4 +1,4 @@
-import { noTag } from '../../../src/entity-tags/tag-record.ts';
+import { noTag } from '../../../src/entity-tags/protocol.ts';
 import {
   type Call,
   type Held,
@@ -6,8 +6,8 @@ import {
   type ProxyBreak,
   type Setting,
   type StoreState,
-  tick,
   type World,
+  tick,
 } from './world.ts';
 
 /** Hears every call of the store, for the replay. */

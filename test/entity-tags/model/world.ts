@@ -1,5 +1,5 @@
 import type * as protocol from '../../../src/entity-tags/protocol.ts';
-import type { TagRecord } from '../../../src/entity-tags/tag-record.ts';
+import type { TagRecord } from '../../../src/entity-tags/protocol.ts';
 import type {
   ClaimAnswer,
   LookUp,
