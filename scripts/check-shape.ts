@@ -23,7 +23,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   proxy: 504,
   'rate-limits': 289,
   redis: 2153,
-  'refresh-tokens': 2760,
+  'refresh-tokens': 2758,
   rollout: 1275,
   routes: 840,
   server: 1662,

@@ -132,16 +132,10 @@ function countObserving(rows: readonly ProtectedResource[]): number {
 }
 
 /** `POST /api/purge` with `{"url": …}`, `{"prefix": …}` or `{"all": true}`: reaches every replica, or answers 503. */
-export function createPurgeEndpoint({
-  purge,
-  path = '/api/purge',
-}: {
-  readonly purge: UrlResolver['purge'];
-  readonly path?: string;
-}): JsonEndpoint {
+export function createPurgeEndpoint(purge: UrlResolver['purge']): JsonEndpoint {
   return {
     method: 'POST',
-    path,
+    path: '/api/purge',
     async run({ body }) {
       const request = readPurge(body);
       if (request === undefined) {

@@ -184,10 +184,7 @@ function createEndpoints(
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
   const { purge } = status;
-  if (purge) {
-    // `/purge` is for `shopward purge` of earlier versions.
-    endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
-  }
+  if (purge) endpoints.push(createPurgeEndpoint(purge));
   const describePublic = () => buildOpenApi(config, version);
   return [...endpoints, ...createOpenApiEndpoints({ version, describePublic, endpoints })];
 }

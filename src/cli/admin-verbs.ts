@@ -39,7 +39,7 @@ export async function runPurge(
     return 1;
   }
   const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
-  const reply = await askAdmin(admin, 'POST', '/purge', body);
+  const reply = await askAdmin(admin, 'POST', '/api/purge', body);
   if (reply.status === 200) {
     io.out(options.json ? JSON.stringify({ purged: body }) : `purged: ${url ?? prefix ?? 'all'}`);
     return 0;

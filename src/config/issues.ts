@@ -83,10 +83,8 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
     'urlResolver.defaultLocale',
     'is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
   ],
-  [
-    'urlResolver.envelope',
-    'is no longer a key: answers have the form of a Spryker shop; those of another form are passed on; leave the line out',
-  ],
+  ['urlResolver.envelope', 'is no longer a key: only the form of a Spryker shop is cached; remove the line'],
+  ['fields.expiresIn', 'is no longer a key: nothing reads it; remove the line'],
   ['limits.bodyRate', 'is no longer a key: it is 500 bytes a second; leave the line out'],
   ['rollout.interval', 'is no longer a key: counts are written every 5 s; leave the line out'],
 ]);

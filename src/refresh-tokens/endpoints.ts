@@ -27,8 +27,6 @@ export interface TokenEndpoint {
 export interface TokenFields {
   readonly accessToken: string;
   readonly refreshToken: string;
-  /** Lifetime of the access token in seconds. */
-  readonly expiresIn: string;
   /** Lifetime of the refresh token in seconds. */
   readonly refreshExpiresIn: string;
 }

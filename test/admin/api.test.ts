@@ -254,7 +254,7 @@ describe('the admin API', () => {
     [{ url: '/a', all: true }, 400],
     [[], 400],
   ])('purges %j: %i', async (body, expected) => {
-    for (const path of ['/api/purge', '/purge']) expect((await post(path, body)).status, path).toBe(expected);
+    expect((await post('/api/purge', body)).status).toBe(expected);
   });
 
   it('writes no list while admin.edit is false, and says so', async () => {

@@ -51,7 +51,7 @@ describe('refresh tokens', () => {
 
 it('a purge that did not reach the log of purges says so', async () => {
   const run = (outcome: 'purged' | 'unavailable') =>
-    createPurgeEndpoint({ purge: async () => outcome }).run({ body: { all: true }, query: new Map() });
+    createPurgeEndpoint(async () => outcome).run({ body: { all: true }, query: new Map() });
   expect(await run('purged')).toMatchObject({ status: 200 });
   expect(await run('unavailable')).toMatchObject({ status: 503 });
 });

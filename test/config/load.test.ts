@@ -120,7 +120,6 @@ refreshTokens:
       fields: {
         accessToken: 'access_token',
         refreshToken: 'rt',
-        expiresIn: 'expires_in',
         refreshExpiresIn: 'refresh_expires_in',
       },
     },

@@ -188,6 +188,14 @@ describe('one mistake', () => {
     ],
     ['urlResolver: { maxEntries: 10000001 }', '28: error: urlResolver.maxEntries must be at most 10000000'],
     [
+      'urlResolver: { envelope: jsonapi }',
+      '16: error: urlResolver.envelope is no longer a key: only the form of a Spryker shop is cached; remove the line',
+    ],
+    [
+      'refreshTokens: { endpoints: [{ kind: issue, method: POST, path: /t, fields: { expiresIn: x } }] }',
+      '79: error: refreshTokens.endpoints[0].fields.expiresIn is no longer a key: nothing reads it; remove the line',
+    ],
+    [
       'urlResolver: { defaultLocale: fr }',
       '16: error: urlResolver.defaultLocale is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
     ],

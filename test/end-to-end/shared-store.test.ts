@@ -429,7 +429,7 @@ describe.concurrent('several shops on one Redis', () => {
       for (const each of [one, two]) {
         await aTag(each);
         expect((await exchange(each, 'token')).status).toBe(201);
-        await fetch(`${each.adminUrl}/purge`, {
+        await fetch(`${each.adminUrl}/api/purge`, {
           method: 'POST',
           body: '{"all":true}',
           headers: { 'Content-Type': 'application/json' },

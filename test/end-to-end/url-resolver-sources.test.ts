@@ -98,7 +98,10 @@ describe('two replicas over one Redis', () => {
     const state = async (shopward: RunningShopward, url: string) =>
       /fwd=miss|hit/.exec((await ask(shopward, url)).field('cache-status') ?? '')?.[0];
     const purge = async (body: object) => {
-      const response = await fetch(`${one.adminUrl}/purge`, { method: 'POST', body: JSON.stringify(body) });
+      const response = await fetch(`${one.adminUrl}/api/purge`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+      });
       expect(response.status).toBe(200);
     };
     for (const [body, purged, kept] of [

@@ -6,7 +6,6 @@ const names = [
   {
     accessToken: 'accessToken',
     refreshToken: 'refreshToken',
-    expiresIn: 'expiresIn',
     refreshExpiresIn: 'refreshExpiresIn',
   },
 ];

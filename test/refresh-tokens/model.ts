@@ -38,7 +38,6 @@ const endpoint: TokenEndpoint = {
   fields: {
     accessToken: 'access_token',
     refreshToken: 'refresh_token',
-    expiresIn: 'expires_in',
     refreshExpiresIn: 'refresh_expires_in',
   },
 };

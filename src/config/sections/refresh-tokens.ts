@@ -7,7 +7,6 @@ const field = (description: string) => text().optional().meta({ description });
 const oauthNames = {
   accessToken: 'access_token',
   refreshToken: 'refresh_token',
-  expiresIn: 'expires_in',
   refreshExpiresIn: 'refresh_expires_in',
 } as const;
 
@@ -16,7 +15,6 @@ const fieldNames = {
   'json-api': {
     accessToken: 'accessToken',
     refreshToken: 'refreshToken',
-    expiresIn: 'expiresIn',
     refreshExpiresIn: 'refreshExpiresIn',
   },
   json: oauthNames,
@@ -41,7 +39,6 @@ const endpoint = z
         refreshToken: field(
           'Name of the field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
         ),
-        expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
       })
       .prefault({})

@@ -28,7 +28,8 @@ export const upstream = z
         'Longest wait for a connection to the shop. Then 504, or 503 if all are busy. 502 at once if it is refused.',
     }),
     responseTimeout: duration().prefault('60s').meta({
-      description: 'Longest wait for the answer of the shop, from the start of the request. Then 504.',
+      description:
+        'Longest wait for the shop: until the answer begins (then 504), and between two parts of it (then it is cut). Raise it for event streams that are silent for longer, here or in `limits.routes`.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description: 'Connections to the shop in one process. Requests with arriving bodies use at most half.',
