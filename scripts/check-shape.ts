@@ -59,6 +59,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/cli\/(admin-verbs|check|explain|init|protected|serve|tokens|verify)\.ts$/,
     'a verb; it is loaded when it is asked for',
   ],
+  [/^src\/cli\/explain\/nearest-rows\.ts$/, 'which rows are near; what a request meets is another question'],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
   [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
   [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of a feature, for the one table of all'],

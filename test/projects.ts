@@ -57,7 +57,7 @@ export const slow = [
   // 5 to 10 s.
   'test/differential/pair-shop.test.ts',
   'test/admin/{list-history,console-pasted}.test.ts',
-  'test/{config/load-fuzz,config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy}.test.ts',
+  'test/{config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/scripts/{arguments,audit,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
@@ -73,7 +73,7 @@ export const slow = [
   'test/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/cli/{protected-openapi,loaded-files,store-tls}.test.ts',
   'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
-  'test/**/*{.property,-fuzz}.test.ts',
+  'test/**/*.property.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
   'test/demo/shop-main.test.ts',
   'test/{access/protected-list-truncation,telemetry/tracing}.test.ts',

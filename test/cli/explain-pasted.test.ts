@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { type ExplainedPaste, explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
+import {
+  type ExplainedPaste,
+  explainForConsole,
+  explainPasted,
+} from '../../src/cli/explain/explain-pasted.ts';
+import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readHar } from '../../src/cli/explain/har.ts';
 import { readCurl } from '../../src/cli/explain/pasted-command.ts';
 import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-request.ts';
@@ -366,28 +371,52 @@ describe('an opaque token', () => {
 });
 
 describe('whatever is pasted', () => {
-  it('is read without a throw', () => {
+  it('is read and explained without a throw', async () => {
+    const { config: loaded } = await loadGood(keys, {
+      files: { 'protected-resources.yaml': listOf(...rows) },
+    });
+    const { list } = parseProtectedList(listOf(...rows), 'list');
+    if (list === undefined) throw new Error('the list is broken');
+    const compiled = compileProtectedList(list, loaded.request);
     const part = fc.oneof(
       fc.constantFrom(
-        ...['curl ', '"', "'", '`', '\\', '^"', '{"', '}', '[', '-H ', '-d ', '-X', '--json ', "$'"],
+        ...[
+          'curl ',
+          '"',
+          "'",
+          '`',
+          '\\',
+          '^"',
+          '{"',
+          '}',
+          '[',
+          '-H ',
+          '-d ',
+          '-X',
+          '--json ',
+          "$'",
+          ',',
+          ':',
+          '\n',
+        ],
         ...[
           'https://s/',
           '{"request":{"url":"/","headers":[',
           '"log":{"entries":[',
-          ',',
-          ':',
-          '\n',
           '-F a=',
           '@',
+          'GET ',
+          '/carts',
         ],
+        ...['/1', ' HTTP/1.1', '&amp;', '%2e', '?_method=x', '#', '//'],
       ),
       anyText(),
     );
     const start = fc.constantFrom('', 'curl ', '{"request":');
     fc.assert(
       fc.property(start, fc.array(part), (first, parts) => {
-        const { target, host } = readPastedRequest(first + parts.join(''));
-        expect([typeof target, typeof host]).toEqual(['string', 'string']);
+        const { explained } = explainPasted(first + parts.join(''), {}, loaded, compiled);
+        expect(explanationText(explained, explained.notes).length).toBeGreaterThan(1);
       }),
       { numRuns: 3000 },
     );
