@@ -1,21 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { uploadClients, uploadSettings, uploads } from '../harness/upload-clients.ts';
 
 let shop: RecordingUpstream;
-let shopward: RunningShopward;
+let shopward: Shopward;
 
 beforeAll(async () => {
   shop = await startRecordingUpstream(() => undefined);
-  shopward = await startShopwardHere({
+  shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,
     ...uploadSettings,
   });
 });
 afterAll(async () => {
-  await shopward?.stop();
+  await shopward?.kill();
   await shop?.close();
 });
 

@@ -383,6 +383,9 @@ describe.concurrent('upstream', () => {
     await send(plain, 'GET /plain', [], '', 'odd.example');
     expect(lastHead()).not.toMatch(/\r\nVia:/i);
     expect(lastHead()).not.toMatch(/\r\nHost: odd\.example/i);
+    // A Spryker shop makes its links from the host that it sees.
+    await send(await start({ request: { profile: 'spryker' } }), 'GET /links', [], '', 'odd.example');
+    expect(lastHead()).toMatch(/\r\nHost: odd\.example\r\n/i);
   });
 
   it('a path in url, and rewriteLocation', async (context) => {
