@@ -128,7 +128,8 @@ export class RedisTagStore implements TagStore {
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
     const { token, tagged, outcome, newTag, shopTag, isAnonymous, isOpen } = write;
-    const expiryMs = this.#expiryMs(isAnonymous);
+    // A mark is about reads that are under way, and anybody can make one for any id.
+    const expiryMs = isOpen ? this.#options.times.longestReadMs * 2 : this.#expiryMs(isAnonymous);
     const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
     const [tag] = await this.#ask(key, ['end', expiryMs, token, kind, outcome, newTag ?? '', shopTag ?? '']);
     return tag || null;
@@ -159,8 +160,7 @@ export class RedisTagStore implements TagStore {
   }
 
   #expiryMs(isAnonymous = false): number {
-    const { recordExpiryMs, anonymousExpiryMs } = this.#options.times;
-    return isAnonymous ? anonymousExpiryMs : recordExpiryMs;
+    return this.#options.times[isAnonymous ? 'anonymousExpiryMs' : 'recordExpiryMs'];
   }
 
   #ask(key: ResourceKey, operation: Operation, bucket = this.#bucketOf(key)): Promise<Answer> {

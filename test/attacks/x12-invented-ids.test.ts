@@ -64,3 +64,24 @@ it('X12: invented ids from one address leave a bounded number of records, and ot
   const { body } = await exchangeRaw(stage.shopward.adminPort, request('GET /metrics', [], '', 'localhost'));
   expect(/event="untracked-anonymous"\} (\d+)/.exec(body.toString())?.[1]).toBe(`${ids - 1_000 + 2}`);
 }, 120_000);
+
+it('X12: writes to invented ids leave marks for minutes, and no record of a collection', async () => {
+  const before = await records();
+  const client = createKeptClient(stage.port);
+  for (let id = 0; id < 50; id += 1) {
+    const post = request(`POST /guest-carts/written-${id}/items`, [
+      'Content-Type: application/json',
+      `X-Anonymous-Customer-Unique-Id: ${id}`,
+      'Content-Length: 0',
+    ]);
+    expect((await client.exchange(post)).status).toBe(200);
+  }
+  client.close();
+  const store = new Redis({ port: redis.port, host: '127.0.0.1' });
+  const keys = await store.keys('*{tags-*}:*');
+  const left = await Promise.all(keys.map((key) => store.pttl(key)));
+  store.disconnect();
+  expect(await records()).toBe(before + 50);
+  // Of the usual response time-out four times.
+  expect(left.filter((ms) => ms > 0 && ms <= 240_000)).toHaveLength(50);
+});

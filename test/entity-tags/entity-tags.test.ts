@@ -638,6 +638,15 @@ describe("a stranger's write that names no tag", () => {
     const next = await ask(filter, get(), answered(200, cart('c')));
     expect((await ask(filter, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
   });
+
+  test('with a tag changes the record of the member, and none of a collection', async () => {
+    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const { filter } = createFilter({}, { store });
+    const { tag } = await ask(filter, get(), answered(200, cart('a')), { subject: '' });
+    const end = vi.spyOn(store, 'end');
+    await ask(filter, patch(tag), answered(200, cart('b')), { subject: '' });
+    expect(end).toHaveBeenCalledTimes(1);
+  });
 });
 
 describe('the store does not take an outcome', () => {

@@ -332,7 +332,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
   });
 
-  test('what a stranger leaves goes within the hour; whoever is known keeps it for a day', async () => {
+  test('a record of anonymous reads expires in an hour, of their writes in minutes, of users in a day', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -343,8 +343,16 @@ describe.concurrent('redis: what happens to the data', () => {
       const rest = { variant: 'v', shopTag: null, isOfCollection: false, fields: null };
       if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isAnonymous });
     };
+    const mark = { token: 'none', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+    await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
+    // Longer than any read that it is about.
+    expect(await leftMs()).toBeGreaterThan(times.longestReadMs);
+    expect(await leftMs()).toBeLessThanOrEqual(times.longestReadMs * 2);
     await read(true, tag, 'f');
+    expect(await leftMs()).toBeGreaterThan(3_000_000);
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
+    await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
+    expect(await leftMs()).toBeGreaterThan(3_000_000);
     await store.claim(key, { token: 't', tags: null, isAnonymous: true });
     await store.end(key, {
       ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isAnonymous: true },
