@@ -11,6 +11,7 @@ export const isolated = ['test/cost/**', 'test/routes/path-table-cost.test.ts'];
  * run between those that compute, so that no core is idle.
  */
 export const waiting = [
+  'test/deploy/provoked-alerts.test.ts',
   'test/admin/{console-replicas,console,console-list-and-system,console-states}.test.ts',
   'test/{soak/soak,entity-tags/honest-users,upstream/big-bodies,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',

@@ -447,7 +447,7 @@ const table: readonly Row[] = [
           count -= 1;
         });
       };
-      return { targets, play: () => times(Math.min(8, 92 - count), keepOpen) };
+      return { targets, play: () => times(Math.min(8, 64 - count), keepOpen) };
     },
   },
   {
@@ -463,7 +463,7 @@ function makeFolder(name: string) {
 }
 
 function openConnection(open: Open, port: number): Socket {
-  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  const socket = connect(port, '127.0.0.1').on('error', () => {}).resume();
   open({ close: () => socket.destroy() });
   return socket;
 }
