@@ -517,7 +517,7 @@ async function startCalm(open: Open): Promise<Stage> {
 }
 
 /** Fire also where this process, in which most of them run, gets too little of a processor. */
-const starved = ['ShopwardDown', 'ShopwardSlow'];
+const starved = ['ShopwardDown', 'ShopwardSlow', 'ShopwardStoreAway'];
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;
