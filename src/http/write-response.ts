@@ -17,7 +17,7 @@ const closing: ReadonlySet<RejectionName> = new Set([
  * Writes a refusal: its error body (in the form of `errors.format`), `Retry-After`, `WWW-Authenticate` and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
  * read away if it is short, else the connection closes after the answer. A response that has begun is cut instead.
  *
- * Returns the status that was sent, 0 for none.
+ * Returns the status that was sent, 0 for none, and the octets of its body.
  */
 export function writeRejection(
   incoming: IncomingMessage,
@@ -25,10 +25,10 @@ export function writeRejection(
   rejection: Rejection,
   bodies: RejectionBodies,
   more: FieldList = [],
-): number {
+): { readonly status: number; readonly bytes: number } {
   if (response.headersSent || response.destroyed) {
     response.destroy();
-    return 0;
+    return { status: 0, bytes: 0 };
   }
   const { status, fields: rendered, body } = renderRejection(rejection, bodies, incoming.headers.accept);
   const fields = joinFields(rendered, more);
@@ -36,10 +36,11 @@ export function writeRejection(
   const isEndless = closing.has(rejection.rejection) && socket !== null;
   if (isEndless || mustClose(incoming)) response.shouldKeepAlive = false;
   response.writeHead(status, reasonPhraseOf(status), fields);
-  const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
-  endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : (chunk ?? undefined));
+  const whole = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
+  const chunk = incoming.method === 'HEAD' ? undefined : (whole ?? undefined);
+  endResponse(incoming, response, chunk);
   if (isEndless) socket.destroySoon = () => endLingering(socket);
-  return status;
+  return { status, bytes: chunk?.length ?? 0 };
 }
 
 /** A refusal as a complete response. `accept`: the request's field, if it was read. */

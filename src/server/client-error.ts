@@ -74,7 +74,8 @@ export function createRejectMalformed({
     endWithAnswer(socket, answer, malformed.requestId);
     // Browsers open connections ahead of need and let them time out: there was no request that could be refused.
     if ((socket as Socket).bytesRead === 0) return;
-    const outcome = { decision: 'refused', status: answer.status, rejection } as const;
+    const bytes = Buffer.byteLength(answer.body ?? '');
+    const outcome = { decision: 'refused', status: answer.status, bytes, rejection } as const;
     record(toExchangeRecord({ ...meta, socket: socket as Socket }, outcome, redactPath));
   };
 }

@@ -55,6 +55,8 @@ export interface Outcome {
   readonly decision: ExchangeRecord['decision'];
   /** 0: none was sent. */
   readonly status: number;
+  /** Octets of the body. */
+  readonly bytes: number;
   readonly rejection?: Rejection | undefined;
   readonly upstreamMs?: number | undefined;
   readonly fault?: string | undefined;
@@ -80,7 +82,8 @@ export function toExchangeRecord(
     observed: observed?.rejection,
     durationMs: rounded(performance.now() - meta.startedMs),
     upstreamMs: outcome.upstreamMs && rounded(outcome.upstreamMs),
-    ...countBytes(meta.socket),
+    bytesIn: countReceived(meta.socket),
+    bytesOut: outcome.bytes,
     userAgent: redactUserAgent(request && fieldValue(request.fields, 'user-agent')),
     clientAddress: request?.clientAddress ?? plainAddress(meta.socket.remoteAddress),
     fault: outcome.fault,
@@ -95,20 +98,16 @@ function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Octets of a connection that its earlier exchanges have counted. */
+/** Octets that the earlier exchanges of a connection have counted. */
 const counted = Symbol('octets that are counted');
-type CountedSocket = Pick<Socket, 'bytesRead' | 'bytesWritten' | 'remoteAddress'> & {
-  [counted]?: { in: number; out: number };
-};
+type CountedSocket = Pick<Socket, 'bytesRead' | 'remoteAddress'> & { [counted]?: number };
 
-/** Responses are sent one after another, so that each octet counts once. */
-function countBytes(socket: CountedSocket): Pick<ExchangeRecord, 'bytesIn' | 'bytesOut'> {
-  const { bytesRead = 0, bytesWritten = 0 } = socket;
-  const before = socket[counted];
-  const bytes = { bytesIn: bytesRead - (before?.in ?? 0), bytesOut: bytesWritten - (before?.out ?? 0) };
-  if (before === undefined) socket[counted] = { in: bytesRead, out: bytesWritten };
-  else [before.in, before.out] = [bytesRead, bytesWritten];
-  return bytes;
+/** What has arrived since the exchange before. */
+function countReceived(socket: CountedSocket): number {
+  const { bytesRead = 0 } = socket;
+  const before = socket[counted] ?? 0;
+  socket[counted] = bytesRead;
+  return bytesRead - before;
 }
 
 /** The code word of a fault, such as `ECONNRESET`; never its message. */

@@ -78,8 +78,8 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
 
   refuse(rejection: Rejection): void {
     this.sender ??= rejection.sender;
-    const status = this.#writeRejection(rejection);
-    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+    const { status, bytes } = this.#writeRejection(rejection);
+    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, bytes, rejection });
   }
 
   /** A bug or an impossible state: the client gets 500, or its connection ends. */
@@ -119,13 +119,14 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   answer({ status, fields, body }: Answer): void {
     const { incoming, response } = this;
     if (response.destroyed) {
-      this.#record({ decision: 'aborted', status: 0 });
+      this.#record({ decision: 'aborted', status: 0, bytes: 0 });
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
     response.writeHead(status, this.#withheld(joinFields(fields, this.#ownFields())));
     endResponse(incoming, response, body ?? undefined);
-    this.#record({ decision: 'answered', status });
+    const bytes = incoming.method === 'HEAD' ? 0 : Buffer.byteLength(body ?? '');
+    this.#record({ decision: 'answered', status, bytes });
   }
 
   /** The forwarder is done; if it returns a rejection, this writes it. */
@@ -141,11 +142,11 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
     if (rejection !== undefined) {
-      const status = this.#writeRejection(rejection);
-      this.#record({ decision: 'refused', status, rejection, upstreamMs, fault });
+      const { status, bytes } = this.#writeRejection(rejection);
+      this.#record({ decision: 'refused', status, bytes, rejection, upstreamMs, fault });
     } else {
       const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
-      this.#record({ decision, status: result.status, upstreamMs, fault });
+      this.#record({ decision, status: result.status, bytes: result.bytes, upstreamMs, fault });
     }
   }
 
@@ -156,8 +157,7 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     return this.#withheld(this.responseFields === undefined ? edited : [...edited, ...this.responseFields]);
   }
 
-  /** The status that was sent, 0 for none. */
-  #writeRejection(rejection: Rejection): number {
+  #writeRejection(rejection: Rejection): ReturnType<typeof writeRejection> {
     const { incoming, response } = this;
     return writeRejection(incoming, response, rejection, this.#context.rejections, this.#ownFields());
   }

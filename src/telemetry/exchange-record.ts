@@ -28,8 +28,9 @@ export interface ExchangeRecord {
   readonly durationMs: number;
   /** Milliseconds of it that the upstream took; undefined: it was not asked. */
   readonly upstreamMs?: number | undefined;
-  /** Octets of the connection since its last exchange, heads included. */
+  /** Octets of head and body: what the connection has received since the exchange before. */
   readonly bytesIn: number;
+  /** Octets of the body of the response. */
   readonly bytesOut: number;
   /** The first 100 characters of `User-Agent`, without what looks like a token; undefined: there is none. */
   readonly userAgent?: string | undefined;

@@ -22,7 +22,8 @@ const fields = [
     `Proxy-Authorization: Basic ${secret}`,
   ],
   ...[
-    `User-Agent: ${secret}\t{"level":"fatal"}`,
+    // It is logged, so it must not become a line of its own.
+    'User-Agent: agent\t{"level":"fatal"}',
     `Referer: https://x/?${secret}`,
     `X-Agent-Authorization: Bearer ${secret}`,
   ],
