@@ -12,7 +12,7 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5199,
   admin: 2573,
-  app: 2716,
+  app: 2711,
   cli: 5477,
   cluster: 1041,
   config: 2774,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1662,
   telemetry: 1506,
   upstream: 3691,
-  'url-resolver': 2213,
+  'url-resolver': 2208,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

@@ -94,9 +94,8 @@ function resolverHealth(resolver: UrlResolver): Health {
   const reasons = problems.map(
     ({ file: name, line, column, text }) => `mapping file: ${name}:${line}:${column}: ${text}`,
   );
-  const isFileBad = file?.isLastReloadGood === false;
   return healthOf(reasons, {
-    text: isFileBad ? 'the last edit of the mapping file is not in force' : 'it answers',
+    text: problems.length > 0 ? 'the last edit of the mapping file is not in force' : 'it answers',
     problems,
     details: [
       total('entries', stats.entries),
@@ -140,7 +139,7 @@ function metricSpecs(resolver: UrlResolver): MetricSpec[] {
       'shopward_url_file_last_reload_success',
       'Whether the last edit of the mapping file is in force.',
       'min',
-      () => (stats().file?.isLastReloadGood === false ? 0 : 1),
+      () => (stats().file?.problems.length ? 0 : 1),
     ),
     ...counters.map(([name, help, key]) => counter(`shopward_url_${name}`, help, () => stats()[key])),
   ];

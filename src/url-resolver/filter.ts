@@ -77,11 +77,7 @@ export class UrlResolver {
   readonly #cache: MappingCache | undefined;
   readonly #file: MappingFile | undefined;
 
-  /** Throws when `options` names no source: the configuration has been validated before. */
   constructor(options: UrlResolverOptions) {
-    if (options.upstream === undefined && options.mappingFile === undefined) {
-      throw new Error('the URL resolver has no source');
-    }
     const { entityTypes, lifetimes, locales, maxEntries, publicUrl = '', stores, storeByHost } = options;
     const { now = () => performance.now(), wallClock = Date.now } = options;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);

@@ -53,10 +53,6 @@ describe('beside the mapping', () => {
     );
     await own.close();
   });
-
-  it('has a source, or is not made', () => {
-    expect(() => createResolver({})).toThrow('no source');
-  });
 });
 
 describe('whose request it is', () => {

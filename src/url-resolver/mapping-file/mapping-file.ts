@@ -23,7 +23,7 @@ export type FileEvent =
 export interface FileState {
   readonly path: string;
   readonly rows: number;
-  readonly isLastReloadGood: boolean;
+  /** Of the last reading; none: the file is in force as it is. */
   readonly problems: readonly Problem[];
 }
 
@@ -44,7 +44,6 @@ export class MappingFile {
     return {
       path: this.#options.path,
       rows: this.#table?.rows ?? 0,
-      isLastReloadGood: this.#problems.length === 0,
       problems: this.#problems,
     };
   }
