@@ -93,12 +93,13 @@ function readDocument(): string {
 
 /** The rows of the tables, without Markdown. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
-  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm);
-  return [...rows].map(([, name = '', status = '', cause = '', cure = '']) => ({
+  // The table of what is wrong with a token has no status, and one text for cause and cure.
+  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*(?:\|([^|]*))?\|([^|]*)\|([^|]*)\|$/gm);
+  return [...rows].map(([, name = '', status, cause = '', cure = '']) => ({
     name,
-    status: withoutMarks(status),
-    cause: withoutMarks(cause),
-    cure: withoutMarks(cure),
+    status: withoutMarks(status ?? '401'),
+    cause: withoutMarks(status === undefined ? cure : cause),
+    cure: status === undefined ? '' : withoutMarks(cure),
   }));
 }
 

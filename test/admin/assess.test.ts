@@ -33,6 +33,7 @@ const state = (more: object = {}) => ({
   list: { rows: 56, observing: 0 },
   total: { requests: 9, refusals: {}, observed: {}, outages: {} },
   drift: { unlisted: [] },
+  recent: { passed: 90, refused: 9, observed: 0, failed: 0 },
   ...more,
 });
 const incident = (more: object) => ({
@@ -60,6 +61,24 @@ describe('the first screen', () => {
     ],
     ['observe mode', { mode: 'observe' }, 'notice', 'All is well. Observe mode: nothing is enforced.'],
     ['some rows observe', { list: { rows: 56, observing: 6 } }, 'ok', 'All is well. 50 rows enforced.'],
+    [
+      'many are refused, and too few for an incident',
+      { recent: { passed: 79, refused: 21, observed: 0, failed: 0 } },
+      'notice',
+      'Serving; 21 % of requests are refused. 56 rows enforced.',
+    ],
+    [
+      'some fail',
+      { recent: { passed: 57, refused: 21, observed: 0, failed: 2 } },
+      'notice',
+      'Serving; 2.5 % of requests fail. 56 rows enforced.',
+    ],
+    [
+      'few requests say nothing',
+      { recent: { passed: 9, refused: 20, observed: 0, failed: 0 } },
+      'ok',
+      'All is well. 56 rows enforced.',
+    ],
     ['a part is down', { incidents: [incident({})] }, 'down', 'Redis cannot be used'],
     [
       'a part is degraded',

@@ -47,13 +47,13 @@ describe.concurrent('the first screen', () => {
       if (name === 'observe') {
         await show(page, 'roll-out');
         expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
-          /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Counted without a gap since .* Clients of twelve digits are digests/,
+          /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Of these requests 12 need a change of a client, 0 of a setting, \d+ of either\. Counted without a gap since .* Clients of twelve digits are digests/,
         );
-        const refused = page.locator('#roll-out-list li', { hasText: 'access-token-invalid' }).first();
+        const refused = page.locator('#roll-out-list tr', { hasText: 'access-token-invalid' }).first();
         await context.expect
           .poll(() => refused.textContent())
-          .toMatch(/: access-token-invalid12 requests, of 1 client, since/);
-        expect(await refused.textContent()).toMatch(/the last seven days: 0, 0, 0, 0, 0, 0, 12 \(today\)/);
+          .toMatch(/access-token-invalid \(malformed\)Since .*, last seen .*1 client/);
+        expect(await refused.textContent()).toMatch(/120, 0, 0, 0, 0, 0, 12 \(today\)/);
         await show(page, 'now');
       }
       // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.

@@ -11,7 +11,7 @@ export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
 /** What has to be there before a view can be looked at. */
 export const filled: Readonly<Record<string, string>> = {
   // The last that is drawn: the numbers above are there before.
-  now: '#chart-refusals canvas',
+  now: '#now-marks tr',
   requests: '#search-state:not(:text("loading"))',
   list: '#row-body tr',
   'roll-out': '#roll-out-sentence .say',
@@ -144,7 +144,7 @@ export const consoleStates: readonly ConsoleState[] = [
       await stage.traffic(30);
       for (let i = 0; i < 12; i++) await stage.ask('/orders/DE--1001', { Authorization: 'Bearer abc' });
     },
-    sentence: /^All is well\. Observe mode: nothing is enforced\.$/,
+    sentence: /^Serving; \d+ % of requests would be refused\. Observe mode: nothing is enforced\.$/,
     status: 'notice',
   },
   {

@@ -25,13 +25,23 @@ const { all, state: only } = readArguments<{ readonly all?: string; readonly sta
   ],
 });
 
+/** Two minutes of traffic, so that charts and tables have something to show. */
+async function fillCharts(stage: ConsoleStage): Promise<void> {
+  for (let second = 0; second < 120; second++) {
+    const isAttack = second > 70 && second < 105;
+    await stage.traffic(3 + (second % 4));
+    await stage.attack(isAttack ? 25 : 1);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  }
+}
+
 const { startDemoShop } = await import('../../demo/shop.ts');
 const { startChromium } = await import('../harness/chromium.ts');
 const states = await import('./console-states.ts');
 const { consoleStates, filled, views } = states;
 const docs = path.join(import.meta.dirname, '../../docs/pictures');
 const documented: Readonly<Record<string, readonly Shot[]>> = {
-  attack: [{ view: 'now', width: 1280, colorScheme: 'light', file: path.join(docs, 'console-attack.png') }],
+  attack: [{ view: 'now', width: 1440, colorScheme: 'light', file: path.join(docs, 'console-attack.png') }],
   observe: [
     {
       view: 'roll-out',
@@ -45,7 +55,7 @@ const documented: Readonly<Record<string, readonly Shot[]>> = {
 function everyShot(state: string, folder: string): Shot[] {
   const schemes = ['light', 'dark'] as const;
   return views.flatMap((view) =>
-    [1280, 390].flatMap((width) =>
+    [1440, 390, 2560].flatMap((width) =>
       schemes.map((colorScheme) => {
         const name = `${state} ${view} ${width} ${colorScheme}.png`.replaceAll(' ', '-');
         return { view, width, colorScheme, file: path.join(folder, name) };
@@ -55,7 +65,7 @@ function everyShot(state: string, folder: string): Shot[] {
 }
 
 async function take(page: Page, { view, width, colorScheme, file }: Shot): Promise<void> {
-  await page.setViewportSize({ width, height: width < 500 ? 1080 : 720 });
+  await page.setViewportSize({ width, height: width < 500 ? 1080 : 900 });
   await page.emulateMedia({ colorScheme });
   await page.locator(`nav [data-view="${view}"]`).click();
   await page
@@ -75,6 +85,7 @@ async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
     const shots = all === undefined ? (documented[state.name] ?? []) : everyShot(state.name, all);
     if (shots.length === 0) continue;
     await state.make(stage);
+    if (all === undefined && state.name === 'attack') await fillCharts(stage);
     const page = await browser.newPage();
     await page.goto(`${stage.shopward.adminUrl}/`);
     await page.locator(`#sentence[data-status="${state.status}"]`).waitFor();

@@ -20,6 +20,11 @@ describe('reasons', () => {
     }
   });
 
+  it('of a token are read, too, each with its own text', () => {
+    const expired = parseReasons(document).find(({ name }) => name === 'expired');
+    expect(expired?.cause).toMatch(/^Refresh it\. If it is new, compare the clocks/);
+  });
+
   it('come from the endpoint', async () => {
     const endpoints = createSystemEndpoints({
       system: async () => ({}) as never,

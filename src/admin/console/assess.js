@@ -1,5 +1,5 @@
 import { addressOf } from './router.js';
-import { plural } from './words.js';
+import { percent, plural } from './words.js';
 
 /**
  * Makes the first screen from a response of `/api/state`: one sentence, then what is wrong, since when, and what to do. Pure.
@@ -26,7 +26,19 @@ export function assess(state) {
 
 const isBroken = (concern) => concern?.status === 'down' || concern?.status === 'degraded';
 
-function sentenceOf(concerns, { mode, list, total, ready }) {
+/** Fewer requests than this say nothing. */
+const leastRequests = 30;
+
+/** What the last five minutes say, in words; undefined: nothing that is worth a word. */
+function shareOf({ passed, refused, observed, failed }) {
+  const all = passed + refused + observed + failed;
+  if (all < leastRequests) return undefined;
+  if (failed / all >= 0.01) return `${percent(failed, all)} of requests fail`;
+  if (refused / all >= 0.1) return `${percent(refused, all)} of requests are refused`;
+  return observed / all >= 0.01 ? `${percent(observed, all)} of requests would be refused` : undefined;
+}
+
+function sentenceOf(concerns, { mode, list, total, ready, recent }) {
   const [first] = concerns;
   const protects =
     mode === 'observe'
@@ -42,6 +54,8 @@ function sentenceOf(concerns, { mode, list, total, ready }) {
   }
   if (total.requests === 0)
     return { status: 'ok', sentence: `Ready, and waiting for the first request. ${protects}.` };
+  const share = shareOf(recent);
+  if (share !== undefined) return { status: 'notice', sentence: `Serving; ${share}. ${protects}.` };
   return { status: mode === 'observe' ? 'notice' : 'ok', sentence: `All is well. ${protects}.` };
 }
 

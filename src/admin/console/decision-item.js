@@ -7,7 +7,7 @@ let lastId = 0;
 
 /** A decision as one line that opens to its explanation; `onOpen` is called each time. */
 export function decisionItem(api, decision, onOpen) {
-  const { atMs, method, path, status, outcome } = decision;
+  const { atMs, method, path, status, outcome, route, clientAddress, durationMs } = decision;
   const id = `decision-${++lastId}`;
   const detail = el('div', { class: 'detail', id });
   detail.hidden = true;
@@ -18,6 +18,9 @@ export function decisionItem(api, decision, onOpen) {
     el('span', { class: 'status' }, status === 0 ? 'left' : status),
     el('span', { class: 'request' }, el('b', {}, method), ' ', cut(path || '(not readable)', 160)),
     el('span', { class: 'why' }, whyText(decision)),
+    el('span', { class: 'row' }, route === '*' ? 'no row' : cut(route, 80)),
+    el('span', { class: 'client' }, cut(clientAddress, 45)),
+    el('span', { class: 'took number' }, millis(durationMs)),
   );
   button.addEventListener('click', () => {
     const isOpen = detail.hidden;
@@ -92,12 +95,12 @@ async function fillDetail(api, decision, detail) {
 }
 
 async function showReason(api, name, { reason }, place) {
-  const text = await reasonText(api, name);
+  const text = await reasonText(api, name, reason);
   show(
     place,
     el('p', {}, link(name, { reason: name }), reason !== undefined && ` (${reason})`),
     text && el('p', {}, el('b', {}, 'Why: '), text.cause),
-    text && el('p', {}, el('b', {}, 'What to do: '), text.cure),
+    text?.cure && el('p', {}, el('b', {}, 'What to do: '), text.cure),
   );
 }
 

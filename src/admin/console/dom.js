@@ -149,3 +149,25 @@ function nodes(children) {
     .filter((child) => child !== null && child !== undefined && child !== false)
     .map((child) => (child instanceof Node ? child : document.createTextNode(visible(String(child)))));
 }
+
+const svg = 'http://www.w3.org/2000/svg';
+const [trendWidth, trendHeight] = [96, 22];
+
+/** A small line of values; what it shows is said in numbers beside it. */
+export function trendLine(values, mark) {
+  const most = Math.max(1, ...values);
+  const points = values.map(
+    (value, i) =>
+      `${((i * trendWidth) / Math.max(1, values.length - 1)).toFixed(1)},${(trendHeight - 1 - (value / most) * (trendHeight - 2)).toFixed(1)}`,
+  );
+  const line = document.createElementNS(svg, 'polyline');
+  line.setAttribute('points', points.join(' '));
+  const image = document.createElementNS(svg, 'svg');
+  image.setAttribute('viewBox', `0 0 ${trendWidth} ${trendHeight}`);
+  image.setAttribute('preserveAspectRatio', 'none');
+  image.setAttribute('class', 'trend-line');
+  image.setAttribute('data-mark', mark);
+  image.setAttribute('aria-hidden', 'true');
+  image.append(line);
+  return image;
+}

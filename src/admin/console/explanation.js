@@ -32,13 +32,15 @@ export async function explainRequest(api, question) {
 
 let reasons;
 
-/** Cause and cure of a reason; undefined for an unknown one. */
-export async function reasonText(api, name) {
+/** Cause and cure of the first of these reasons that docs/reasons.md explains; the detail of a rejection says more than its name. */
+export async function reasonText(api, name, detail) {
   reasons ??= api.get('api/reasons').catch(() => {
     reasons = undefined;
     return { reasons: [] };
   });
-  return (await reasons).reasons.find((one) => one.name === name);
+  const known = (await reasons).reasons;
+  const ofToken = name === 'access-token-invalid' && known.find((one) => one.name === detail);
+  return ofToken || known.find((one) => one.name === name);
 }
 
 /** A HAR file, or an entry of it, without what is not needed to explain a request: responses, times and the lists of cookies stay in the tab. */

@@ -1,20 +1,17 @@
 import { el, keep, say, show } from './dom.js';
 import uPlot from './uPlot.esm.js';
-import { clockTime } from './words.js';
+import { clockTime, shortTime } from './words.js';
 
-const height = 150;
-const wholeSteps = [1, 2, 5]
-  .flatMap((one) => [0, 1, 2, 3, 4, 5, 6, 7].map((power) => one * 10 ** power))
-  .sort((a, b) => a - b);
+const height = 180;
 
 /**
- * Lines over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
+ * Lines or stacked areas over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
  * keyboard's cursor (arrows, Home, End; Escape removes it), else of the newest complete one. The height is fixed, so that
  * nothing on the page moves when values come.
  */
 export class LineChart {
   #format;
-  #isWhole;
+  #isStacked;
   #plot;
   #place;
   #about;
@@ -24,9 +21,9 @@ export class LineChart {
   #index = null;
   #shape = '';
 
-  /** `format(value)` gives its text; `isWhole`: values are whole numbers; `choice`: a control beside the title. */
-  constructor(figure, { title, format, choice, isWhole = false }) {
-    this.#isWhole = isWhole;
+  /** `format(value)` gives its text; `isStacked`: areas on top of one another; `choice`: a control beside the title. */
+  constructor(figure, { title, format, choice, isStacked = false }) {
+    this.#isStacked = isStacked;
     this.#format = format;
     this.#about = el('span', { class: 'quiet' });
     this.#place = el('div', {
@@ -52,19 +49,20 @@ export class LineChart {
 
   /**
    * `series`: `{ name, label, mark, dash, values, more }`, the oldest value first; null: no value in that step. Steps that ended
-   * before `sinceMs` are a gap, since nothing was counted. The current step is left out of the line: it would look like a fall.
+   * before `sinceMs` are a gap, since nothing was counted. `marks`: `{ atMs, kind }`, lines across. The current step is left out of the line: it would look like a fall.
    */
-  show({ stepMs, endMs, sinceMs, about, series }) {
+  show({ stepMs, endMs, sinceMs, about, series, marks = [] }) {
     const steps = series[0]?.values.length ?? 0;
     const times = Array.from({ length: steps }, (_, i) => (endMs - (steps - i) * stepMs) / 1000);
     const first = times.findIndex((time) => time * 1000 + stepMs > sinceMs);
-    this.#data = { stepMs, series, times, first };
+    this.#data = { stepMs, series, times, first, marks };
     say(this.#about, steps === 0 ? 'none' : about);
     const shape = JSON.stringify(series.map(({ name, mark, dash }) => [name, mark, dash]));
     if (shape !== this.#shape || this.#plot === undefined) this.#build(shape);
     const newest = this.#newest();
     const drawn = (value, at) => (at < first || at > newest ? null : value);
-    this.#plot.setData([times, ...series.map(({ values }) => values.map(drawn))]);
+    const lines = this.#isStacked ? stack(series) : series.map(({ values }) => values);
+    this.#plot.setData([times, ...lines.map((values) => values.map(drawn))]);
     this.#place.setAttribute('aria-valuemax', Math.max(0, steps - 1));
     if (this.#index !== null) this.#index = Math.min(this.#index, steps - 1);
     this.#tell();
@@ -76,7 +74,7 @@ export class LineChart {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const axis = {
       stroke: () => colour('--quiet'),
-      grid: { stroke: () => colour('--line') },
+      grid: { stroke: () => colour('--line'), width: 1 },
       ticks: { show: false },
     };
     const options = {
@@ -86,36 +84,64 @@ export class LineChart {
       padding: [null, 30, null, null],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false, points: { size: 7 } },
-      scales: { y: { range: (_, __, most) => [0, Math.max(1, most ?? 0) * 1.08] } },
+      scales: {
+        x: { range: () => [this.#data.times[0] ?? 0, this.#data.times.at(-1) ?? 1] },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+      },
       axes: [
         {
           ...axis,
           size: 26,
-          space: 70,
-          values: (_, splits) => splits.map((second) => clockTime(second * 1000)),
+          space: (_, __, ___, ____, width) => (width < 400 ? 40 : 80),
+          values: (_, splits, __, ___, step) =>
+            splits.map((second) => (step < 60 ? clockTime : shortTime)(second * 1000)),
         },
         {
           ...axis,
           size: 56,
           space: 34,
           values: (_, splits) => splits.map((value) => (value === 0 ? '0' : this.#format(value))),
-          ...(this.#isWhole && { incrs: wholeSteps }),
         },
       ],
       series: [
         {},
         ...this.#data.series.map(({ label, mark, dash }) => ({
           label,
-          stroke: () => colour(`--mark-${mark}`),
-          width: 2,
-          dash,
+          // Areas have no line: that of an empty one would hide the edge below it.
+          ...(this.#isStacked
+            ? { width: 0, fill: () => `${colour(`--mark-${mark}`)}d0` }
+            : { width: 2, dash, stroke: () => colour(`--mark-${mark}`) }),
           // Without points a value between two gaps would not be seen: it has no line.
-          points: { show: this.#isWhole ? isAlone : true, size: 5 },
+          points: { show: this.#isStacked ? isAlone : true, size: 5, stroke: () => colour(`--mark-${mark}`) },
         })),
       ],
-      hooks: { setCursor: [(plot) => this.#hover(plot)] },
+      ...(this.#isStacked && {
+        bands: this.#data.series.slice(1).map((_, i) => ({ series: [i + 2, i + 1] })),
+      }),
+      hooks: { setCursor: [(plot) => this.#hover(plot)], draw: [(plot) => this.#drawMarks(plot, colour)] },
     };
     this.#plot = new uPlot(options, [[], ...this.#data.series.map(() => [])], this.#place);
+  }
+
+  #drawMarks({ ctx, bbox, valToPos }, colour) {
+    const { marks, times, stepMs } = this.#data;
+    ctx.save();
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    for (const { atMs, kind } of marks) {
+      // Within the current step, which is not drawn, a mark stands at the edge.
+      const at = Math.min(atMs / 1000, times.at(-1) ?? 0);
+      if (!(at >= times[0] && atMs / 1000 <= at + stepMs / 1000)) continue;
+      const x = Math.round(valToPos(at, 'x', true));
+      ctx.strokeStyle = colour(markColours[kind]);
+      ctx.fillStyle = ctx.strokeStyle;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.fillRect(x - 3 * devicePixelRatio, bbox.top, 6 * devicePixelRatio, 6 * devicePixelRatio);
+    }
+    ctx.restore();
   }
 
   #resize() {
@@ -198,6 +224,19 @@ export class LineChart {
     const words = series.map((one) => `${one.label} ${valueText(one)}`).join(', ');
     this.#place.setAttribute('aria-valuetext', `${time}: ${words || 'nothing'}`);
   }
+}
+
+/** By kind of a mark; the table of marks has the same. */
+const markColours = { start: '--control', edit: '--accent', fault: '--bad', over: '--ok' };
+
+/** Each series with those below it. */
+function stack(series) {
+  const sums = [];
+  for (const { values } of series) {
+    const below = sums.at(-1);
+    sums.push(values.map((value, i) => value + (below?.[i] ?? 0)));
+  }
+  return sums;
 }
 
 /** A line needs two values. */

@@ -18,6 +18,7 @@ const views = {
   list: startList(api),
   'roll-out': startRollOut(api),
   system: startSystem(api),
+  unknown: { show() {}, async refresh() {} },
 };
 
 /** The last state; undefined: none came yet. */

@@ -1,51 +1,62 @@
 import { assess, titleOf } from './assess.js';
-import { byId, cut, el, keep, renew, say } from './dom.js';
+import { byId, cut, el, keep, renew, say, trendLine } from './dom.js';
+import { reasonText } from './explanation.js';
 import { LineChart } from './line-chart.js';
-import { ago, clockTime, count, fullTime, millis, plural, sentence, span, statusWords } from './words.js';
+import { addressOf } from './router.js';
+import {
+  ago,
+  clockTime,
+  count,
+  fullTime,
+  millis,
+  percent,
+  perSecond,
+  plural,
+  sentence,
+  span,
+  statusWords,
+} from './words.js';
 
+/** From the lowest area to the highest. */
 const outcomes = [
   { name: 'passed', label: 'passed', mark: 'passed' },
-  { name: 'refused', label: 'refused', mark: 'refused', dash: [6, 3] },
-  { name: 'observed', label: 'would be refused', mark: 'observed', dash: [2, 3] },
-  { name: 'failed', label: 'failed', mark: 'failed', dash: [10, 3, 2, 3] },
+  { name: 'observed', label: 'would be refused', mark: 'observed' },
+  { name: 'refused', label: 'refused', mark: 'refused' },
+  { name: 'failed', label: 'failed', mark: 'failed' },
 ];
 const shares = [
   { name: 'whole', label: 'whole request', mark: 'passed' },
   { name: 'shop', label: "the shop's share, where it was asked", mark: 'observed', dash: [6, 3] },
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
-const reasonMarks = ['refused', 'passed', 'observed', 'failed', 'other'];
-const reasonDashes = [[], [6, 3], [2, 3], [10, 3, 2, 3], [4, 4]];
 
 /** Mistakes of the list that are shown here; the list's own view shows all. */
 const mostProblems = 10;
 
 /** The first screen: what is wrong, since when, and what to do; then the traffic of the moment. */
 export function startNow(api) {
+  const rate = (value) => `${perSecond(value)}/s`;
   const charts = {
-    outcomes: new LineChart(byId('chart-outcomes'), { title: 'Requests', format: count, isWhole: true }),
+    outcomes: new LineChart(byId('chart-outcomes'), { title: 'Requests', format: rate, isStacked: true }),
     latency: new LineChart(byId('chart-latency'), {
       title: 'Latency',
       format: millis,
       choice: latencyChoice(),
     }),
-    refusals: new LineChart(byId('chart-refusals'), {
-      title: 'Refusals and outages',
-      format: count,
-      isWhole: true,
-    }),
   };
   let range = '5m';
   let percentile = 'p95';
   let series;
+  let last;
 
   const draw = () => {
     if (series === undefined) return;
-    const { stepMs, endMs, sinceMs, latency } = series;
-    const times = { stepMs, endMs, sinceMs };
+    const { stepMs, endMs, sinceMs, latency, marks } = series;
+    const times = { stepMs, endMs, sinceMs, marks };
     const step = `in steps of ${span(stepMs)}`;
-    const drawn = outcomes.map((one) => ({ ...one, values: series.outcomes[one.name] }));
-    charts.outcomes.show({ ...times, about: step, series: drawn });
+    const perStep = (values) => values.map((value) => (1000 * value) / stepMs);
+    const areas = outcomes.map((one) => ({ ...one, values: perStep(series.outcomes[one.name]) }));
+    charts.outcomes.show({ ...times, about: `a second, ${step}`, series: areas });
     charts.latency.show({
       ...times,
       about: step,
@@ -55,7 +66,12 @@ export function startNow(api) {
         more: latency[one.name],
       })),
     });
-    charts.refusals.show({ ...times, about: step, series: reasonSeries(series) });
+    const shown = { ...series, ...measure(series, last.nowMs) };
+    showTotals(last, shown);
+    showRows(shown);
+    showClients(shown);
+    showMarks(shown);
+    void showReasons(api, shown);
   };
   const load = async () => {
     const asked = range;
@@ -85,7 +101,7 @@ export function startNow(api) {
     },
     async refresh(state) {
       showAssessment(await withSuspects(api, assess(state)), state);
-      showTotals(state);
+      last = state;
       showPast(state);
       await load();
     },
@@ -124,23 +140,106 @@ async function withSuspects(api, assessment) {
   return assessment;
 }
 
-/** The most frequent rejections, and the rest as one line; observed ones and outages are marked as such. */
-function reasonSeries({ reasons }) {
-  const remarks = { observed: ' (would be)', outage: ' (outage)' };
-  const all = reasons.map(({ kind, rejection, reason, counts }) => ({
-    name: `${kind} ${rejection} ${reason}`,
-    label: `${rejection}${reason === undefined ? '' : ` ${reason}`}${remarks[kind] ?? ''}`,
-    values: counts,
-  }));
-  const sum = ({ values }) => values.reduce((a, b) => a + b, 0);
-  all.sort((a, b) => sum(b) - sum(a));
-  const shown = all.slice(0, reasonMarks.length - 1);
-  const rest = all.slice(reasonMarks.length - 1);
-  if (rest.length > 0) {
-    const values = rest[0].values.map((_, i) => rest.reduce((total, one) => total + one.values[i], 0));
-    shown.push({ name: 'other', label: `${rest.length} others`, values });
-  }
-  return shown.map((one, i) => ({ ...one, mark: reasonMarks[i], dash: reasonDashes[i] }));
+/** Sums of the time that is looked at, of which `seconds` were counted. */
+function measure({ outcomes: counts, stepMs, endMs, sinceMs, latency }, nowMs) {
+  const sum = (values) => values.reduce((a, b) => a + b, 0);
+  const sums = Object.fromEntries(outcomes.map(({ name }) => [name, sum(counts[name])]));
+  const fromMs = Math.max(endMs - counts.passed.length * stepMs, sinceMs);
+  return {
+    sums,
+    all: sum(Object.values(sums)),
+    seconds: Math.max(1, (Math.min(nowMs, endMs) - fromMs) / 1000),
+    p95: latency.whole.p95.findLast((value) => value !== null) ?? null,
+  };
+}
+
+/** Rows of a table, or one that says that there are none. */
+function showTable(id, columns, rows) {
+  renew(
+    byId(id),
+    rows.length > 0 ? rows : el('tr', {}, el('td', { class: 'none', colspan: columns }, 'None.')),
+  );
+}
+
+const cell = (name, ...children) => el('td', { class: name }, children);
+const kindWords = { refused: '', observed: 'would be refused', outage: 'outage' };
+const kindMarks = { refused: 'refused', observed: 'observed', outage: 'failed' };
+const nameOf = ({ rejection, reason }) =>
+  reason === undefined || rejection.endsWith(`-${reason}`) ? rejection : `${rejection} (${reason})`;
+
+/** Refusals and outages with their share of all requests, and the cause that docs/reasons.md gives. */
+async function showReasons(api, { reasons, all }) {
+  const texts = await Promise.all(reasons.map(({ rejection, reason }) => reasonText(api, rejection, reason)));
+  const rows = reasons.map(({ kind, requests, counts, ...named }, i) =>
+    el(
+      'tr',
+      {},
+      el(
+        'th',
+        { scope: 'row' },
+        el('a', { href: addressOf('requests', { reason: named.reason ?? named.rejection }) }, nameOf(named)),
+        kindWords[kind] !== '' && el('span', { class: 'tag' }, kindWords[kind]),
+        texts[i] && el('span', { class: 'about' }, texts[i].cause),
+      ),
+      cell('number', count(requests)),
+      cell('number', percent(requests, all)),
+      cell('trend secondary', trendLine(counts, kindMarks[kind])),
+    ),
+  );
+  showTable('now-reasons', 4, rows);
+}
+
+function showRows({ rows, seconds }) {
+  const row = ({ method, route, requests, refused, observed, failed, p95, counts }) =>
+    el(
+      'tr',
+      {},
+      el(
+        'th',
+        { scope: 'row' },
+        el(
+          'a',
+          { href: addressOf('requests', { row: route }) },
+          route === '*' ? `${method}, no row` : `${method} ${cut(route, 120)}`,
+        ),
+      ),
+      cell('number', perSecond(requests / seconds)),
+      cell('number', percent(refused + observed, requests)),
+      cell('number secondary', percent(failed, requests)),
+      cell('number', p95 === null ? '' : millis(p95)),
+      cell('trend secondary', trendLine(counts, 'passed')),
+    );
+  showTable('now-rows', 6, rows.map(row));
+}
+
+function showClients({ clients }) {
+  const row = ({ client, requests, last, counts }) =>
+    el(
+      'tr',
+      {},
+      el('th', { scope: 'row' }, el('a', { href: addressOf('requests', { client }) }, cut(client, 60))),
+      cell('number', count(requests)),
+      cell('last', nameOf(last)),
+      cell('trend secondary', trendLine(counts, 'refused')),
+    );
+  showTable('now-clients', 4, clients.map(row));
+}
+
+/** What the lines across the charts are, the newest first. */
+const mostMarks = 8;
+const markWords = { start: 'start', edit: 'edit', fault: 'fault', over: 'over' };
+
+function showMarks({ marks, stepMs, endMs, outcomes: counts }) {
+  const fromMs = endMs - counts.passed.length * stepMs;
+  const shown = marks.filter(({ atMs }) => atMs >= fromMs).toSorted((a, b) => b.atMs - a.atMs);
+  const row = ({ atMs, kind, text }) =>
+    el(
+      'tr',
+      {},
+      el('th', { scope: 'row' }, el('time', { title: fullTime(atMs) }, clockTime(atMs))),
+      el('td', {}, el('span', { class: 'mark', 'data-kind': kind }, markWords[kind]), ` ${cut(text)}`),
+    );
+  showTable('now-marks', 2, shown.slice(0, mostMarks).map(row));
 }
 
 function showAssessment(assessment, { nowMs, total, startedMs }) {
@@ -212,24 +311,27 @@ export function problemItem({ file, line, column, severity, text }) {
   );
 }
 
-function showTotals({ mode, list, total, startedMs, nowMs }) {
-  const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+/** Rates of the time that is looked at, and the number of requests since the start. */
+function showTotals({ mode, list, total, startedMs, nowMs }, { sums, all, seconds, p95 }) {
+  const observes =
+    list.observing > 0 && mode !== 'observe' ? `, ${plural(list.observing, 'row')} observe` : '';
   const entries = [
-    ['Requests', count(total.requests)],
-    ['Refused', count(sum(total.refusals))],
-    ['Would be refused', count(sum(total.observed))],
-    ['Broken by an outage', count(sum(total.outages))],
-    [
-      list.observing > 0 && mode !== 'observe' ? `Mode, ${plural(list.observing, 'row')} observe` : 'Mode',
-      mode,
-    ],
-    ['Since the start', span(nowMs - startedMs)],
+    ['a second', perSecond(all / seconds)],
+    ['refused', percent(sums.refused, all)],
+    ['would be refused', percent(sums.observed, all)],
+    ['failed', percent(sums.failed, all)],
+    ['p95, latest', p95 === null ? 'none' : millis(p95)],
+    [`Requests in ${span(nowMs - startedMs)}`, count(total.requests)],
+    [`mode${observes}`, mode],
   ];
   keep(
     byId('totals'),
     entries,
-    ([label]) => [el('dt', {}, label), el('dd', {})],
-    ([, value], div) => say(div.lastElementChild, value),
+    () => [el('dt', {}), el('dd', {})],
+    ([label, value], div) => {
+      say(div.firstElementChild, label);
+      say(div.lastElementChild, value);
+    },
   );
 }
 

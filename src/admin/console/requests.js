@@ -154,7 +154,7 @@ async function showReason(api, name, isStill) {
     text && [
       el('h3', {}, el('code', {}, name), ` (${text.status})`),
       el('p', {}, el('b', {}, 'Why: '), text.cause),
-      el('p', {}, el('b', {}, 'What to do: '), text.cure),
+      text.cure && el('p', {}, el('b', {}, 'What to do: '), text.cure),
     ],
   );
 }

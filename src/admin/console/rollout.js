@@ -1,8 +1,8 @@
-import { byId, cut, el, renew, withCode } from './dom.js';
+import { byId, cut, el, renew, trendLine, withCode } from './dom.js';
 import { addressOf } from './router.js';
 import { ago, count, fullTime, minuteTime, plural, sentence as sentenceOf } from './words.js';
 
-/** For each verdict of the report: the status of the card, the title of a group, and the sentence. */
+/** For each verdict of the report: its status, the title of a group, and the sentence. */
 const verdicts = {
   refuses: {
     status: 'degraded',
@@ -28,15 +28,15 @@ const verdicts = {
   enforced: { status: 'ok', group: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
-/** Rows that have a card; the rest is counted. */
-const mostCards = 50;
+/** Rows that are shown with their reasons; the rest is counted. */
+const mostShown = 50;
 
 /** Shows `GET /api/rollout`: whether it is safe to enforce, who would be refused, where, since when, and what to do. */
 export function startRollOut(api) {
   return {
     show() {},
     async refresh() {
-      const report = await api.getPaced(`api/rollout?verdict=refuses&limit=${mostCards}`).catch((fault) => {
+      const report = await api.getPaced(`api/rollout?verdict=refuses&limit=${mostShown}`).catch((fault) => {
         if (fault.status !== 404) throw fault;
         return undefined;
       });
@@ -55,18 +55,20 @@ const switchedOff = {
   more: 'Take that line out of the configuration to see who would be refused.',
 };
 
-function answerOf({ verdict, text, wholeSinceMs, why, problems, rows }) {
+function answerOf({ verdict, text, wholeSinceMs, why, problems, causes, rows }) {
   const { sentence } = verdicts[verdict];
   // Counts with gaps are no proof that it is safe.
   const status =
     problems.length > 0 && verdicts[verdict].status === 'ok' ? 'notice' : verdicts[verdict].status;
   const more = [
     verdict !== 'enforced' && sentenceOf(text),
+    verdict === 'refuses' &&
+      `Of these requests ${count(causes.client)} need a change of a client, ${count(causes.setting)} of a setting, ${count(causes.either)} of either.`,
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
     ...problems.map((problem) => sentenceOf(inOurTimes(problem))),
     verdicts[verdict].next,
     rows.some(namesDigests) &&
-      'Clients of twelve digits are digests that tell them apart; rollout.clients: named shows who they are.',
+      'Clients of twelve digits are digests that tell them apart; tokens with client_id, azp or cid name their application.',
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
@@ -75,43 +77,83 @@ function namesDigests({ reasons }) {
   return reasons.some(({ clients }) => clients.named.some(({ client }) => /^[0-9a-f]{12}$/.test(client)));
 }
 
-/** A card for each row and reason that would refuse somebody, then one for each group of other rows. */
+/** A table of what would be refused, a line for each row and reason; then one of all other rows. */
 function itemsOf({ rows, found, groups, nowMs }) {
-  const cards = rows.flatMap(({ row, reasons }) =>
-    reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonItem(row, reason, nowMs)),
+  const lines = rows.flatMap(({ row, reasons }) =>
+    reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonLine(row, reason, nowMs)),
   );
   const left = found - rows.length;
   return [
-    ...cards,
-    left > 0 && card(`${plural(left, 'more row')} would refuse somebody: shopward rollout has all`, 'notice'),
-    ...groups.map(groupItem),
+    lines.length > 0 && table('Would be refused', reasonColumns, lines),
+    left > 0 &&
+      el(
+        'p',
+        { class: 'about' },
+        `${plural(left, 'more row')} would refuse somebody: shopward rollout has all.`,
+      ),
+    groups.length > 0 && table('Other rows', groupColumns, groups.map(groupLine)),
   ].filter(Boolean);
 }
 
-/** `text` is that of each of these rows, empty where they differ. */
-function groupItem({ verdict, text, rows, named }) {
-  const { group, status } = verdicts[verdict];
-  const title = `${group}: ${rows === 1 ? nameOf(named[0].row) : plural(rows, 'row')}`;
-  const said = text || (rows === 1 ? named[0].text : '');
-  const about = said !== '' && el('p', {}, sentenceOf(withoutVerdict(said)));
-  if (rows === 1) return card(title, status, about, refusedLink(verdict, named[0].row));
-  const left = rows - named.length;
-  return card(
-    title,
-    status,
-    about,
+const reasonColumns = [
+  ['Row', ''],
+  ['Requests', 'number'],
+  ['Last seven days', 'trend secondary'],
+  ['Clients', 'secondary'],
+  ['What has to change', ''],
+];
+const groupColumns = [
+  ['Verdict', ''],
+  ['Rows', ''],
+];
+
+function table(title, columns, lines) {
+  return el(
+    'section',
+    { class: 'card', 'aria-label': title },
+    el('h3', {}, title),
     el(
-      'details',
-      {},
-      el('summary', {}, 'These rows'),
+      'table',
+      { class: 'roll-out' },
+      el('caption', { class: 'hidden' }, title),
       el(
-        'ul',
-        { class: 'rows' },
-        named.map(({ row, text: own }) =>
-          el('li', {}, el('code', {}, cut(nameOf(row))), text === '' && ` ${withoutVerdict(own)}`),
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          columns.map(([name, kind]) => el('th', { scope: 'col', class: kind }, name)),
         ),
-        left > 0 && el('li', {}, `and ${count(left)} more`),
       ),
+      el('tbody', {}, lines),
+    ),
+  );
+}
+
+/** `text` is that of each of these rows, empty where they differ. */
+function groupLine({ verdict, text, rows, named }) {
+  const { group, status } = verdicts[verdict];
+  const said = text || (rows === 1 ? named[0].text : '');
+  const left = rows - named.length;
+  const about = said !== '' && el('p', { class: 'about' }, sentenceOf(withoutVerdict(said)));
+  const all = el(
+    'ul',
+    { class: 'rows' },
+    named.map(({ row, text: own }) =>
+      el('li', {}, el('code', {}, cut(nameOf(row))), rows > 1 && text === '' && ` ${withoutVerdict(own)}`),
+    ),
+    left > 0 && el('li', {}, `and ${count(left)} more`),
+  );
+  return el(
+    'tr',
+    {},
+    el('th', { scope: 'row' }, el('span', { class: 'pill', 'data-status': status }, group)),
+    el(
+      'td',
+      {},
+      rows === 1 ? all : el('details', {}, el('summary', {}, plural(rows, 'row')), all),
+      about,
+      rows === 1 && refusedLink(verdict, named[0].row),
     ),
   );
 }
@@ -140,55 +182,64 @@ function inOurTimes(text) {
 
 const nameOf = (row) => (row === '*' ? 'requests that no row names' : row);
 
-function reasonItem(
-  row,
-  { rejection, reason, cause, requests, clients, sinceMs, lastSeenMs, days, next, more },
-  nowMs,
-) {
-  const facts = [
-    plural(requests, 'request'),
-    `of ${clients.areMore ? 'more than ' : ''}${plural(clients.count, 'client')}`,
-    `since ${fullTime(sinceMs)}`,
-    `last seen ${ago(lastSeenMs, nowMs)}`,
-  ];
-  const named = clients.named.map(({ client, userAgent, requests: of }) =>
-    el(
-      'li',
-      {},
-      el('bdi', {}, el('code', {}, cut(client, 160))),
-      ', ',
-      el('bdi', {}, userAgent === '' ? 'no User-Agent' : `User-Agent ${cut(userAgent, 160)}`),
-      `: ${plural(of, 'request')}`,
-    ),
-  );
-  const [, template = row] = row.split(' ');
-  return card(
-    `${nameOf(row)}: ${rejection}${reason === undefined ? '' : ` (${reason})`}`,
-    'notice',
-    el('p', {}, facts.join(', ')),
-    el('p', {}, `Requests a day, the last seven days: ${days.join(', ')} (today)`),
-    el('p', {}, clients.areMore ? 'The clients with most of them:' : 'The clients:'),
-    el('ul', { class: 'clients' }, named),
-    el('p', {}, el('b', {}, `${changes[cause]}: `), withCode(next)),
-    el(
-      'p',
-      {},
-      el(
-        'a',
-        { href: addressOf('requests', { outcome: 'observed', row: template, reason: reason ?? rejection }) },
-        'Look at these requests',
-      ),
-      el('span', { class: 'quiet' }, ` · in the docs: ${more}`),
-    ),
-  );
-}
-
 const changes = {
   client: 'Change the client',
   setting: 'Change a setting',
   either: 'Change the client or a setting',
 };
 
-function card(title, status, ...content) {
-  return el('li', { class: 'card concern', 'data-status': status }, el('h3', {}, title), content);
+function reasonLine(row, found, nowMs) {
+  const { rejection, reason, cause, requests, clients, sinceMs, lastSeenMs, days, next } = found;
+  const [, template = row] = row.split(' ');
+  const name =
+    reason === undefined || rejection.endsWith(`-${reason}`) ? rejection : `${rejection} (${reason})`;
+  const about = addressOf('requests', { outcome: 'observed', row: template, reason: reason ?? rejection });
+  return el(
+    'tr',
+    {},
+    el(
+      'th',
+      { scope: 'row' },
+      el('code', {}, cut(nameOf(row))),
+      el('span', { class: 'about' }, el('b', {}, name)),
+      el('span', { class: 'about' }, `Since ${fullTime(sinceMs)}, last seen ${ago(lastSeenMs, nowMs)}`),
+    ),
+    el('td', { class: 'number' }, count(requests)),
+    el(
+      'td',
+      { class: 'trend secondary' },
+      trendLine(days, 'observed'),
+      el('span', { class: 'about' }, `${days.join(', ')} (today)`),
+    ),
+    el('td', { class: 'secondary' }, clientsOf(clients)),
+    el(
+      'td',
+      {},
+      el('b', {}, `${changes[cause]}: `),
+      withCode(next),
+      el('span', { class: 'about' }, el('a', { href: about }, 'Look at these requests')),
+    ),
+  );
+}
+
+function clientsOf({ count: all, areMore, named }) {
+  return el(
+    'details',
+    {},
+    el('summary', {}, `${areMore ? 'more than ' : ''}${plural(all, 'client')}`),
+    el(
+      'ul',
+      { class: 'clients' },
+      named.map(({ client, userAgent, requests }) =>
+        el(
+          'li',
+          {},
+          el('bdi', {}, el('code', {}, cut(client, 160))),
+          ', ',
+          el('bdi', {}, userAgent === '' ? 'no User-Agent' : `User-Agent ${cut(userAgent, 160)}`),
+          `: ${plural(requests, 'request')}`,
+        ),
+      ),
+    ),
+  );
 }

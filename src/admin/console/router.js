@@ -2,12 +2,22 @@ import { byId } from './dom.js';
 
 /** Views, each with an address that can be shared: `#/requests?reason=access-token-invalid`. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'];
-const titles = { now: 'Now', requests: 'Requests', list: 'List', 'roll-out': 'Roll-out', system: 'System' };
+const titles = {
+  unknown: 'No such view',
+  now: 'Now',
+  requests: 'Requests',
+  list: 'List',
+  'roll-out': 'Roll-out',
+  system: 'System',
+};
 
-/** The view and parameters of an address; an unknown one is the first view. */
+/** The view and parameters of an address; without any, the first view. */
 export function readAddress(hash) {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
-  return { view: views.includes(path) ? path : 'now', params: new URLSearchParams(query) };
+  return {
+    view: views.includes(path) ? path : path === '' ? 'now' : 'unknown',
+    params: new URLSearchParams(query),
+  };
 }
 
 /** The address of a view; parameters without a value are left out. */
@@ -25,7 +35,7 @@ export function startRouter(onShow) {
     const { view, params } = readAddress(location.hash);
     const isOther = shown !== undefined && shown !== view;
     shown = view;
-    for (const name of views) byId(`view-${name}`).hidden = name !== view;
+    for (const name of [...views, 'unknown']) byId(`view-${name}`).hidden = name !== view;
     for (const link of document.querySelectorAll('nav [data-view]')) {
       if (link.dataset.view === view) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');

@@ -2,6 +2,7 @@
 
 const numbers = new Intl.NumberFormat('en');
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const shortClock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 /** With the time zone: logs and run books are in UTC, the browser may be in another one. */
 const date = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
@@ -34,6 +35,7 @@ export const statusWords = {
 
 export const count = (value) => numbers.format(value);
 export const clockTime = (ms) => clock.format(ms);
+export const shortTime = (ms) => shortClock.format(ms);
 export const fullTime = (ms) => date.format(ms);
 export const minuteTime = (ms) => minute.format(ms);
 
@@ -65,6 +67,18 @@ export function ago(ms, nowMs) {
 
 export function millis(ms) {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${count(Math.round(ms))} ms`;
+}
+
+/** Of requests a second. */
+export function perSecond(value) {
+  return value < 10 ? String(Number(value.toPrecision(2))) : count(Math.round(value));
+}
+
+export function percent(part, whole) {
+  if (whole === 0 || part === 0) return '0 %';
+  const share = (100 * part) / whole;
+  if (share < 0.1) return '< 0.1 %';
+  return `${share < 10 ? Number(share.toFixed(1)) : Math.round(share)} %`;
 }
 
 export function bytes(size) {
