@@ -1,3 +1,4 @@
+import { hotSections } from '../src/config/schema.ts';
 import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
 
 const intro = `# Configuration
@@ -16,6 +17,7 @@ The protected list is a file of its own: [protected-list.md](protected-list.md).
   file without its last line end. A single reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
 - A range such as \`1 to 16\` is of whole numbers. Files are named relative to the configuration file.
 - Error messages contain no values, which may be secrets.
+- The file is watched. A change of ${hotSections.map((key) => `\`${key}\``).join(', ')} takes effect without a restart. The log names other changed keys (\`restart-needed\`).
 `;
 
 const rejections =

@@ -1,11 +1,16 @@
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
 import { ClockCheck } from './app/clock.ts';
-import { createFilters, createRouteLimits, type FilterDefinition } from './app/filter-definition.ts';
+import {
+  type CreatedFilters,
+  createFilters,
+  createRouteLimits,
+  type FilterDefinition,
+} from './app/filter-definition.ts';
 import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
-import { type Secrets, SecretsInForce } from './app/secrets.ts';
+import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
@@ -67,10 +72,11 @@ export async function createApp(input: AppInput): Promise<App> {
   const withTrends = worker === undefined && config.admin !== false;
   const metrics = createMetrics({ forRollout: config.rollout !== false, withTrends });
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
-  const features = await createFeatures(input, metrics, clock);
+  const settings = new SettingsInForce(config, log);
+  const features = await createFeatures(input, settings.inForce, metrics, clock);
+  const adminInput = { config, inForce: settings.inForce, written, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
-  const tracing = await loadTracing();
-  const accessLog = createAccessLog({ log });
+  const [tracing, accessLog] = [await loadTracing(), createAccessLog({ log })];
   let admin: Admin | undefined;
   const port = createPublicPort({
     config,
@@ -92,6 +98,7 @@ export async function createApp(input: AppInput): Promise<App> {
   list.onApplied(() => port.webSockets.recheck());
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
+  const parts = { settings, filters, secrets, tokens, port, forwarding, store, rollout };
   const drain = new Drain();
   /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
   const components: readonly Component[] = [
@@ -110,42 +117,48 @@ export async function createApp(input: AppInput): Promise<App> {
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
   const status = createProcessStatus({ ...features, components, metrics });
-  if (worker === undefined) {
-    admin = createAdmin({ config, written, explain, version, list, status, metrics, log, now: Date.now });
-  }
+  if (worker === undefined) admin = createAdmin({ ...adminInput, list, status, metrics });
 
   return {
     ...createLifeCycle(input, components, { port, admin, drain }),
     status,
     metricValues: metrics.values,
     applyList: list.apply,
-    applySecrets: (changed) => handOut(changed, { secrets, tokens, port, forwarding, store, admin }),
+    applySecrets: (changed) => handOut(changed, { ...parts, admin }),
   };
 }
 
-/** Gives changed secrets to each component that uses one. */
+/** Gives changed secrets and settings to each component that uses one. */
 function handOut(
   changed: Secrets,
   parts: {
+    readonly settings: SettingsInForce;
+    readonly filters: CreatedFilters;
     readonly secrets: SecretsInForce;
     readonly tokens: Awaited<ReturnType<typeof createFeatures>>['tokens'];
     readonly port: PublicPort;
     readonly forwarding: Forwarding;
     readonly store: RedisStore | undefined;
+    readonly rollout: { follow(): void } | undefined;
     readonly admin: Admin | undefined;
   },
 ): void {
+  parts.settings.use(changed.hot);
+  parts.filters.useSettings(parts.settings.inForce());
+  parts.rollout?.follow();
   parts.secrets.apply(changed);
   parts.tokens.useSecrets(changed.issuers);
   if (changed.tls) parts.port.listener.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
   parts.store?.useCredentials(changed.store);
+  parts.admin?.useWritten(changed.hot.written);
   if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
 }
 
 /** The protected list, the way to the shop, the store, and the filters. */
 async function createFeatures(
   { config, secrets, log, worker, version = '', ...input }: AppInput,
+  inForce: () => Config,
   metrics: Metrics,
   clock: ClockCheck,
 ) {
@@ -163,7 +176,9 @@ async function createFeatures(
     endpoints: filters.endpoints,
     accessToken,
     filters: filters.filters,
-    observe: config.mode === 'observe',
+    get observe() {
+      return inForce().mode === 'observe';
+    },
     limitsOf: createRouteLimits(config),
   };
   return {
@@ -172,7 +187,7 @@ async function createFeatures(
     store,
     filters,
     rules,
-    rollout: createRollout(config, metrics.decisions, list, store, log),
+    rollout: createRollout(config, inForce, metrics.decisions, list, store, log),
   };
 }
 
@@ -203,8 +218,6 @@ function createLifeCycle(
 ): Pick<App, 'listen' | 'reload' | 'close'> {
   return {
     async listen() {
-      if (config.mode === 'observe')
-        log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
       for (const component of components) await component.start?.();
       const address = await port.listener.listen();
       const adminAddress = await admin?.server.listen();

@@ -11,7 +11,7 @@ import type { ListHistory } from './list-history.ts';
 interface StateOptions {
   readonly version: string;
   readonly startedMs: number;
-  readonly mode: 'enforce' | 'observe';
+  mode(): 'enforce' | 'observe';
   readonly isEditable: boolean;
   readonly now: () => number;
   readonly decisions: DecisionCounts;
@@ -65,7 +65,7 @@ async function describeState(options: StateOptions) {
     pid: process.pid,
     startedMs: options.startedMs,
     nowMs,
-    mode: options.mode,
+    mode: options.mode(),
     isEditable: options.isEditable,
     ready,
     reasons,

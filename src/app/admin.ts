@@ -46,6 +46,8 @@ export type Explain = (
 
 interface AdminInput {
   readonly config: Config;
+  /** The configuration with the settings that have changed since the start. */
+  inForce(): Config;
   /** The configuration as the file says it. */
   readonly written: unknown;
   /** Left out: no `/api/explain`. */
@@ -61,6 +63,8 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
+  /** Sections of the configuration file that have changed since the start. */
+  useWritten(sections: object): void;
   /** Called for every exchange: on the hot path. */
   note(record: ExchangeRecord): void;
   /** A worker ended and is replaced. */
@@ -84,6 +88,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const history = followHistory(input);
   const { trends } = metrics.decisions;
   if (settings === false || trends === undefined) return undefined;
+  let { written } = input;
   const observed = createObserved(input);
   const { drift, decisionLog, incidents, rowCounts } = observed;
   const look = async () => {
@@ -103,7 +108,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, trends, observed, history, settings.edit, look),
+    endpoints: createEndpoints(input, trends, observed, history, settings.edit, look, () => written),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -118,6 +123,9 @@ export function createAdmin(input: AdminInput): Admin | undefined {
         clearInterval(timer);
         return server.close();
       },
+    },
+    useWritten(sections) {
+      written = { ...Object(written), ...sections };
     },
     note(record) {
       const nowMs = now();
@@ -143,8 +151,9 @@ function createEndpoints(
   history: ListHistory,
   isEditable: boolean,
   look: () => Promise<Condition>,
+  written: () => unknown,
 ): AdminEndpoint[] {
-  const { config, metrics, explain, version, list, status, log, now } = input;
+  const { config, inForce, metrics, explain, version, list, status, log, now } = input;
   const file = config.protectedResources;
   const rows = () => list.current().rows;
   const { rollout: counted } = status;
@@ -152,7 +161,7 @@ function createEndpoints(
     ...createStateEndpoints({
       version,
       startedMs: now(),
-      mode: config.mode,
+      mode: () => inForce().mode,
       isEditable,
       now,
       ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
@@ -162,7 +171,7 @@ function createEndpoints(
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
-      settings: () => effectiveSettings(input.written),
+      settings: () => effectiveSettings(written()),
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionsEndpoint({ log: decisionLog }),
@@ -180,21 +189,21 @@ function createEndpoints(
   ];
   if (explain !== undefined) {
     const explainNow = (question: ExplainQuestion) =>
-      explain(question, config, list.current(), status.inspectToken);
+      explain(question, inForce(), list.current(), status.inspectToken);
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
   const { purge } = status;
   if (purge) endpoints.push(createPurgeEndpoint(purge));
-  const describePublic = () => buildOpenApi(config, version);
+  const describePublic = () => buildOpenApi(inForce(), version);
   return [...endpoints, ...createOpenApiEndpoints({ version, describePublic, endpoints })];
 }
 
 async function reportNow(
-  { config, list, now }: AdminInput,
+  { inForce, list, now }: AdminInput,
   counted: NonNullable<ProcessStatus['rollout']>,
 ): Promise<RolloutReport> {
   const counting = await counted();
-  return finishInSlices(makeReport(counting, list.current().rows, config.mode === 'observe', now()));
+  return finishInSlices(makeReport(counting, list.current().rows, inForce().mode === 'observe', now()));
 }
 
 /** URL by which this machine reaches a listener. */

@@ -36,7 +36,12 @@ export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter 
   readonly stage: 'endpoint' | 'forward';
   /** Undefined: it is switched off. Also called with a configuration that has problems, and uses what is there of it. */
   compile(config: PartialConfig): M | undefined;
-  create(matcher: M, dependencies: FilterDependencies): F;
+  create(matcher: M, dependencies: FilterDependencies): F & HotFilter;
+}
+
+/** A filter whose settings may change while it runs. */
+export interface HotFilter {
+  useSettings?(config: Config): void;
 }
 
 interface CompiledFilter {
@@ -90,6 +95,8 @@ export interface CreatedFilters {
   readonly filters: readonly Filter[];
   /** All of them in the order of their start, then those that are switched off and have a tile. */
   readonly components: readonly Component[];
+  /** Applies sections that take effect without a restart. */
+  useSettings(config: Config): void;
   /** The filter of a definition; undefined: it is switched off. */
   get<F extends Filter>(definition: FilterDefinition<Matcher, F>): F | undefined;
 }
@@ -112,12 +119,15 @@ export function createFilters(
     endpoints,
     filters,
     components: [...endpoints, ...filters, ...off],
+    useSettings(config) {
+      for (const { filter } of created) filter.useSettings?.(config);
+    },
     get: <F extends Filter>(wanted: FilterDefinition<Matcher, F>) =>
       created.find(({ definition }) => definition === (wanted as unknown))?.filter as F | undefined,
   };
 }
 
-function titled({ title }: FilterDefinition, filter: Filter): Filter {
+function titled({ title }: FilterDefinition, filter: Filter & HotFilter): Filter & HotFilter {
   return title === undefined ? filter : Object.assign(filter, { title });
 }
 

@@ -19,16 +19,16 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
   name: 'rate-limits',
   title: 'Rate limits',
   stage: 'forward',
-  compile(config) {
-    const limits = limitsOf(config);
-    return limits.length === 0
-      ? undefined
-      : createRateLimitMatcher(limits, config.request ?? { ignoredPrefixes: [] });
-  },
+  compile: compileLimits,
   create(matcher, { config, redis, metrics }) {
+    let current = matcher;
     let unavailableAtMs = Number.NEGATIVE_INFINITY;
     const { refreshTokens } = config;
-    const filter = createRateLimits(matcher, {
+    const following: RateLimitMatcher = {
+      ...matcher,
+      match: (request) => current.match(request),
+    };
+    const filter = createRateLimits(following, {
       takeToken: redis ? createRedisBuckets(redis.redis, config.store.prefix) : createMemoryBuckets(),
       networkOf,
       digestKey: (refreshTokens === false ? undefined : refreshTokens.digestKey) ?? '',
@@ -39,7 +39,11 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
     });
     return {
       ...filter,
+      useSettings(changed) {
+        current = compileLimits(changed);
+      },
       health() {
+        if (current.isOff) return { status: 'off', reasons: [], text: 'switched off' };
         const isAway = performance.now() - unavailableAtMs < unavailableForMs;
         const reasons = isAway ? ['rate limits: the store does not count, every request passes'] : [];
         const events = [...metrics.eventCounts('rate-limits')];
@@ -51,6 +55,11 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
     };
   },
 };
+
+/** Never undefined: limits may be switched on while it runs. */
+function compileLimits(config: PartialConfig): RateLimitMatcher {
+  return createRateLimitMatcher(limitsOf(config), config.request ?? { ignoredPrefixes: [] });
+}
 
 function limitsOf({ rateLimits, refreshTokens }: PartialConfig): RateLimit[] {
   if (!rateLimits) return [];

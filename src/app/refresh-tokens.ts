@@ -9,10 +9,10 @@ import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../r
 import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { FilterDefinition } from './filter-definition.ts';
+import type { FilterDefinition, HotFilter } from './filter-definition.ts';
 import { createShopSubject } from './issuers.ts';
 
-interface RefreshTokensFilter extends Filter<TokenRequest> {
+interface RefreshTokensFilter extends Filter<TokenRequest>, HotFilter {
   /** Counts the tokens in the store; undefined: it cannot be reached. */
   census(): Promise<TokenCensus | undefined>;
 }
@@ -52,6 +52,7 @@ function createFilter(
   const memory = redis
     ? undefined
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
+  let { mode } = config;
   const store = memory ?? sharedTokens(settings, config.store, redis as Redis);
   const filter = createRefreshTokens(matcher, {
     store,
@@ -66,13 +67,16 @@ function createFilter(
   });
   return {
     ...filter,
+    useSettings(changed) {
+      mode = changed.mode;
+    },
     census: () => countTokens(store.list()).catch(() => undefined),
     health() {
       const delayedWrites = filter.delayedWrites();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
       const reasons = delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`];
       const events = [...metrics.eventCounts('refresh-tokens')];
-      const does = `life cycle is ${config.mode === 'observe' ? 'watched; nothing is refused' : 'enforced'}`;
+      const does = `life cycle is ${mode === 'observe' ? 'watched; nothing is refused' : 'enforced'}`;
       return healthOf(reasons, {
         text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : does),
         details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),

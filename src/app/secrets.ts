@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
 import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
-import type { Config } from '../config/schema.ts';
-import { type Component, type Health, type MetricSpec, gauge, healthOf } from '../lib/component.ts';
+import { type Config, hotSections } from '../config/schema.ts';
+import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
 import { type Problem, formatProblem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
@@ -12,8 +12,41 @@ import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/connection.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
+type HotSections = Pick<Config, (typeof hotSections)[number]>;
+/** Sections of the configuration that take effect without a restart, and as the file says them. */
+interface HotSettings extends HotSections {
+  readonly written: object;
+}
+
+/** The configuration of the start, with the sections that have changed since. */
+export class SettingsInForce {
+  readonly #start: Config;
+  readonly #log: Log;
+  #config: Config;
+
+  constructor(config: Config, log: Log) {
+    [this.#start, this.#config, this.#log] = [config, config, log];
+    this.#warn();
+  }
+
+  readonly inForce = (): Config => this.#config;
+
+  use({ written, ...sections }: HotSettings): void {
+    const { mode } = this.#config;
+    this.#config = { ...this.#start, ...sections };
+    this.#log.level = sections.log.level;
+    if (sections.mode !== mode) this.#warn();
+  }
+
+  #warn(): void {
+    if (this.#config.mode === 'observe')
+      this.#log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
+  }
+}
+
 /** The settings that take effect without a restart when the files that they come from change. */
 export interface Secrets {
+  readonly hot: HotSettings;
   /** `listen.tls`. */
   readonly tls: Certificate | undefined;
   /** PEM texts of `upstream.tls`. */
@@ -55,7 +88,7 @@ export class SecretsInForce implements Component {
 
   health(): Health {
     const { problems } = this.#inForce;
-    const reasons = problems.map((problem) => `secrets: ${formatProblem(problem)}`);
+    const reasons = problems.map((problem) => `not in force: ${formatProblem(problem)}`);
     return healthOf([...reasons, ...certificateNotices(this.#inForce)], { problems });
   }
 
@@ -96,9 +129,11 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
-
-export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): Secrets {
+export function secretsOf({
+  config,
+  written,
+  files,
+}: Pick<LoadedConfig, 'config' | 'written' | 'files'>): Secrets {
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
   const { upstream, store } = config;
@@ -112,6 +147,7 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
   };
   const { username, password } = store.url.kind === 'memory' ? {} : store.url;
   return {
+    hot: hotOf({ config, written }),
     upstreamTls: upstream.tls && pemsOf('upstream'),
     store: {
       ...{ username, password, sentinelPassword: store.sentinelPassword },
@@ -127,18 +163,21 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
   };
 }
 
+function hotOf({ config, written }: Pick<LoadedConfig, 'config' | 'written'>): HotSettings {
+  const pick = (from: Record<string, unknown>) =>
+    Object.fromEntries(hotSections.map((key) => [key, from[key]]));
+  return { ...(pick(config) as unknown as HotSections), written: pick(Object(written)) };
+}
+
 /**
- * Watches the files of certificates and every file that `${file:…}` names. After a change the whole configuration is read
- * and checked as at the start, and either all secrets are replaced or none. Changed settings that need a restart are logged.
+ * Watches the configuration file, the files of certificates and every file that `${file:…}` names. After a change the whole
+ * configuration is read and checked as at the start; all that may change is replaced, or nothing. Secrets are those of the
+ * configuration of the start. Changed settings that need a restart are logged.
  */
-export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
-  const known = new Map(loaded.secretFiles);
-  for (const { role, path, text } of loaded.files) {
-    if (/^(?:upstream-|store-|certificate)/.test(role) && text !== undefined)
-      known.set(path, Buffer.from(text));
-  }
-  let inForce = secretsOf(loaded);
+export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) => void, log: Log) {
+  let [inForce, current] = [secretsOf(loaded), loaded.config];
   let reading: Promise<void> = Promise.resolve();
+  const problems = { secrets: [] as readonly Problem[], configuration: [] as readonly Problem[] };
 
   const reportCertificate = () => {
     for (const notice of certificateNotices(inForce)) log.warn({ event: 'certificate-expires' }, notice);
@@ -146,62 +185,90 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   reportCertificate();
   const daily = setInterval(isolated(reportCertificate), 86_400_000).unref();
 
-  const take = (read: LoadedConfig | RefusedConfig) => {
+  const take = (part: keyof typeof problems, read: LoadedConfig | RefusedConfig) => {
+    problems[part] = 'problems' in read ? read.problems.filter(({ severity }) => severity === 'error') : [];
     if ('problems' in read) {
-      const problems = read.problems.filter(({ severity }) => severity === 'error');
       log.error(
-        { event: 'secrets-refused', problems: problems.map(formatProblem) },
-        'secrets were not reloaded; the last good ones are used',
+        { event: `${part}-refused`, problems: problems[part].map(formatProblem) },
+        `${part} not reloaded; the last good state is used`,
       );
-      inForce = { ...inForce, problems };
     } else {
+      const isSecret = part === 'secrets';
+      const settings = findRestartSettings(isSecret ? loaded.config : current, read.config, isSecret);
       const before = inForce;
-      inForce = secretsOf(read);
-      reportCertificate();
+      inForce = isSecret ? { ...secretsOf(read), hot: inForce.hot } : { ...inForce, hot: hotOf(read) };
+      if (isSecret) {
+        current = read.config;
+        reportCertificate();
+      }
       // A file may also be part of a setting that needs a restart.
-      if (!isDeepStrictEqual(before, inForce)) {
-        log.info({ event: 'secrets-reloaded' }, 'the secrets of the files are in force');
-      }
-      const settings = findRestartSettings(loaded.config, read.config);
-      if (settings.length > 0) {
-        log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');
-      }
+      const isChanged = !isDeepStrictEqual({ ...before, problems: [] }, { ...inForce, problems: [] });
+      logTaken(log, part, isChanged, settings);
     }
+    inForce = { ...inForce, problems: [...problems.configuration, ...problems.secrets] };
     onChange(inForce);
   };
   // One after the other, so that the last reading has the last content.
-  const changed = () => {
-    reading = reading.then(loaded.reread).then(take);
-  };
-  const watches = [...known].map(([file, bytes]) => new FileWatch(file, changed, { known: bytes }));
+  const watch = (file: string, bytes: Buffer, part: keyof typeof problems, read: LoadedConfig['reread']) =>
+    new FileWatch(
+      file,
+      () => {
+        reading = reading.then(read).then((given) => take(part, given));
+      },
+      { known: bytes },
+    );
+  const watches = [...filesOfSecrets(loaded)].map(([file, bytes]) =>
+    watch(file, bytes, 'secrets', loaded.reread),
+  );
+  const [config] = loaded.files;
+  if (config?.text !== undefined)
+    watches.push(watch(config.path, Buffer.from(config.text), 'configuration', loaded.reload));
   return {
     /** Checks the files now (SIGHUP). */
     reload() {
-      for (const watch of watches) watch.reload();
+      for (const each of watches) each.reload();
     },
     close() {
       clearInterval(daily);
-      for (const watch of watches) watch.close();
+      for (const each of watches) each.close();
     },
   };
+}
+
+function logTaken(log: Log, part: string, isChanged: boolean, settings: readonly string[]): void {
+  if (isChanged) log.info({ event: `${part}-reloaded` }, `${part} reloaded`);
+  if (settings.length > 0)
+    log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');
+}
+
+/** Absolute path -> content. */
+function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffer> {
+  const known = new Map(secretFiles);
+  for (const { role, path, text } of files) {
+    if (/^(?:upstream-|store-|certificate)/.test(role) && text !== undefined)
+      known.set(path, Buffer.from(text));
+  }
+  return known;
 }
 
 const followed = new Set(['admin.token', 'store.sentinelPassword']);
 /** The same by the last part of a name, such as `auth.keys.secret`. */
 const followedParts = new Set(['secret', 'clientSecret', 'username', 'password']);
 
-/** Settings that differ and take effect only at a restart. */
-function findRestartSettings(before: Config, after: Config): string[] {
+/** Settings that differ and take effect only at a restart. `isSecret`: those that are followed do not count. */
+function findRestartSettings(before: Config, after: Config, isSecret: boolean): string[] {
+  const textOf = (value: unknown) => JSON.stringify(value, isSecret ? withoutFollowed : undefined);
   const flat = (config: Config) =>
     Object.entries(config).flatMap(([section, value]) =>
-      Object.entries(Object(value)).map(
-        ([key, one]) => [`${section}.${key}`, JSON.stringify(one, withoutFollowed)] as const,
-      ),
+      typeof value === 'object' && !Array.isArray(value)
+        ? Object.entries(value).map(([key, one]) => [`${section}.${key}`, textOf(one)] as const)
+        : [[section, textOf(value)] as const],
     );
-  const known = new Map(flat(before));
-  return flat(after)
-    .filter(([name, value]) => !followed.has(name) && known.get(name) !== value)
-    .map(([name]) => name);
+  const [known, now] = [before, after].map((config) => new Map(flat(config)));
+  const isHot = (name: string) => hotSections.some((hot) => hot === name.split('.')[0]);
+  return [...new Set([...(known?.keys() ?? []), ...(now?.keys() ?? [])])].filter(
+    (name) => !(isSecret && followed.has(name)) && !isHot(name) && known?.get(name) !== now?.get(name),
+  );
 }
 
 function withoutFollowed(key: string, value: unknown): unknown {

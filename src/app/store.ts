@@ -88,17 +88,25 @@ const rolloutIntervalMs = 5_000;
 /** Writes the counts of refusals to the store where there is one; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
+  inForce: () => Config,
   counts: DecisionCounts,
   list: WatchedList,
   store: RedisStore | undefined,
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
+  let [mode, known, rows] = [inForce().mode, list.current().rows, list.current().rows];
   const rollout = new Rollout({
     counts,
     ...{ keepMs: config.rollout.keep, intervalMs: rolloutIntervalMs },
-    ...{ isObserving: config.mode === 'observe', rules: decidingSettings(config) },
-    rows: () => list.current().rows,
+    ...{ isObserving: () => inForce().mode === 'observe', rules: () => decidingSettings(inForce()) },
+    rows() {
+      if (mode !== inForce().mode || known !== list.current().rows) {
+        [mode, known] = [inForce().mode, list.current().rows];
+        rows = [...known];
+      }
+      return rows;
+    },
     store: store && { redis: store.redis, prefix: config.store.prefix },
     onNewData: (listener) => store?.onNewData(listener),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'refusals could not be counted'),

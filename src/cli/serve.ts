@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Explain } from '../app/admin.ts';
-import { secretsOf, watchSecrets } from '../app/secrets.ts';
+import { secretsOf, watchConfig } from '../app/secrets.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { loadConfig } from '../config/load.ts';
@@ -34,13 +34,13 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   }
   for (const warning of loaded.warnings) io.err(formatProblem(warning));
 
-  const { config, written, files } = loaded;
+  const { config, written } = loaded;
   const log = createLog(config.log.level);
   const count = config.workers === 'auto' ? availableParallelism() : config.workers;
   const input = {
     config,
     written,
-    protectedList: files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
     secrets: secretsOf(loaded),
     log,
     version,
@@ -51,15 +51,15 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     count > 1
       ? new (await import('../cluster/primary.ts')).Primary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
-  const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
+  const files = watchConfig(loaded, (changed) => app.applySecrets(changed), log);
   let watch: EventLoopWatch | undefined;
   const running: Running = {
     reload() {
-      secrets.reload();
+      files.reload();
       return app.reload();
     },
     close(graceMs) {
-      secrets.close();
+      files.close();
       return app.close(graceMs).finally(() => watch?.close());
     },
   };

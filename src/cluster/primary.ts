@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { WatchedList } from '../access/watched-list.ts';
 import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
 import { Drain } from '../app/process-status.ts';
-import type { Secrets } from '../app/secrets.ts';
+import { type Secrets, SettingsInForce } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -39,6 +39,7 @@ export class Primary implements Running {
   readonly #supervisor: Supervisor;
   readonly #admin: ReturnType<typeof createAdmin>;
   readonly #drain = new Drain();
+  readonly #settings: SettingsInForce;
   #secrets: Secrets;
   /** The public port, fixed at the start: workers that are started later must get the same one. */
   #port = 0;
@@ -49,6 +50,7 @@ export class Primary implements Running {
     const workerMetrics = new WorkerMetrics();
     this.#input = input;
     this.#secrets = input.secrets;
+    this.#settings = new SettingsInForce(config, log);
     this.#list = new WatchedList({
       file: config.protectedResources,
       text: input.protectedList,
@@ -73,6 +75,7 @@ export class Primary implements Running {
     const list = this.#list;
     this.#admin = createAdmin({
       config,
+      inForce: this.#settings.inForce,
       written,
       explain,
       version,
@@ -97,7 +100,9 @@ export class Primary implements Running {
   /** For all workers, and for those that are started later. */
   applySecrets(secrets: Secrets): void {
     this.#secrets = secrets;
+    this.#settings.use(secrets.hot);
     this.#supervisor.emitAll('secrets', secrets);
+    this.#admin?.useWritten(secrets.hot.written);
     if (secrets.adminToken !== undefined) this.#admin?.server.useToken(secrets.adminToken);
   }
 
@@ -121,7 +126,7 @@ export class Primary implements Running {
       startOf: (number) => ({
         number,
         version,
-        config: { ...config, listen: { ...config.listen, port: this.#port } },
+        config: { ...this.#settings.inForce(), listen: { ...config.listen, port: this.#port } },
         protectedList: this.#list.text(),
         secrets: this.#secrets,
       }),

@@ -34,6 +34,8 @@ export interface LoadedConfig {
   readonly secretFiles: ReadonlyMap<string, Buffer>;
   /** Validates the same text of the configuration again, with the current content of the files that it names. */
   reread(): Promise<LoadedConfig | RefusedConfig>;
+  /** Reads the configuration file again. */
+  reload(): Promise<LoadedConfig | RefusedConfig>;
 }
 
 export interface RefusedConfig {
@@ -95,6 +97,7 @@ async function validateText(
     secretFiles,
     // Without validators: features check the files that they watch themselves.
     reread: () => validateText(file, { ...options, validators: {} }),
+    reload: () => loadConfig({ ...options, file: file.name, validators: {} }),
   };
 }
 

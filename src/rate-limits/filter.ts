@@ -17,7 +17,10 @@ export interface RateLimit extends Rate {
 }
 
 /** All limits that a request meets, in the order in which they are written. */
-export type RateLimitMatcher = Matcher<readonly RateLimit[]>;
+export interface RateLimitMatcher extends Matcher<readonly RateLimit[]> {
+  /** There is no limit. */
+  readonly isOff: boolean;
+}
 
 /** What became of a request by one limit; stable words for metrics. Exported for its tests. */
 export type RateLimitEvent = 'passed' | 'refused' | 'observed' | 'unavailable';
@@ -56,7 +59,9 @@ export function createRateLimitMatcher(limits: readonly RateLimit[], paths: Path
     method === 'ANY' || reachOf(request, method) !== undefined;
   return {
     name: 'rate-limits',
+    isOff: limits.length === 0,
     match(request) {
+      if (limits.length === 0) return undefined;
       const met = rows.match(request).map(({ data }) => data);
       // A request that only reads reaches no endpoint: it costs no look-up.
       if (endpoints.some((limit) => reaches(limit, request)))

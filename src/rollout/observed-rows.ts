@@ -46,12 +46,12 @@ export class RowIndex {
 }
 
 interface ObservedRowsOptions {
-  /** Gives the same array until the list changes. */
+  /** Gives the same array until the list, or what `isObserving` and `rules` say, changes. */
   rows(): readonly ListedRow[];
   /** Whether the whole proxy is in observe mode. */
-  readonly isObserving: boolean;
+  isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
-  readonly rules: string;
+  rules(): string;
   now(): number;
 }
 
@@ -85,7 +85,8 @@ export class ObservedRows {
   }
 
   *#read(list: readonly ListedRow[]): Steps<void> {
-    const { isObserving, rules, now } = this.#options;
+    const { now } = this.#options;
+    const [isObserving, rules] = [this.#options.isObserving(), this.#options.rules()];
     // Before the first step: a refusal by this list is not older.
     const seenMs = now();
     const index = new RowIndex();

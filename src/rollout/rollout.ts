@@ -17,10 +17,10 @@ interface RolloutOptions {
   /** Milliseconds between two writes. */
   readonly intervalMs: number;
   /** Whether the whole proxy is in observe mode. */
-  readonly isObserving: boolean;
+  isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
-  readonly rules: string;
-  /** Gives the same array until the list changes. */
+  rules(): string;
+  /** Gives the same array until the list, or what `isObserving` and `rules` say, changes. */
   rows(): readonly ListedRow[];
   /** The store in which all replicas count; undefined: only this process counts. */
   readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;

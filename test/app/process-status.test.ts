@@ -55,7 +55,7 @@ it('a filter with a tile that is switched off says that', () => {
   const wanted = filterDefinitions.filter(({ title }) => title !== undefined);
   const { components: off } = createFilters({ config } as FilterDependencies, wanted);
   expect(conditionOf(healthOfAll(off)).parts.map(({ id, status, text }) => [id, status, text])).toEqual(
-    ['url-resolver', 'rate-limits', 'refresh-tokens', 'entity-tags'].map((id) => [id, 'off', 'switched off']),
+    ['rate-limits', 'url-resolver', 'refresh-tokens', 'entity-tags'].map((id) => [id, 'off', 'switched off']),
   );
 });
 

@@ -36,11 +36,3 @@ it('a wider row holds beside that of a token endpoint, and takes nothing from it
     { path: '/token', observe: true },
   ]);
 });
-
-it('is not there at all where nothing is limited', () => {
-  const { config } = validateConfig({
-    auth: { keys: { jwks: 'https://shop.example/keys' } },
-    rateLimits: { tokenEndpoints: false },
-  });
-  expect(rateLimitsDefinition.compile(config ?? {})).toBe(undefined);
-});

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Secrets, SecretsInForce, watchSecrets } from '../../src/app/secrets.ts';
+import { type Secrets, SecretsInForce, watchConfig } from '../../src/app/secrets.ts';
 import { certificateEndMs } from '../../src/config/certificates.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { makeFolder } from '../config/config-folder.ts';
@@ -9,7 +9,8 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 const dayMs = 86_400_000;
 const endMs = certificateEndMs({ cert: testCertificate });
-const none: Secrets = { tls: undefined, store: {}, issuers: [], adminToken: undefined, problems: [] };
+const hot = { mode: 'enforce', rateLimits: false, log: { level: 'info' }, written: {} } as const;
+const none: Secrets = { hot, tls: undefined, store: {}, issuers: [], adminToken: undefined, problems: [] };
 const pair = { cert: testCertificate, key: testKey };
 
 function at(nowMs: number): void {
@@ -56,7 +57,7 @@ auth: { keys: { jwks: "https://shop.example/keys" } }
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
     const said: string[] = [];
     const log = { warn: ({ event }: { event: string }) => void said.push(event) };
-    const watch = watchSecrets(loaded, () => {}, log as never);
+    const watch = watchConfig(loaded, () => {}, log as never);
     onTestFinished(() => watch.close());
     expect(said).toEqual(['certificate-expires']);
     vi.advanceTimersByTime(dayMs - 1);
@@ -78,7 +79,7 @@ auth: { keys: { jwks: "https://shop.example/keys" } }
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
     const said: string[] = [];
     const say = ({ event }: { event: string }) => void said.push(event);
-    const watch = watchSecrets(loaded, () => {}, { info: say, warn: say, error: say } as never);
+    const watch = watchConfig(loaded, () => {}, { info: say, warn: say, error: say } as never);
     onTestFinished(() => watch.close());
     writeFileSync(path.join(folder, 'url'), 'http://two.internal');
     watch.reload();

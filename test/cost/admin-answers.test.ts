@@ -63,7 +63,7 @@ it('a page of the roll-out of a long list delays no request', async () => {
   const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
     counts,
-    ...{ keepMs: 30 * dayMs, intervalMs: dayMs, isObserving: true, rules: '' },
+    ...{ keepMs: 30 * dayMs, intervalMs: dayMs, isObserving: () => true, rules: () => '' },
     rows: () => rows,
     store: undefined,
     onFault(fault) {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
-import { secretsOf, watchSecrets } from '../../src/app/secrets.ts';
+import { secretsOf, watchConfig } from '../../src/app/secrets.ts';
 import type { ThisVersion } from '../../src/app/store.ts';
 import { createApp } from '../../src/app.ts';
 import { version } from '../../src/cli/command-io.ts';
@@ -62,7 +62,7 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
     forms: options.runs?.forms,
     explain: explainForConsole,
   });
-  const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
+  const secrets = watchConfig(loaded, (changed) => app.applySecrets(changed), log);
   printers.add(streams.err);
   let closed: Promise<void> | undefined;
   const close = async () => {

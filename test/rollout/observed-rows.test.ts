@@ -9,10 +9,13 @@ const carts: ListedRow = { method: 'GET', template: '/carts/{id}', scopes: [], o
 const orders: ListedRow = { method: 'POST', template: '/orders', scopes: ['order'], observe: true };
 const enforced: ListedRow = { method: 'GET', template: '/enforced', scopes: [], observe: false };
 
-function observe(first: readonly ListedRow[], more: { isObserving?: boolean; rules?: string } = {}) {
+function observe(
+  first: readonly ListedRow[],
+  more: { isObserving?: () => boolean; rules?: () => string } = {},
+) {
   const state = { rows: first, nowMs: startMs };
   const rows = new ObservedRows({
-    ...{ rows: () => state.rows, now: () => state.nowMs, isObserving: false, rules: 'rules' },
+    ...{ rows: () => state.rows, now: () => state.nowMs, isObserving: () => false, rules: () => 'rules' },
     ...more,
   });
   const follow = async (list: readonly ListedRow[], nowMs: number) => {
@@ -58,7 +61,7 @@ describe('rows that only observe', () => {
   });
 
   it('are all of them, and requests of no row, where everything is observed', async () => {
-    const { rows } = observe([carts, enforced], { isObserving: true });
+    const { rows } = observe([carts, enforced], { isObserving: () => true });
     await rows.refresh();
     expect(Object.keys(rows.since)).toEqual(['GET /carts/{id}', 'GET /enforced', '*']);
     const { fresh } = passed('GET *');

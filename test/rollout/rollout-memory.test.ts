@@ -16,7 +16,7 @@ function start(more: Partial<Options> = {}) {
   const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
     counts,
-    ...{ keepMs: 30 * dayMs, intervalMs: 3_600_000, isObserving: false, rules: 'rules' },
+    ...{ keepMs: 30 * dayMs, intervalMs: 3_600_000, isObserving: () => false, rules: () => 'rules' },
     ...{ rows: () => state.rows, store: undefined, now: () => state.nowMs },
     onFault: (fault) => {
       throw fault;

@@ -51,8 +51,8 @@ function replica(more: Partial<ConstructorParameters<typeof Rollout>[0]> = {}): 
     counts,
     keepMs: 30 * dayMs,
     intervalMs: 3_600_000,
-    isObserving: false,
-    rules: 'the rules',
+    isObserving: () => false,
+    rules: () => 'the rules',
     rows: () => rows,
     store: { redis, prefix },
     onNewData: (listener) => {
