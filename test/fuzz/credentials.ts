@@ -64,7 +64,7 @@ export const credentials: readonly FuzzTarget[] = [
       const verdict = await verifier.verify(read.token);
       if (!isRejection(verdict)) assert.equal(sent.trimStart(), token);
     },
-    { runs: 800 },
+    { runs: 400 },
   ),
   fuzzTarget(
     'entity-tag-lists',
@@ -77,7 +77,7 @@ export const credentials: readonly FuzzTarget[] = [
       const lenient = parseEntityTags([line], 'lenient');
       if (isList) assert.equal(lenient?.length, parsed?.length);
     },
-    { runs: 6000 },
+    { runs: 3000 },
   ),
   fuzzTarget(
     'refresh-token-bodies',
@@ -90,7 +90,7 @@ export const credentials: readonly FuzzTarget[] = [
         assert.equal(value, found.token);
       }
     },
-    { runs: 4000 },
+    { runs: 2000 },
   ),
 ];
 
