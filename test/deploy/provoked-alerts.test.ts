@@ -398,6 +398,7 @@ const table: readonly Row[] = [
   {
     fault: 'a process starts again and again',
     fires: ['ShopwardRestarts'],
+    mayFire: ['ShopwardDown'],
     async start(open) {
       const one = await startProcess(open);
       const restart = async () => {
@@ -463,7 +464,9 @@ function makeFolder(name: string) {
 }
 
 function openConnection(open: Open, port: number): Socket {
-  const socket = connect(port, '127.0.0.1').on('error', () => {}).resume();
+  const socket = connect(port, '127.0.0.1')
+    .on('error', () => {})
+    .resume();
   open({ close: () => socket.destroy() });
   return socket;
 }
@@ -517,7 +520,9 @@ async function startCalm(open: Open): Promise<Stage> {
 }
 
 /** Fire also where this process, in which most of them run, gets too little of a processor. */
-const starved = ['ShopwardDown', 'ShopwardSlow', 'ShopwardStoreAway'];
+const starved = ['ShopwardSlow', 'ShopwardStoreAway'];
+/** Faults that end a process. In any other row `ShopwardDown` means that this process did not answer for 6 s. */
+const ends = new Set(['a process is gone', 'a process starts again and again']);
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -614,6 +619,8 @@ test.skipIf(prometheus === undefined)(
       await sleep(1_000);
       fired = await firedOf(query);
     }
+    const isStarved = [...fired].some(([fault, names]) => names.has('ShopwardDown') && !ends.has(fault));
+    if (isStarved) context.skip('this machine has too little time to scrape 28 proxies');
     expect(missing(fired)).toEqual([]);
     const unexpected = table.flatMap(({ fault, fires, mayFire = [] }) => {
       const allowed = [...fires, ...mayFire, ...starved];
