@@ -1,3 +1,4 @@
+import type { PackedList } from './access/packed-list.ts';
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
 import { ClockCheck } from './app/clock.ts';
@@ -11,13 +12,13 @@ import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
+import type { StartList } from './app/start-list.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
-import type { FileBytes } from './lib/watched-file.ts';
 import type { RedisStore } from './redis/store.ts';
 import { createAccessLog, type ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
@@ -37,8 +38,8 @@ export interface App {
   /** What the admin port reports, here or in the primary. */
   readonly status: ProcessStatus;
   metricValues(): Promise<MetricValues>;
-  /** Applies new content of the protected list; in a worker, whose primary watches the file. */
-  applyList(content: FileBytes): Promise<void>;
+  /** Takes another protected list; in a worker, whose primary watches the file. */
+  adoptList(packed: PackedList): void;
   /** Applies changed secrets, or reports why they could not be read. */
   applySecrets(secrets: Secrets): void;
 }
@@ -47,8 +48,7 @@ interface AppInput {
   readonly config: Config;
   /** The configuration as the file says it, for the console. Default: nothing but defaults. */
   readonly written?: unknown;
-  /** Text of the protected list that was checked with the configuration: the file may have changed since. */
-  readonly protectedList: string;
+  readonly protectedList: StartList;
   /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
@@ -123,7 +123,7 @@ export async function createApp(input: AppInput): Promise<App> {
     ...createLifeCycle(input, components, { port, admin, drain }),
     status,
     metricValues: metrics.values,
-    applyList: list.apply,
+    adoptList: list.adopt,
     applySecrets: (changed) => handOut(changed, { ...parts, admin }),
   };
 }

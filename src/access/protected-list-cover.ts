@@ -17,9 +17,9 @@ export interface RowCover {
 }
 
 /** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
-export function createRowCover(rows: readonly ProtectedResource[]): RowCover {
+export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
   const table = buildPathTable(
-    rows.map((row) => ({ method: row.method, template: row.template, data: row })),
+    Array.from(rows, (row) => ({ method: row.method, template: row.template, data: row })),
     { ignoredPrefixes: [] },
   );
   const match = (method: Method, segments: readonly string[]) =>

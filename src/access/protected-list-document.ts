@@ -1,7 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { nearestName } from '../lib/nearest-name.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
-import { finish, type Steps } from '../lib/slices.ts';
 import { offsetOf } from '../lib/yaml-source.ts';
 import { type CutList, cutList, lastRow, type Piece, rowsOf } from './list-pieces.ts';
 import {
@@ -30,23 +29,14 @@ const maxPieceLength = 100_000;
  * Parses the text of a protected list, and reports all problems at once with line and column. Pure; never throws.
  *
  * A list is `groups` (name -> rows) and, as its last key, `complete: true`: a half-written file is valid YAML with
- * fewer rows, and must not take effect.
+ * fewer rows, and must not take effect. Without warnings it takes less time and memory.
  */
-export function parseProtectedList(text: string, file: string): ParsedProtectedList {
-  return finish(parseInSteps(text, file, { withWarnings: true }));
-}
-
-/** The same in small steps, so that requests are served meanwhile. Without warnings it takes less time and memory. */
-export function* parseInSteps(
-  text: string,
-  file: string,
-  { withWarnings }: { readonly withWarnings: boolean },
-): Steps<ParsedProtectedList> {
+export function parseProtectedList(text: string, file: string, withWarnings = true): ParsedProtectedList {
   const reader = new ListReader(file);
   if (text.length > maxListLength) reader.complain(1, 1, 'the list is longer than 10 MB');
-  else yield* reader.read(cutList(text));
-  for (const problem of yield* rowProblems(reader.rows, withWarnings)) reader.problems.push(problem);
-  for (const problem of yield* rowProblems(reader.open, false)) reader.problems.push(problem);
+  else reader.read(cutList(text));
+  for (const problem of rowProblems(reader.rows, withWarnings)) reader.problems.push(problem);
+  for (const problem of rowProblems(reader.open, false)) reader.problems.push(problem);
   const { rows, open, problems, faults } = reader;
   // Where the YAML itself is broken, what the parser made of that line means nothing.
   const faulty = new Set(faults.map(({ line }) => line));
@@ -57,12 +47,11 @@ export function* parseInSteps(
 }
 
 /** The same row twice is an error, the same route with other names a warning; the earlier row is named by its line. */
-function* rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Steps<Problem[]> {
+function rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Problem[] {
   const problems: Problem[] = [];
   const byText = new Map<string, OpenRow>();
   const byRoute = new Map<string, OpenRow>();
   for (const row of rows) {
-    yield;
     const id = resourceId(row);
     const same = byText.get(id);
     byText.set(id, row);
@@ -100,7 +89,7 @@ class ListReader {
     this.problems.push({ file: this.#file, line, column, severity: 'error', text });
   }
 
-  *read({ frame, lines, runs }: CutList): Steps<void> {
+  read({ frame, lines, runs }: CutList): void {
     if (frame.length > maxFrameLength) {
       this.complain(
         1,
@@ -111,7 +100,7 @@ class ListReader {
     }
     this.#runs = runs;
     const source = this.#parse(frame, (line) => lines[line - 1] ?? line);
-    yield* this.#readRoot(source);
+    this.#readRoot(source);
     const areAllRead = this.#readRuns === runs.length || this.problems.length + this.faults.length > 0;
     if (!areAllRead) this.complain(1, 1, 'some rows are in no group');
   }
@@ -126,7 +115,7 @@ class ListReader {
     return (offset, text) => this.problems.push(source.problemAt(offset, text));
   }
 
-  *#readRoot(source: ListSource): Steps<void> {
+  #readRoot(source: ListSource): void {
     const { root } = source;
     const complain = this.#complainAt(source);
     if (!isMap(root)) {
@@ -140,14 +129,14 @@ class ListReader {
     for (const pair of root.items) {
       const key = isScalar(pair.key) ? pair.key.value : undefined;
       keys.set(key, pair);
-      if (key === 'groups') yield* this.#readGroups(pair, source);
+      if (key === 'groups') this.#readGroups(pair, source);
       else if (key !== 'complete' && key !== 'tokenIn')
         complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
     }
     checkKeys(keys, root, complain);
   }
 
-  *#readGroups({ key, value }: Pair, source: ListSource): Steps<void> {
+  #readGroups({ key, value }: Pair, source: ListSource): void {
     const complain = this.#complainAt(source);
     if (!isMap(value) || value.items.length === 0) {
       const fault = isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each';
@@ -166,13 +155,12 @@ class ListReader {
         complain(offsetOf(pair.value, offset), fault);
         continue;
       }
-      yield* this.#readItems(pair.value.items, 'text' in name ? name.text : '', source);
+      this.#readItems(pair.value.items, 'text' in name ? name.text : '', source);
     }
   }
 
-  *#readItems(items: readonly unknown[], group: string, source: ListSource): Steps<void> {
+  #readItems(items: readonly unknown[], group: string, source: ListSource): void {
     for (const item of items) {
-      yield;
       const next = isScalar(item) && item.value === rowsOf(this.#readRuns) && this.#runs[this.#readRuns];
       if (!next) {
         this.#readRow(item, group, source);
@@ -180,7 +168,6 @@ class ListReader {
       }
       this.#readRuns++;
       for (const piece of next) {
-        yield;
         if (piece.plainRow === undefined) this.#readPiece(piece, group);
         else this.#readPlainRow(piece.plainRow, group);
       }

@@ -4,8 +4,8 @@ import {
   type OpenRow,
   type ProtectedList,
   type ProtectedResource,
-  type ProtectedResources,
   type ResourceMethod,
+  type RowSequence,
   resourceId,
   routeKey,
   shapeOf,
@@ -39,13 +39,19 @@ export interface RouteChange {
   readonly isLooser: boolean;
 }
 
+interface ComparedList {
+  readonly rows: RowSequence;
+  readonly open?: RowSequence<OpenRow>;
+}
+
 /**
  * Compares two lists by route: method and path, whatever the names of its parameters and the case of its literals.
  * Rows of one route in one list (a warning there) count as their union.
  */
-export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources): ListDifference {
-  const before = byRoute(a);
-  const after = byRoute(b);
+export function diffProtectedLists(a: ComparedList, b: ComparedList): ListDifference {
+  const routes = differingRoutes(a, b);
+  const before = byRoute(a, routes);
+  const after = byRoute(b, routes);
   const gone = [...before].filter(([route]) => !after.has(route)).map(([, row]) => row);
   const cover = gone.length === 0 ? undefined : createRowCover(b.rows);
   const opened = openedOnly(b, a);
@@ -60,17 +66,29 @@ export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources)
 }
 
 /** POST rows that only the first list has with `open: true`. Opening a POST counts as removing a row. */
-function openedOnly({ open = [] }: ProtectedResources, other: ProtectedResources): ProtectedResource[] {
-  const known = new Set(other.open?.map(routeKey));
-  return open
+function openedOnly({ open = [] }: ComparedList, other: ComparedList): ProtectedResource[] {
+  const known = new Set(Array.from(other.open ?? [], routeKey));
+  return [...open]
     .filter((row) => !known.has(routeKey(row)))
     .map((row) => ({ ...row, scopes: [], observe: false }));
 }
 
-function byRoute({ rows }: ProtectedResources): Map<string, ProtectedResource> {
+/** Routes with a row that only one of the lists has: few where a long list was edited. */
+function differingRoutes(a: ComparedList, b: ComparedList): ReadonlySet<string> {
+  const textOf = ({ source, ...row }: ProtectedResource) => JSON.stringify(Object.entries(row).sort());
+  const before = new Set(Array.from(a.rows, textOf));
+  const routes = new Set<string>();
+  for (const row of b.rows) if (!before.delete(textOf(row))) routes.add(routeKey(row));
+  if (before.size > 0) for (const row of a.rows) if (before.has(textOf(row))) routes.add(routeKey(row));
+  return routes;
+}
+
+function byRoute({ rows }: ComparedList, wanted: ReadonlySet<string>): Map<string, ProtectedResource> {
   const routes = new Map<string, ProtectedResource>();
+  if (wanted.size === 0) return routes;
   for (const row of rows) {
     const key = routeKey(row);
+    if (!wanted.has(key)) continue;
     const other = routes.get(key);
     routes.set(key, other ? union(other, row) : row);
   }
@@ -137,8 +155,9 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
     list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
+  const rows = [...list.rows];
   // Each path is split once; routes of the same shape are looked up by it.
-  const shapes = list.rows.map(({ template }) => shapeOf(template));
+  const shapes = rows.map(({ template }) => shapeOf(template));
   const paths = new Set(shapes);
   const named = new Set<string>();
   const findOpen = (row: ProtectedResource, shape: string) =>
@@ -148,16 +167,16 @@ export function findSuspicious(list: ProtectedList): Problem[] {
       named.add(key);
       return `${resourceId(row)} is protected, ${resourceId(route)} is open`;
     });
-  const firstAny = list.rows.find(({ method }) => method === 'ANY');
-  const firstShop = list.rows.find(({ credentials }) => credentials === 'shop');
+  const firstAny = rows.find(({ method }) => method === 'ANY');
+  const firstShop = rows.find(({ credentials }) => credentials === 'shop');
   const noteOn = ({ source }: OpenRow, text: string): Problem => ({ ...source, severity: 'note', text });
   return [
-    ...list.rows.flatMap((row, i) => [
+    ...rows.flatMap((row, i) => [
       ...findOpen(row, shapes[i] ?? '').map((text) => noteOn(row, text)),
       ...(row === firstAny ? [noteOn(row, anyText)] : []),
       ...(row === firstShop ? [noteOn(row, shopText)] : []),
     ]),
-    ...list.open.map((row) => remarkOnOpen(row, list)),
+    ...Array.from(list.open, (row) => remarkOnOpen(row, list)),
   ];
 }
 

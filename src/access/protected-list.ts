@@ -1,15 +1,11 @@
 import { methods, type UsualMethod } from '../http/canonical-request.ts';
 import { foldSegment } from '../http/path-folding.ts';
+import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import {
-  isTemplateProblem,
-  type PathTemplate,
-  parsePathTemplate,
-  templateShape,
-} from '../http/path-template.ts';
-import { finish, type Steps } from '../lib/slices.ts';
-import {
-  buildPathTableInSteps,
+  buildPathTable,
   type InterpretationStep,
+  openPathTable,
+  type PackedPathTable,
   type PathMatch,
   type PathRules,
   type PathTable,
@@ -67,9 +63,12 @@ export function routeKey({ method, template }: Pick<ProtectedResource, 'method' 
   return `${method} ${shapeOf(template)}`;
 }
 
+/** A row's path without the names of its parameters, its literals folded. */
 export function shapeOf(template: string): string {
-  const path = parsePathTemplate(template);
-  return isTemplateProblem(path) ? template : templateShape(path, foldSegment);
+  return template
+    .split('/')
+    .map((part) => (part.startsWith('{') ? '{}' : foldSegment(part)))
+    .join('/');
 }
 
 /** Parses METHOD or ANY, one space, a path. */
@@ -105,6 +104,12 @@ export interface ProtectedResources {
   readonly open?: readonly OpenRow[];
 }
 
+/** Rows in the order of the file: an array, or rows that are made when they are asked for. */
+export interface RowSequence<Row = ProtectedResource> extends Iterable<Row> {
+  readonly length: number;
+  at(index: number): Row | undefined;
+}
+
 /** What a request to a protected resource must have: a valid access token with every scope. */
 export interface Requirement {
   /** The row that decides: one that refuses before one that only observes, then exact, then earliest in the list. */
@@ -138,14 +143,18 @@ interface MatchedRow {
 
 /** The compiled protected list. Immutable, so that a request ends under the list with which it began. */
 export interface ProtectedList {
-  readonly rows: readonly ProtectedResource[];
-  readonly open: readonly OpenRow[];
+  readonly rows: RowSequence;
+  /** What rows ask for: each kind at least once. */
+  readonly terms: readonly Pick<ProtectedResource, 'scopes' | 'anyScopes' | 'tokenIn'>[];
+  readonly open: RowSequence<OpenRow>;
   /** Names of query parameters that some row takes a token from. */
   readonly tokenParameters: readonly string[];
   /** Undefined: no row is met by any interpretation of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
+  /** Indexes of the rows of one route, whatever their methods and the names of its parameters. */
+  indexesOf(template: string): readonly number[];
   /** The open row that matches a POST by its exact path. */
   openedBy(request: PathTableRequest): OpenRow | undefined;
 }
@@ -153,19 +162,28 @@ export interface ProtectedList {
 type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
 
 /** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
-export function compileProtectedList(list: Rows, rules: PathRules): ProtectedList {
-  return finish(compileInSteps(list, rules));
+export function compileProtectedList({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
+  const table = buildPathTable(rows.map(toTableRow), rules, ({ require }) => require !== undefined);
+  const openTable = buildPathTable(open.map(toTableRow), rules);
+  return listOf({ rows, open, terms: rows }, table, openTable);
 }
 
-/** The same in small steps, so that requests are served meanwhile. */
-export function* compileInSteps({ rows, open = [] }: Rows, rules: PathRules): Steps<ProtectedList> {
-  const table = yield* buildPathTableInSteps(
-    rows.map(toTableRow),
-    rules,
-    ({ require }) => require !== undefined,
+/** The same of tables that were packed. */
+export function tableOfPacked(
+  rows: RowSequence,
+  open: RowSequence<OpenRow>,
+  terms: ProtectedList['terms'],
+  table: PackedPathTable,
+  openTable: PackedPathTable,
+): ProtectedList {
+  const rowOf = <Row extends OpenRow>(all: RowSequence<Row>) => {
+    return (index: number) => toTableRow(all.at(index) as Row);
+  };
+  return listOf(
+    { rows, open, terms },
+    openPathTable(table, rowOf(rows)),
+    openPathTable(openTable, rowOf(open)),
   );
-  const openTable = yield* buildPathTableInSteps(open.map(toTableRow), rules);
-  return listOf(rows, open, table, openTable);
 }
 
 function toTableRow<Row extends OpenRow>(row: Row) {
@@ -176,8 +194,7 @@ type Met = PathMatch<ProtectedResource>;
 type OpenMet = PathMatch<OpenRow>;
 
 function listOf(
-  rows: readonly ProtectedResource[],
-  open: readonly OpenRow[],
+  parts: Pick<ProtectedList, 'rows' | 'open' | 'terms'>,
   table: PathTable<ProtectedResource>,
   openTable: PathTable<OpenRow>,
 ): ProtectedList {
@@ -195,10 +212,10 @@ function listOf(
     return [...meetAs(asItStands), ...decoded];
   };
   return {
-    rows,
-    open,
-    tokenParameters: parametersOf(rows),
+    ...parts,
+    tokenParameters: parametersOf(parts.terms),
     openedBy: (request) => meetOpen(request)[0]?.data,
+    indexesOf: table.indexesOf,
     match: (request) => strictest(meet(request)),
     matchRows: (request) =>
       onceEach(meet(request)).map(({ data: row, exact, interpretation }) =>
@@ -293,9 +310,9 @@ function requirementOf(
   return { row, route: row.template, rows, scopes, tokenIn, credentials, observe: row.observe };
 }
 
-function parametersOf(rows: readonly ProtectedResource[]): readonly string[] {
+function parametersOf(terms: ProtectedList['terms']): readonly string[] {
   const names = new Set<string>();
-  for (const { tokenIn = [] } of rows)
+  for (const { tokenIn = [] } of terms)
     for (const place of tokenIn) if (place.startsWith('query:')) names.add(place.slice('query:'.length));
   return [...names];
 }

@@ -11,11 +11,15 @@ import { type ProtectedList, type ProtectedResource, resourceId } from './protec
 /** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
 export function* renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): Steps<RenderedDocument> {
   const parts: Buffer[] = [Buffer.from('{"data":[')];
-  for (let start = 0; start < rows.length; start += renderedRows) {
-    const some = rows.slice(start, start + renderedRows).map((row) => JSON.stringify(describeRow(row)));
-    parts.push(Buffer.from(`${start === 0 ? '' : ','}${some.join(',')}`));
+  let some: string[] = [];
+  for (const row of rows) {
+    some.push(`${parts.length + some.length === 1 ? '' : ','}${JSON.stringify(describeRow(row))}`);
+    if (some.length < renderedRows) continue;
+    parts.push(Buffer.from(some.join('')));
+    some = [];
     yield;
   }
+  parts.push(Buffer.from(some.join('')));
   parts.push(Buffer.from(']}'));
   return documentOf('application/vnd.api+json', Buffer.concat(parts));
 }
@@ -45,7 +49,7 @@ interface ResourceMetadataOptions {
   readonly publicUrl?: string | undefined;
   /** Issuer identifiers of the authorization servers; none: left out. */
   readonly authorizationServers?: readonly string[];
-  readonly list: () => BearerRows;
+  readonly list: () => BearerTerms;
 }
 
 interface ResourceMetadata {
@@ -62,9 +66,9 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
   const { publicUrl, authorizationServers = [], list } = options;
   const known = new WeakMap<object, readonly string[]>();
   /** Found once for each list, which may have tens of thousands of rows. */
-  const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
+  const scopesOf = (current: BearerTerms) => {
     const scopes = known.get(current) ?? [
-      ...new Set(current.rows.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])])),
+      ...new Set(current.terms.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])])),
     ];
     known.set(current, scopes);
     return scopes;
@@ -91,12 +95,12 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
 }
 
 /** RFC 9728 section 2 knows no cookies and no subprotocols. */
-function bearerMethodsOf({ rows, tokenParameters = [] }: BearerRows): string[] {
-  const isInHeader = rows.some(({ tokenIn }) => tokenIn === undefined || tokenIn.includes('header'));
+function bearerMethodsOf({ terms, tokenParameters = [] }: BearerTerms): string[] {
+  const isInHeader = terms.some(({ tokenIn }) => tokenIn === undefined || tokenIn.includes('header'));
   return [...(isInHeader ? ['header'] : []), ...(tokenParameters.length > 0 ? ['query'] : [])];
 }
 
-type BearerRows = Pick<ProtectedList, 'rows'> & Partial<Pick<ProtectedList, 'tokenParameters'>>;
+type BearerTerms = Pick<ProtectedList, 'terms'> & Partial<Pick<ProtectedList, 'tokenParameters'>>;
 
 /** A small document that shopward answers itself, ready to be sent. */
 export interface RenderedDocument {

@@ -8,70 +8,89 @@ import {
   type MetricSpec,
 } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
-import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
 import type { PathRules } from '../routes/path-table.ts';
-import { compileInSteps, type ProtectedList } from './protected-list.ts';
-import { parseInSteps } from './protected-list-document.ts';
+import { openPackedList, type PackedList, packList } from './packed-list.ts';
+import type { ProtectedList } from './protected-list.ts';
+import { parseProtectedList } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
-interface WatchedListOptions {
+/** The text of a list, named by its file, and the list in force to compare it with. */
+export interface ListQuestion {
+  readonly file: string;
+  readonly text: string;
+  readonly paths: PathRules;
+  readonly inForce: PackedList;
+}
+
+interface ListCheck {
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Compiles a list and calls `take` unless it has errors; then compares it with the one in force. Rejects if it could do
+ * neither.
+ */
+type CompileList<Check> = (question: ListQuestion, take: (packed: PackedList) => void) => Promise<Check>;
+
+interface WatchedListOptions<Check> {
   /** How paths are read (`request`). */
   readonly paths: PathRules;
   readonly file: string;
   /** What `loadConfig` validated. */
   readonly text: string;
-  /** Whether the file is watched; a worker gets it from its primary, so that all of them have one list. Default: true. */
+  /** The same, compiled. Default: it is compiled now. */
+  readonly packed?: PackedList | undefined;
+  /** Whether the file is watched; a worker gets the list from its primary, so that all of them have one. Default: true. */
   readonly isWatched?: boolean;
-  /** Called with each content that differed from the one before, good or not. */
-  readonly onContent?: (content: FileBytes) => void;
+  readonly compile: CompileList<Check>;
   readonly log: ComponentLog;
 }
 
 /** More errors than an operator mends at once. */
 const maxErrors = 200;
 
-/** Parses and compiles a list. Gives the first errors if the list must not take effect. */
-function* readList(
-  text: string,
-  { file, paths }: WatchedListOptions,
-): Steps<{ readonly list: ProtectedList } | { readonly problems: readonly Problem[] }> {
-  const { list: parsed, problems } = yield* parseInSteps(text, file, { withWarnings: false });
-  if (parsed === undefined) return { problems: problems.slice(0, maxErrors) };
-  return { list: yield* compileInSteps(parsed, paths) };
+/** How soon a list is compiled again if that failed for another reason than its text. */
+const retryMs = 10_000;
+
+function compileNow({ text, file, paths }: Omit<ListQuestion, 'inForce'>): PackedList {
+  const { list, problems } = parseProtectedList(text, file, false);
+  if (list === undefined) throw new Error(problems.map(formatProblem).join('\n'));
+  return packList(list, paths);
 }
+
+/** For those that only read it. */
+export type ListInForce = Pick<WatchedList, 'current' | 'rendered' | 'onApplied'>;
 
 /**
  * The protected list in force, and what became of the last edit. The file is followed: an edit takes effect whole or not
  * at all, a broken one leaves the last good list in force.
  */
-export class WatchedList implements Component {
+export class WatchedList<Check extends ListCheck = ListCheck> implements Component {
   readonly name = 'protected-list';
   /** The page has the list itself. */
   readonly title = false;
   readonly metrics: readonly MetricSpec[];
   readonly reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
-  readonly #options: WatchedListOptions;
+  readonly #options: WatchedListOptions<Check>;
   readonly #watch: FileWatch | undefined;
+  #packed: PackedList;
   #current: ProtectedList;
   #rendered: Promise<RenderedDocument> | undefined;
-  #text: string;
   #problems: readonly Problem[] = [];
   #applying: Promise<void> = Promise.resolve();
-  readonly #onApplied: ((before: string, after: string) => void)[] = [];
+  #retry: NodeJS.Timeout | undefined;
+  readonly #onApplied: ((packed: PackedList) => void)[] = [];
+  readonly #onCompared: ((check: Check) => void)[] = [];
 
-  constructor(options: WatchedListOptions) {
-    const { file, text, isWatched = true } = options;
-    const first = finish(readList(text, options));
-    if ('problems' in first) throw new Error(first.problems.map(formatProblem).join('\n'));
+  /** Throws if the text is no list. */
+  constructor(options: WatchedListOptions<Check>) {
+    const { file, text, isWatched = true, packed = compileNow(options) } = options;
     this.#options = options;
-    this.#current = first.list;
-    this.#text = text;
-    const onChange = async (content: FileBytes) => {
-      await this.apply(content);
-      options.onContent?.(content);
-    };
-    if (isWatched) this.#watch = new FileWatch(file, onChange, { known: Buffer.from(text) });
+    this.#packed = packed;
+    this.#current = openPackedList(packed, file);
+    if (isWatched) this.#watch = new FileWatch(file, this.apply, { known: Buffer.from(text) });
     this.metrics = [...this.#gauges(), ...(isWatched ? this.#counters() : [])];
   }
 
@@ -83,20 +102,39 @@ export class WatchedList implements Component {
   };
   /** Why the last edit is not in force; empty when it is. */
   readonly problems = () => this.#problems;
-  /** Text of the list in force. */
-  readonly text = () => this.#text;
+  readonly packed = () => this.#packed;
 
   /**
    * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
    * one content after the other.
    */
   readonly apply = (content: FileBytes): Promise<void> => {
+    clearTimeout(this.#retry);
     this.#applying = this.#applying
       .then(() => this.#check(content))
       .catch((fault: unknown) => {
         this.#refuseWhole(`cannot be compiled: ${fault instanceof Error ? fault.message : 'unknown fault'}`);
+        clearTimeout(this.#retry);
+        this.#retry = setTimeout(() => this.apply(content), retryMs).unref();
       });
     return this.#applying;
+  };
+
+  /** Takes a list that was compiled elsewhere. */
+  readonly adopt = (packed: PackedList): void => {
+    const { log, file } = this.#options;
+    const before = this.#current.rows.length;
+    this.#packed = packed;
+    this.#current = openPackedList(packed, file);
+    this.#rendered = undefined;
+    this.#problems = [];
+    this.reloads.succeeded++;
+    this.reloads.lastSuccessMs = Date.now();
+    log[this.#isReported ? 'info' : 'debug'](
+      { event: 'list-reloaded', rows: this.#current.rows.length, before },
+      'the protected list was reloaded',
+    );
+    for (const listener of this.#onApplied) listener(packed);
   };
 
   health(): Health {
@@ -107,9 +145,14 @@ export class WatchedList implements Component {
     );
   }
 
-  /** Calls back with the text of before and the new one whenever another takes effect. */
-  onApplied(listener: (before: string, after: string) => void): void {
+  /** Calls back whenever another list takes effect. */
+  onApplied(listener: (packed: PackedList) => void): void {
     this.#onApplied.push(listener);
+  }
+
+  /** Calls back with what a list that took effect has changed. */
+  onCompared(listener: (check: Check) => void): void {
+    this.#onCompared.push(listener);
   }
 
   reload(): void {
@@ -117,28 +160,29 @@ export class WatchedList implements Component {
   }
 
   close(): void {
+    clearTimeout(this.#retry);
     this.#watch?.close();
   }
 
   async #check(content: FileBytes): Promise<void> {
-    const { log } = this.#options;
+    const { file, paths, compile, log } = this.#options;
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
-    const next = await finishInSlices(readList(decoded.text, this.#options));
-    if ('problems' in next) return this.#refuse(next.problems);
-    const before = this.#current.rows.length;
-    this.#current = next.list;
-    this.#rendered = undefined;
-    const textBefore = this.#text;
-    this.#text = decoded.text;
-    this.#problems = [];
-    this.reloads.succeeded++;
-    this.reloads.lastSuccessMs = Date.now();
-    log[this.#isReported ? 'info' : 'debug'](
-      { event: 'list-reloaded', rows: this.#current.rows.length, before },
-      'the protected list was reloaded',
+    const { text } = decoded;
+    let isTaken = false;
+    const take = (packed: PackedList) => {
+      isTaken = true;
+      this.adopt(packed);
+    };
+    const check = await compile({ file, text, paths, inForce: this.#packed }, take).catch(
+      (fault: unknown) => {
+        if (!isTaken) throw fault;
+        log.error({ event: 'fault', err: fault }, 'an edit of the list could not be compared');
+      },
     );
-    for (const listener of this.#onApplied) listener(textBefore, decoded.text);
+    if (check === undefined) return;
+    if (!isTaken) return this.#refuse(check.problems.slice(0, maxErrors));
+    for (const listener of this.#onCompared) listener(check);
   }
 
   #refuseWhole(text: string): void {

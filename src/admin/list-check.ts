@@ -1,36 +1,61 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { conditionTexts } from '../access/claim-conditions.ts';
+import { openPackedList, type PackedList, packList } from '../access/packed-list.ts';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
+import type { ListQuestion } from '../access/watched-list.ts';
 import type { Problem } from '../lib/problem.ts';
 import { cutText } from '../lib/text.ts';
 
 // The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
 const workerFile = new URL(`./list-check-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** Runs `checkList` in a worker thread, so that no request waits for it. Rejects only when the thread fails. */
-export function checkListInThread(input: ListCheckInput): Promise<ListCheck> {
+/**
+ * Runs `checkList` in a worker thread, so that no request waits for it, and its memory is given back. Rejects only when the
+ * thread fails.
+ */
+export async function checkListInThread(
+  input: ListCheckInput,
+  take?: (packed: PackedList) => void,
+): Promise<ListCheck> {
+  const rows = input.text.split('\n').length;
+  // A few rows take less time than the start of a thread.
+  if (rows + (input.inForce?.rows.lines.length ?? 0) < fewRows) return checkList(input, take);
+  // A row takes about 1 KB at the most. Without a limit the heap grows, although most of it is free.
+  const limitMb = 64 + Math.ceil(rows / 1_000 + input.text.length / 100_000);
+  try {
+    return await runThread(input, take, limitMb);
+  } catch (fault) {
+    // Rows of an unusual form: slower and larger is better than refused.
+    if ((fault as NodeJS.ErrnoException).code !== 'ERR_WORKER_OUT_OF_MEMORY') throw fault;
+    return runThread(input, take, 8 * limitMb);
+  }
+}
+
+const fewRows = 300;
+
+function runThread(
+  input: ListCheckInput,
+  take: ((packed: PackedList) => void) | undefined,
+  maxOldGenerationSizeMb: number,
+): Promise<ListCheck> {
   return new Promise((resolve, reject) => {
-    // The comparison needs about ten times the size of the texts. Without a limit the heap grows, and the process keeps it.
-    const maxOldGenerationSizeMb = 64 + Math.ceil((input.text.length + input.inForce.length) / 50_000);
     const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb };
-    const worker = new Worker(workerFile, { workerData: input, execArgv: [], resourceLimits });
-    worker.once('message', resolve);
+    const workerData = { input, isTaken: take !== undefined };
+    const worker = new Worker(workerFile, { workerData, execArgv: [], resourceLimits });
+    worker.on('message', (message: { readonly packed: PackedList } | { readonly check: ListCheck }) => {
+      if ('packed' in message) take?.(message.packed);
+      else resolve(message.check);
+    });
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`checking a list ended with ${code}`)));
   });
 }
 
-/** A candidate for the list, and the text that it would replace. */
-export interface ListCheckInput {
-  /** Named in problems. */
-  readonly file: string;
-  readonly text: string;
-  /** Text of the list in force. */
-  readonly inForce: string;
-}
+/** A candidate for the list, and the list that it would replace; undefined: none, and nothing is compared. */
+export type ListCheckInput = Omit<ListQuestion, 'inForce'> & { readonly inForce: PackedList | undefined };
 
 /** What the candidate would change. `difference` is undefined where the text is not a list at all. */
 export interface ListCheck {
@@ -69,19 +94,27 @@ const longestText = 1_000;
 
 type DescribedRow = ReturnType<typeof describe>;
 
-/** Pure. Takes some tenths of a second for 10,000 rows: in the process that serves use `checkListInThread`. */
-export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
-  const { list, problems } = parseProtectedList(text, file);
+/**
+ * Takes some tenths of a second for 10,000 rows: in the process that serves use `checkListInThread`. `take` gets the compiled
+ * list, unless it has errors; without it the problems have warnings, too.
+ */
+export function checkList(
+  { file, text, paths, inForce }: ListCheckInput,
+  take?: (packed: PackedList) => void,
+): ListCheck {
+  const { list, problems } = parseProtectedList(text, file, take === undefined || inForce === undefined);
+  if (list !== undefined) take?.(packList(list, paths));
   const errors = problems.filter(({ severity }) => severity === 'error');
   const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
     ...problem,
     text: cutText(problem.text, longestText),
   }));
-  if (list === undefined) return { rows: 0, problems: named, errors: errors.length, difference: undefined };
-  const before = parseProtectedList(inForce, file).list ?? { file, rows: [] };
-  const { added, removed, changed } = diffProtectedLists(before, list);
+  const rows = list?.rows.length ?? 0;
+  if (list === undefined || inForce === undefined)
+    return { rows, problems: named, errors: errors.length, difference: undefined };
+  const { added, removed, changed } = diffProtectedLists(openPackedList(inForce, file), list);
   return {
-    rows: list.rows.length,
+    rows,
     problems: named,
     errors: errors.length,
     difference: {

@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, open, readFile, realpath, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import type { PackedList } from '../access/packed-list.ts';
+import type { PathRules } from '../routes/path-table.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
 
@@ -8,8 +10,9 @@ interface ListEditOptions {
   readonly file: string;
   /** `admin.edit`: without it the list can be read and checked here, but not replaced. */
   readonly isEditable: boolean;
-  /** Text of the list in force, which a candidate is compared with. */
-  inForce(): string;
+  readonly paths: PathRules;
+  /** The list in force, which a candidate is compared with. */
+  inForce(): PackedList;
   /** Called after the file was replaced. */
   onWritten(change: { readonly rows: number; readonly added: number; readonly removed: number }): void;
 }
@@ -28,9 +31,9 @@ class ListEditor {
   }
 
   check(text: string): Promise<ListCheck> {
-    const { file } = this.#options;
+    const { file, paths } = this.#options;
     const checked = this.#checking.then(() =>
-      checkListInThread({ file, text, inForce: this.#options.inForce() }),
+      checkListInThread({ file, text, paths, inForce: this.#options.inForce() }),
     );
     this.#checking = checked.catch(() => {});
     return checked;

@@ -2,7 +2,7 @@ import { counter, type MetricSpec } from '../lib/component.ts';
 import { cutText } from '../lib/text.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
-import { checkListInThread, type ListCheck } from './list-check.ts';
+import type { ListCheck } from './list-check.ts';
 
 /** What an edit of the list changed, whoever made it: an editor, a deployment, or the console. */
 interface ListEdit {
@@ -21,11 +21,8 @@ interface ListEdit {
 type Difference = NonNullable<ListCheck['difference']>;
 
 interface ListHistoryOptions {
-  readonly file: string;
   readonly log: Log;
   readonly now: () => number;
-  /** Default: in a thread of its own. */
-  readonly compare?: typeof checkListInThread;
 }
 
 /** Edits that are kept; rows of each that the endpoint reports, and that are logged. */
@@ -36,14 +33,13 @@ const maxLogged = 500;
 const longestRow = 300;
 
 /**
- * The edits of the list since the start. Each one that took effect is compared with the list before it in a worker thread,
- * whoever wrote the file; each row that protects less than before is logged as a warning.
+ * The edits of the list since the start, whether in the file or on the console. Each row that protects less than before is
+ * logged as a warning.
  */
 export class ListHistory {
   readonly #options: ListHistoryOptions;
   #edits: readonly ListEdit[] = [];
   #counts = { edits: 0, looser: 0, stricter: 0 };
-  #comparing: Promise<void> = Promise.resolve();
 
   constructor(options: ListHistoryOptions) {
     this.#options = options;
@@ -68,20 +64,9 @@ export class ListHistory {
     return this.#edits;
   }
 
-  /** Records that the text `after` took effect in place of `before`. Never rejects. */
-  take(before: string, after: string): Promise<void> {
-    const atMs = this.#options.now();
-    this.#comparing = this.#comparing
-      .then(() => this.#compare(before, after, atMs))
-      .catch((fault: unknown) => {
-        this.#options.log.error({ event: 'fault', err: fault }, 'an edit of the list could not be compared');
-      });
-    return this.#comparing;
-  }
-
-  async #compare(before: string, after: string, atMs: number): Promise<void> {
-    const { file, log, compare = checkListInThread } = this.#options;
-    const { difference, rows } = await compare({ file, text: after, inForce: before });
+  /** Records what a list that took effect has changed. */
+  take({ difference, rows }: ListCheck): void {
+    const { log, now } = this.#options;
     if (difference === undefined) return;
     const { added, removed, changed } = difference;
     if (added.length + removed.length + changed.length === 0) return;
@@ -90,7 +75,7 @@ export class ListHistory {
     this.#counts.looser += counts.looser;
     this.#counts.stricter += counts.added + counts.stricter;
     const edit: ListEdit = {
-      atMs,
+      atMs: now(),
       rows,
       added: added.slice(0, maxReported).map(({ id }) => cutRow(id)),
       removed: removed

@@ -1,15 +1,16 @@
 import { conditionTexts } from '../access/claim-conditions.ts';
-import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { type ProtectedList, type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type ReasonCount, type RowCount, sumRows } from '../telemetry/decision-counts.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import { cutPage, type PageQuery, pageParameters, type Query, readPageQuery } from './query.ts';
 import type { RowCounts } from './row-counts.ts';
 
+type CountedList = Pick<ProtectedList, 'rows' | 'indexesOf'>;
+
 interface RowListOptions {
   readonly file: string;
-  /** Gives the same array until the list changes: results are cached by it. */
-  rows(): readonly ProtectedResource[];
+  list(): CountedList;
   readonly reloads: { readonly lastSuccessMs: number };
   readonly counts: RowCounts;
 }
@@ -24,13 +25,18 @@ interface RowSearch extends PageQuery {
   readonly order: (typeof orders)[number];
 }
 
-type CountOf = (place: number) => readonly RowCount[];
+type CountOf = (place: number, row: ProtectedResource) => readonly RowCount[];
 
 /**
  * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
  * searched in slices, so that no request waits for it.
  */
-export function createRowListEndpoint({ file, rows, reloads, counts }: RowListOptions): JsonEndpoint {
+export function createRowListEndpoint({
+  file,
+  list: current,
+  reloads,
+  counts,
+}: RowListOptions): JsonEndpoint {
   return {
     method: 'GET',
     path: '/api/rows',
@@ -45,16 +51,19 @@ export function createRowListEndpoint({ file, rows, reloads, counts }: RowListOp
     },
     async run({ query }) {
       const search = readSearch(query);
-      const list = rows();
+      const list = current();
       const inForceSinceMs = reloads.lastSuccessMs;
-      const countOf = await counts.of(list);
-      const places = await finishInSlices(findRows(list, countOf, search));
+      const countOf: CountOf = (place, row) => counts.countOf(list, place, row);
+      const places = await finishInSlices(findRows(list.rows, countOf, search));
       const found = places.length;
-      const { page, next } = cutPage(places, search, (place) => lengthOf(list[place]));
-      const described = page.flatMap((place) => describeRow(list[place], countOf(place)));
+      const { page, next } = cutPage(places, search, (place) => lengthOf(list.rows.at(place)));
+      const described = page.flatMap((place) => {
+        const row = list.rows.at(place);
+        return row === undefined ? [] : [describeRow(row, countOf(place, row))];
+      });
       return {
         status: 200,
-        body: { file, inForceSinceMs, total: list.length, found, next, rows: described },
+        body: { file, inForceSinceMs, total: list.rows.length, found, next, rows: described },
       };
     },
   };
@@ -68,15 +77,17 @@ function readSearch(query: Query): RowSearch {
 
 /** Indexes of the rows that match, in the order that is wanted. */
 function* findRows(
-  rows: readonly ProtectedResource[],
+  rows: CountedList['rows'],
   countOf: CountOf,
   { words, kind, order }: RowSearch,
 ): Steps<readonly number[]> {
   const met: number[] = [];
   const unmet: number[] = [];
-  for (const [place, row] of rows.entries()) {
+  let place = -1;
+  for (const row of rows) {
     yield;
-    const count = countOf(place);
+    place += 1;
+    const count = countOf(place, row);
     if (!isKind(row, count, kind)) continue;
     const text = words.length === 0 ? '' : textOf(row);
     if (!words.every((word) => text.includes(word))) continue;
@@ -118,11 +129,10 @@ function lengthOf(row: ProtectedResource | undefined): number {
   return row === undefined ? 0 : textOf(row).length;
 }
 
-function describeRow(row: ProtectedResource | undefined, counts: readonly RowCount[]) {
-  if (row === undefined) return [];
+function describeRow(row: ProtectedResource, counts: readonly RowCount[]) {
   const { method, template, group, scopes, tokenIn, observe, source } = row;
   const conditions = conditionTexts(row);
   const asks = { scopes, ...(conditions.length > 0 && { conditions }), ...(tokenIn && { tokenIn }) };
   const about = { id: resourceId(row), method, template, group, ...asks };
-  return [{ ...about, observe, line: source.line, ...sumRows(counts) }];
+  return { ...about, observe, line: source.line, ...sumRows(counts) };
 }

@@ -1,4 +1,4 @@
-import type { ProtectedResource } from '../access/protected-list.ts';
+import type { RowSequence } from '../access/protected-list.ts';
 import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
 import { isRange, ranges, type Trends } from '../telemetry/trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
@@ -23,7 +23,7 @@ interface StateOptions {
   readonly history: Pick<ListHistory, 'edits'>;
   readonly list: {
     readonly file: string;
-    rows(): readonly ProtectedResource[];
+    rows(): RowSequence;
     readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
   };
 }
@@ -121,12 +121,13 @@ function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
 }
 
 /** List -> how many of its rows only observe: counted once, since a list is immutable. */
-const observingOf = new WeakMap<readonly ProtectedResource[], number>();
+const observingOf = new WeakMap<RowSequence, number>();
 
-function countObserving(rows: readonly ProtectedResource[]): number {
+function countObserving(rows: RowSequence): number {
   const known = observingOf.get(rows);
   if (known !== undefined) return known;
-  const observing = rows.reduce((sum, { observe }) => sum + Number(observe), 0);
+  let observing = 0;
+  for (const { observe } of rows) observing += Number(observe);
   observingOf.set(rows, observing);
   return observing;
 }

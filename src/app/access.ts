@@ -2,6 +2,7 @@ import { createAuthenticate } from '../access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
 import { WatchedList } from '../access/watched-list.ts';
+import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
@@ -9,30 +10,31 @@ import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
 import { createMetadata } from './filters.ts';
 import { createIssuers } from './issuers.ts';
+import type { StartList } from './start-list.ts';
 
 interface Access {
-  readonly list: WatchedList;
+  readonly list: WatchedList<ListCheck>;
   readonly tokens: Omit<ReturnType<typeof createIssuers>, 'issuers'>;
   readonly inspectToken: InspectToken;
   readonly accessToken: ReturnType<typeof createAccessTokenFilter> & Filter;
 }
 
 /**
- * The protected list, the issuers of tokens, and the filter of both. `protectedList`: the text that was checked at the
- * start.
+ * The protected list, the issuers of tokens, and the filter of both. `protectedList`: what was checked at the start.
  */
 export function createAccess(
   config: Config,
-  protectedList: string,
+  protectedList: StartList,
   isWatched: boolean,
   log: Log,
   clock: ClockCheck,
 ): Access {
   const list = new WatchedList({
     file: config.protectedResources,
-    text: protectedList,
+    ...protectedList,
     paths: config.request,
     isWatched,
+    compile: checkListInThread,
     log,
   });
   const { issuers, ...tokens } = createIssuers(config, Date.now, log, (fields, askedMs) =>

@@ -9,6 +9,7 @@ import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDecisionsEndpoint } from '../admin/decisions.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
+import type { ListCheck } from '../admin/list-check.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
@@ -53,7 +54,7 @@ interface AdminInput {
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
-  readonly list: WatchedList;
+  readonly list: WatchedList<ListCheck>;
   /** Of this process, or of all workers. */
   readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register' | 'decisions'>;
@@ -100,7 +101,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   metrics.register(
     ...programMetrics(input.version, now()),
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
-      rowCounts.countUnmet(list.current().rows),
+      rowCounts.countUnmet(list.current()),
     ),
   );
 
@@ -137,9 +138,9 @@ export function createAdmin(input: AdminInput): Admin | undefined {
 }
 
 /** Records and logs what each edit of the list changes; without an admin port, too. */
-function followHistory({ config, list, metrics, log, now }: AdminInput): ListHistory {
-  const history = new ListHistory({ file: config.protectedResources, log, now });
-  list.onApplied((before, after) => isolateLate(history.take(before, after)));
+function followHistory({ list, metrics, log, now }: AdminInput): ListHistory {
+  const history = new ListHistory({ log, now });
+  list.onCompared((check) => history.take(check));
   metrics.register(...history.metrics);
   return history;
 }
@@ -167,7 +168,7 @@ function createEndpoints(
       ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
       list: { file, rows, reloads: list.reloads },
     }),
-    createRowListEndpoint({ file, rows, reloads: list.reloads, counts: rowCounts }),
+    createRowListEndpoint({ file, list: list.current, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
@@ -180,7 +181,8 @@ function createEndpoints(
     ...createListEndpoints({
       file,
       isEditable,
-      inForce: list.text,
+      paths: config.request,
+      inForce: list.packed,
       onWritten(change) {
         log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
         list.reload();

@@ -1,6 +1,6 @@
 import { createAccessTokenMatcher } from '../access/filter.ts';
 import type { ProtectedList } from '../access/protected-list.ts';
-import type { WatchedList } from '../access/watched-list.ts';
+import type { ListInForce } from '../access/watched-list.ts';
 import type { Config, PartialConfig } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { Filter, Matcher } from '../proxy/filter.ts';
@@ -13,7 +13,7 @@ import type { UpstreamClient } from '../upstream/port.ts';
 /** What filters are created from. */
 export interface FilterDependencies {
   readonly config: Config;
-  readonly list: WatchedList;
+  readonly list: ListInForce;
   /** Undefined: the store is this process's memory. */
   readonly redis: RedisStore | undefined;
   /** `host[:port]` of the upstream. */

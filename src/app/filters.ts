@@ -1,11 +1,11 @@
 import {
-  type DocumentMatcher,
   answerDocument,
   createDocumentMatcher,
   createResourceMetadata,
+  type DocumentMatcher,
   metadataPath,
 } from '../access/published-documents.ts';
-import type { WatchedList } from '../access/watched-list.ts';
+import type { ListInForce } from '../access/watched-list.ts';
 import { listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import { createCors } from '../server/own-fields.ts';
@@ -72,7 +72,7 @@ export const filterDefinitions: readonly FilterDefinition[] = [
 ];
 
 /** The metadata document, and its URL, which challenges name (RFC 9728 section 5.1). */
-export function createMetadata({ auth, publicUrl }: Config, list: WatchedList) {
+export function createMetadata({ auth, publicUrl }: Config, list: ListInForce) {
   return createResourceMetadata({
     publicUrl,
     authorizationServers: listIssuers(auth).flatMap(({ issuer }) =>

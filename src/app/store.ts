@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { WatchedList } from '../access/watched-list.ts';
+import type { ProtectedResource } from '../access/protected-list.ts';
+import type { ListInForce } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
@@ -90,12 +91,13 @@ export function createRollout(
   config: Config,
   inForce: () => Config,
   counts: DecisionCounts,
-  list: WatchedList,
+  list: ListInForce,
   store: RedisStore | undefined,
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  let [mode, known, rows] = [inForce().mode, list.current().rows, list.current().rows];
+  let [mode, known] = [inForce().mode, list.current().rows];
+  let rows: Iterable<ProtectedResource> = known;
   const rollout = new Rollout({
     counts,
     ...{ keepMs: config.rollout.keep, intervalMs: rolloutIntervalMs },
@@ -103,7 +105,8 @@ export function createRollout(
     rows() {
       if (mode !== inForce().mode || known !== list.current().rows) {
         [mode, known] = [inForce().mode, list.current().rows];
-        rows = [...known];
+        const same = known;
+        rows = { [Symbol.iterator]: () => same[Symbol.iterator]() };
       }
       return rows;
     },

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { conditionTexts } from '../access/claim-conditions.ts';
 import { readKeyFiles } from '../access/file-key-source.ts';
-import type { ProtectedResources } from '../access/protected-list.ts';
+import { openPackedList, type PackedList } from '../access/packed-list.ts';
+import type { ProtectedResources, RowSequence } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
+import { compileStartList } from '../app/start-list.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import type { Problem } from '../lib/problem.ts';
@@ -19,6 +21,22 @@ export const fileValidators: FileValidators = {
   mapping: validateMapping,
 };
 
+/** The same for a start, which keeps the compiled list. */
+export function startValidators(): FileValidators & { packed?: PackedList } {
+  const validators: FileValidators & { packed?: PackedList } = {
+    ...fileValidators,
+    protectedResources: async (text, file, { request: paths = { ignoredPrefixes: [] } }) => {
+      let remark: Problem | undefined;
+      const problems = await compileStartList({ file, text, paths }, (packed) => {
+        validators.packed = packed;
+        remark = remarkOnContractList({ file, rows: openPackedList(packed, file).rows });
+      });
+      return remark === undefined ? problems : [remark];
+    },
+  };
+  return validators;
+}
+
 async function validateMapping(
   path: string,
   name: string,
@@ -33,8 +51,12 @@ async function validateMapping(
 }
 
 /** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
-export function remarkOnContractList({ rows, file }: ProtectedResources): Problem | undefined {
-  if (rows.length !== contractRows) return undefined;
+export function remarkOnContractList({
+  rows: all,
+  file,
+}: Pick<ProtectedResources, 'file'> & { readonly rows: RowSequence }): Problem | undefined {
+  if (all.length !== contractRows) return undefined;
+  const rows = [...all];
   const isPlain = rows.every((row) => row.scopes.length + conditionTexts(row).length === 0 && !row.observe);
   const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
   if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;

@@ -43,7 +43,7 @@ export const adviceValidators: FileValidators = {
 function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Problem[] {
   if (config.request === undefined || config.request.profile !== undefined) return [];
   const read = createAskedReader(config);
-  return compiled.rows.flatMap((row) => {
+  return [...compiled.rows].flatMap((row) => {
     const { method, template } = row;
     const parts = template.split('/');
     if (parts.length !== 4 || !parts[3]?.startsWith('{')) return [];

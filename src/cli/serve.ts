@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
+import type { PackedList } from '../access/packed-list.ts';
 import type { Explain } from '../app/admin.ts';
 import { secretsOf, watchConfig } from '../app/secrets.ts';
+import type { StartList } from '../app/start-list.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
-import { loadConfig } from '../config/load.ts';
+import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -15,18 +17,14 @@ import {
   processIo,
   version,
 } from './command-io.ts';
-import { fileValidators } from './file-validators.ts';
+import { startValidators } from './file-validators.ts';
 
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
 export async function runServe(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   if (isUnsafeRuntime(io)) return badConfiguration;
 
-  const loaded = await loadConfig({
-    file: options.config,
-    env: io.env,
-    cwd: io.cwd,
-    validators: fileValidators,
-  });
+  const validators = startValidators();
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd, validators });
   if ('problems' in loaded) {
     for (const problem of loaded.problems) io.err(formatProblem(problem));
     io.err('shopward does not start with this configuration; `shopward check` checks it without starting');
@@ -40,7 +38,7 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   const input = {
     config,
     written,
-    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    protectedList: startListOf(loaded, validators.packed),
     secrets: secretsOf(loaded),
     log,
     version,
@@ -77,6 +75,10 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     return exitCodeOf(fault);
   }
   return stopped;
+}
+
+function startListOf({ files }: LoadedConfig, packed: PackedList | undefined): StartList {
+  return { text: files.find(({ role }) => role === 'protected-resources')?.text ?? '', packed };
 }
 
 /** Loaded when the console first asks, to keep the start short. */

@@ -1,10 +1,10 @@
+import type { PackedList } from '../access/packed-list.ts';
 import type { InspectToken, TokenInspection } from '../access/token-inspection.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { FileBytes } from '../lib/watched-file.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { RolloutState } from '../rollout/rollout.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -20,8 +20,8 @@ export interface WorkerStart {
   readonly number: number;
   readonly version: string;
   readonly config: Config;
-  /** Text of the list in force. */
-  readonly protectedList: string;
+  /** The list in force. */
+  readonly protectedList: PackedList;
   readonly secrets: Secrets;
 }
 
@@ -34,7 +34,7 @@ export interface WorkerCalls {
   /** Answered as long as the event loop runs. */
   ping(): true;
   reload(): Promise<void>;
-  list(content: FileBytes): Promise<void>;
+  list(packed: PackedList): Promise<void>;
   secrets(secrets: Secrets): Promise<void>;
   health(): Eventually<readonly ComponentHealth[]>;
   metrics(): Promise<MetricValues>;

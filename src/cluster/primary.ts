@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { WatchedList } from '../access/watched-list.ts';
+import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
 import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
 import { Drain } from '../app/process-status.ts';
 import { type Secrets, SettingsInForce } from '../app/secrets.ts';
+import type { StartList } from '../app/start-list.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -18,8 +20,7 @@ interface PrimaryInput {
   readonly written: unknown;
   /** Processes that serve; more than one. */
   readonly count: number;
-  /** Text of the protected list that was checked with the configuration: the file may have changed since. */
-  readonly protectedList: string;
+  readonly protectedList: StartList;
   /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
@@ -35,7 +36,7 @@ const stopWithinMs = 40_000;
  */
 export class Primary implements Running {
   readonly #input: PrimaryInput;
-  readonly #list: WatchedList;
+  readonly #list: WatchedList<ListCheck>;
   readonly #supervisor: Supervisor;
   readonly #admin: ReturnType<typeof createAdmin>;
   readonly #drain = new Drain();
@@ -53,13 +54,12 @@ export class Primary implements Running {
     this.#settings = new SettingsInForce(config, log);
     this.#list = new WatchedList({
       file: config.protectedResources,
-      text: input.protectedList,
+      ...input.protectedList,
       paths: config.request,
-      onContent: (content) => {
-        if (this.#list.problems().length === 0) this.#supervisor.emitAll('list', content);
-      },
+      compile: checkListInThread,
       log,
     });
+    this.#list.onApplied((packed) => this.#supervisor.emitAll('list', packed));
     this.#supervisor = this.#createSupervisor(workerMetrics, metrics);
     const status = createClusterStatus({
       count,
@@ -127,7 +127,7 @@ export class Primary implements Running {
         number,
         version,
         config: { ...this.#settings.inForce(), listen: { ...config.listen, port: this.#port } },
-        protectedList: this.#list.text(),
+        protectedList: this.#list.packed(),
         secrets: this.#secrets,
       }),
       log,

@@ -42,7 +42,7 @@ function runWorker(): void {
     ping: () => true,
     reload: () => started().reload(),
     // A change that arrives during the start must not be lost.
-    list: async (content) => (await ready).applyList(content),
+    list: async (content) => (await ready).adoptList(content),
     secrets: async (secrets) => (await ready).applySecrets(secrets),
     health: () => started().status.health(),
     metrics: () => started().metricValues(),
@@ -60,7 +60,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
   const addToBatch = createExchangeBatch((records) => channel.emit('exchanges', records));
   return createApp({
     config,
-    protectedList,
+    protectedList: { text: '', packed: protectedList },
     secrets,
     version,
     log,

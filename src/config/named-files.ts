@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
+import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
 import { checkReadable, decodeText, readSettledFile } from '../lib/watched-file.ts';
 import { certificateProblems } from './certificates.ts';
@@ -34,7 +35,11 @@ export interface ConfigFile {
 
 /** Checks of the content of files, which the features provide. */
 export interface FileValidators {
-  readonly protectedResources?: (text: string, name: string, config: PartialConfig) => readonly Problem[];
+  readonly protectedResources?: (
+    text: string,
+    name: string,
+    config: PartialConfig,
+  ) => Eventually<readonly Problem[]>;
   /** Checks key files together; a problem without a file is in all of them. */
   readonly keyFiles?: (
     paths: readonly string[],
@@ -158,7 +163,9 @@ async function validateFile(
   return {
     text,
     problems:
-      role === 'protected-resources' ? (validators.protectedResources?.(text, name, config) ?? []) : [],
+      role === 'protected-resources'
+        ? ((await validators.protectedResources?.(text, name, config)) ?? [])
+        : [],
   };
 }
 

@@ -51,13 +51,7 @@ export function isTemplateProblem(parsed: PathTemplate | TemplateProblem): parse
   return 'problem' in parsed;
 }
 
-/** The template with its parameters' names left out and its literals folded: equal for rows that are one route. */
-export function templateShape(template: PathTemplate, fold: (literal: string) => string): string {
-  const parts = template.segments.map((segment) => ('literal' in segment ? fold(segment.literal) : '{}'));
-  return `/${[...parts, ...(template.rest ? ['**'] : [])].join('/')}`;
-}
-
-/** As `templateShape`, of a text as it is written down: equal for templates that differ in names and case alone. */
+/** A path as it is written down, without the names of parameters: equal for templates that differ in names and case alone. */
 export function writtenShape(template: string): string {
   return template.toLowerCase().replace(/\{[^{}]*\}/g, '{}');
 }

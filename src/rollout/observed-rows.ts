@@ -46,8 +46,8 @@ export class RowIndex {
 }
 
 interface ObservedRowsOptions {
-  /** Gives the same array until the list, or what `isObserving` and `rules` say, changes. */
-  rows(): readonly ListedRow[];
+  /** Gives the same rows until the list, or what `isObserving` and `rules` say, changes. */
+  rows(): Iterable<ListedRow>;
   /** Whether the whole proxy is in observe mode. */
   isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
@@ -58,7 +58,7 @@ interface ObservedRowsOptions {
 /** The rows in observe mode: since when, and by which rule. */
 export class ObservedRows {
   readonly #options: ObservedRowsOptions;
-  #list: readonly ListedRow[] | undefined;
+  #list: Iterable<ListedRow> | undefined;
   #reading: Promise<void> | undefined;
   #index = new RowIndex();
   /** Row -> digest of its rule. */
@@ -84,7 +84,7 @@ export class ObservedRows {
     }
   }
 
-  *#read(list: readonly ListedRow[]): Steps<void> {
+  *#read(list: Iterable<ListedRow>): Steps<void> {
     const { now } = this.#options;
     const [isObserving, rules] = [this.#options.isObserving(), this.#options.rules()];
     // Before the first step: a refusal by this list is not older.
@@ -93,10 +93,13 @@ export class ObservedRows {
     const ruleOfRows = new Map<string, string>();
     const digests = new Map<string, string>();
     const all = createHash('sha256');
-    const isQuiet = !isObserving && !list.some(({ observe }) => observe);
-    for (const row of list) {
+    let isQuiet = !isObserving;
+    for (const { observe } of list) {
       yield;
-      if (isQuiet) break;
+      isQuiet &&= !observe;
+    }
+    for (const row of isQuiet ? [] : list) {
+      yield;
       index.add(row);
       if (!isObserving && !row.observe) continue;
       const asks = JSON.stringify([row.scopes, row.anyScopes, row.require, rules]);

@@ -78,7 +78,7 @@ const mostNamed = 5;
 /** Reports on rows that observe or have refused a request, worst verdict first. Pure. Exported for its tests. */
 export function reportRollout(
   counting: Counting,
-  rows: readonly Omit<ListedRow, 'scopes'>[],
+  rows: Iterable<Omit<ListedRow, 'scopes'>>,
   isObserving: boolean,
   nowMs: number,
 ): RolloutReport {
@@ -88,7 +88,7 @@ export function reportRollout(
 /** As `reportRollout`, in steps, since a list may have 60,000 rows. */
 export function* makeReport(
   counting: Counting,
-  rows: readonly Omit<ListedRow, 'scopes'>[],
+  rows: Iterable<Omit<ListedRow, 'scopes'>>,
   isObserving: boolean,
   nowMs: number,
 ): Steps<RolloutReport> {

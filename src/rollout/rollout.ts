@@ -20,8 +20,8 @@ interface RolloutOptions {
   isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
   rules(): string;
-  /** Gives the same array until the list, or what `isObserving` and `rules` say, changes. */
-  rows(): readonly ListedRow[];
+  /** Gives the same rows until the list, or what `isObserving` and `rules` say, changes. */
+  rows(): Iterable<ListedRow>;
   /** The store in which all replicas count; undefined: only this process counts. */
   readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;
   /** Registers a listener for "the store's data may be another from now on". */

@@ -1,27 +1,60 @@
-import type { Method } from '../http/canonical-request.ts';
 import type { PathInterpretation } from './path-interpretations.ts';
 
-/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
-export type RowForm = 'item-form' | 'without-version';
+/**
+ * A row and what it is there, in one number, since a list may have 60,000 rows: its index among the rows in the upper bits,
+ * these flags in the lower ones.
+ */
+export type RowEntry = number;
+/** The row applies without its version segment. */
+export const isBare = 1;
+/** The row applies with one id after its name. */
+export const isItem = 2;
+/** One resource type, and perhaps an id: matches only where a type stands. */
+export const isOneType = 4;
+/** The row ends in `**`. */
+export const isRest = 8;
+const flagBits = 4;
 
-/** Kept small, since a list may have 60,000 of them: what only a match needs is read from the template then. */
-export interface Row<T> {
-  /** Place in the list of rows. */
-  readonly index: number;
-  readonly method: Method | 'ANY';
-  /** The canonical template, or that of a form of it; `{}` is the id of an item form. */
-  readonly template: string;
-  /** Ends in `**`. */
-  readonly rest: boolean;
-  /** Undefined: the row as it is written. */
-  readonly form: RowForm | undefined;
-  /** One resource type, and perhaps an id: matches only where a type stands. */
-  readonly isOneType: boolean;
-  readonly data: T;
+export function rowEntry(rowIndex: number, flags: number): RowEntry {
+  return (rowIndex << flagBits) | flags;
 }
 
+export function rowIndexOf(entry: RowEntry): number {
+  return entry >>> flagBits;
+}
+
+/** Stands for a parameter among the ids of a route. */
+export const anyId = -1;
+
 /** Called for each row whose route matches an interpretation, with the index of the segment at which the route begins. */
-export type Meet<T> = (row: Row<T>, interpretation: PathInterpretation, start: number) => void;
+export type Meet = (entry: RowEntry, interpretation: PathInterpretation, start: number) => void;
+
+/** A route and the row that has it; `ids` in the order of the path. */
+export interface IndexedRoute {
+  readonly ids: readonly number[];
+  readonly entry: RowEntry;
+}
+
+/** All routes of a table; arrays alone, so that processes and threads can pass it on. */
+export interface PackedIndex {
+  /** Rows without a segment. */
+  readonly roots: Int32Array;
+  readonly suffixes: PackedRoutes;
+  readonly wildcards: PackedRoutes;
+}
+
+export function packIndex(routes: readonly IndexedRoute[]): PackedIndex {
+  const ofKind = (rest: number) =>
+    routes.filter(({ ids, entry }) => ids.length > 0 && (entry & isRest) === rest);
+  return {
+    roots: Int32Array.from(
+      routes.filter(({ ids }) => ids.length === 0),
+      ({ entry }) => entry,
+    ),
+    suffixes: packRoutes(ofKind(0), 'backwards'),
+    wildcards: packRoutes(ofKind(isRest), 'forwards'),
+  };
+}
 
 /**
  * Rows by their routes, so that one look-up finds every route that is the end of a path. Rows that differ by method and
@@ -29,47 +62,35 @@ export type Meet<T> = (row: Row<T>, interpretation: PathInterpretation, start: n
  *
  * A route is met as the end of a path, so paths are looked up backwards, and only as many segments as the longest route has
  * are looked at. Routes with `**` have no end; they are looked up forwards, from each position whose segment begins one of
- * them. Segments are compared by their ids (see `SegmentInterner`).
+ * them. Segments are compared by their ids (see `SegmentIds`).
  */
-export class PathIndex<T> {
-  readonly #roots: Row<T>[] = [];
-  readonly #suffixRoutes = new RouteSet<T>('backwards');
-  readonly #wildcardRoutes = new RouteSet<T>('forwards');
-  readonly #keyOf: (interpretation: PathInterpretation) => readonly string[];
-  #isMetByAnything = false;
-  /** Those of the rows. */
-  readonly methods = new Set<Method | 'ANY'>();
+export class PathIndex {
+  readonly #roots: Int32Array;
+  readonly #suffixRoutes: RouteSet;
+  readonly #wildcardRoutes: RouteSet;
+
+  readonly #keyOf: (interpretation: PathInterpretation) => readonly (string | number)[];
 
   /** `everyReading`: a row is reported for each different path, not once for all paths that differ in ids alone. */
-  constructor(everyReading = false) {
+  constructor({ roots, suffixes, wildcards }: PackedIndex, everyReading: boolean) {
     this.#keyOf = everyReading ? ({ segments }) => segments : ({ ids }) => ids;
-  }
-
-  /** Some route has no literal, so any path may match it. */
-  get isMetByAnything(): boolean {
-    return this.#isMetByAnything;
-  }
-
-  /** `ids`: of the literals of the row's template; undefined for a parameter. */
-  add(row: Row<T>, ids: readonly (string | undefined)[]): void {
-    this.methods.add(row.method);
-    this.#isMetByAnything ||= ids.every((id) => id === undefined);
-    if (ids.length === 0) this.#roots.push(row);
-    else (row.rest ? this.#wildcardRoutes : this.#suffixRoutes).add(row, ids);
+    this.#roots = roots;
+    this.#suffixRoutes = new RouteSet(suffixes, 'backwards');
+    this.#wildcardRoutes = new RouteSet(wildcards, 'forwards');
   }
 
   /**
    * Looks up every interpretation. A row may be reported more than once, first for the plain interpretation of the
    * whole path. Without `lastPair` a row matches whole paths only.
    */
-  lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet<T>): void {
+  lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet): void {
     // One interpretation has no twin.
     const seen = interpretations.length > 1 ? new SeenPaths() : undefined;
     const meet = lastPair ? report : ofWhole(report);
     let seenPairs: SeenPaths | undefined;
     for (const interpretation of interpretations) {
       for (const row of this.#roots)
-        if (row.rest || interpretation.ids.length === 0) meet(row, interpretation, 0);
+        if ((row & isRest) !== 0 || interpretation.ids.length === 0) meet(row, interpretation, 0);
       // A longer path than any row cannot match whole, and would hide a shorter reading with the same end.
       if (lastPair || interpretation.ids.length <= this.#suffixRoutes.longest)
         this.#meetSuffixes(interpretation, meet, seen);
@@ -81,7 +102,13 @@ export class PathIndex<T> {
     }
   }
 
-  #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths | undefined): void {
+  /** The rows of one route, which are in the order of the table. */
+  rowsOf(ids: readonly number[], rest: number): readonly RowEntry[] {
+    if (ids.length === 0) return [...this.#roots].filter((entry) => (entry & isRest) === rest);
+    return (rest === 0 ? this.#suffixRoutes : this.#wildcardRoutes).rowsOf(ids);
+  }
+
+  #meetSuffixes(interpretation: PathInterpretation, meet: Meet, seen: SeenPaths | undefined): void {
     const { ids, steps } = interpretation;
     const count = ids.length;
     // Whether the path ends with a type or with an id decides what is met, too.
@@ -91,13 +118,13 @@ export class PathIndex<T> {
   }
 
   /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
-  #meetPairs(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+  #meetPairs(interpretation: PathInterpretation, meet: Meet, seen: SeenPaths): void {
     const { ids, segments, steps } = interpretation;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
       const id = ids[parent];
       if (!this.#suffixRoutes.mayBeginWith(id) && !this.#wildcardRoutes.mayBeginWith(id)) continue;
-      const seenOf = (all: readonly string[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
+      const seenOf = <One>(all: readonly One[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
       const pairs: PathInterpretation = {
         ids: seenOf(ids),
         segments: seenOf(segments),
@@ -110,7 +137,7 @@ export class PathIndex<T> {
 
   #meetWildcards(
     interpretation: PathInterpretation,
-    meet: Meet<T>,
+    meet: Meet,
     seen: SeenPaths | undefined,
     starts: number,
   ): void {
@@ -128,91 +155,138 @@ export class PathIndex<T> {
   }
 }
 
-/** Called for each row whose route was found, with the number of its segments. */
-type Found<T> = (row: Row<T>, length: number) => void;
-
 /**
- * The routes of one direction: a trie in arrays, by the number of the node; the root is 0, and no edge leads to it. An
- * object for each node of a list of 60,000 rows took 100 MB. Exported for its tests.
+ * The routes of one direction: a trie in arrays. Its nodes are numbered level by level, so that the nodes below one follow
+ * each other, and edge N leads to node N + 1.
  */
-export class RouteSet<T> {
+interface PackedRoutes {
+  /** Node -> its first edge; one more for the end of the last one. */
+  readonly edges: Int32Array;
+  /** Edge -> the id of its segment, in ascending order for each node; `anyId` is the lowest. */
+  readonly ids: Int32Array;
+  /** Node -> the first of its rows; one more for the end of the last one. */
+  readonly rows: Int32Array;
+  readonly entries: Int32Array;
+  /** First ids of the routes, in ascending order. */
+  readonly beginnings: Int32Array;
   /** Segments of the longest route; 0 without routes. */
-  longest = 0;
-  readonly #step: 1 | -1;
-  readonly #rows: (Row<T>[] | undefined)[] = [undefined];
-  /** Where a parameter leads; 0: nowhere. */
-  readonly #byParameter: number[] = [0];
-  /** The first literal of a node, and where it leads. */
-  readonly #literal: (string | undefined)[] = [undefined];
-  readonly #byLiteral: number[] = [0];
-  /** Further literals of a node: few nodes have any. */
-  readonly #more = new Map<number, Map<string, number>>();
-  /** First ids of the routes; undefined: some route begins with a parameter. */
-  readonly #beginnings = new Set<string | undefined>();
+  readonly longest: number;
+}
 
-  constructor(direction: 'forwards' | 'backwards') {
+type Direction = 'forwards' | 'backwards';
+
+function packRoutes(all: readonly IndexedRoute[], direction: Direction): PackedRoutes {
+  const routes = all
+    .map(({ ids, entry }) => ({ ids: direction === 'forwards' ? ids : ids.toReversed(), entry }))
+    .sort(byIds);
+  const edges = [0];
+  const edgeIds: number[] = [];
+  const rows = [0];
+  const entries: number[] = [];
+  /** The routes below each node. */
+  const from = [0];
+  const to = [routes.length];
+  const depths = [0];
+  for (let node = 0; node < from.length; node += 1) {
+    let at = from[node] as number;
+    const end = to[node] as number;
+    const depth = depths[node] as number;
+    for (; at < end && routes[at]?.ids.length === depth; at += 1) entries.push(routes[at]?.entry as number);
+    rows.push(entries.length);
+    while (at < end) {
+      const id = routes[at]?.ids[depth] as number;
+      from.push(at);
+      while (at < end && routes[at]?.ids[depth] === id) at += 1;
+      to.push(at);
+      depths.push(depth + 1);
+      edgeIds.push(id);
+    }
+    edges.push(edgeIds.length);
+  }
+  return {
+    ...{ edges: Int32Array.from(edges), ids: Int32Array.from(edgeIds) },
+    ...{ rows: Int32Array.from(rows), entries: Int32Array.from(entries) },
+    beginnings: Int32Array.from(new Set(all.map(({ ids }) => ids[0] as number))).sort(),
+    longest: depths.at(-1) as number,
+  };
+}
+
+/** Shorter ones first. Rows of one route stay in their order. */
+function byIds({ ids: a }: IndexedRoute, { ids: b }: IndexedRoute): number {
+  for (let i = 0; i < a.length && i < b.length; i += 1)
+    if (a[i] !== b[i]) return (a[i] as number) - (b[i] as number);
+  return a.length - b.length;
+}
+
+/** Called for each row whose route was found, with the number of its segments. */
+type Found = (entry: RowEntry, length: number) => void;
+
+/** Reads packed routes. Exported for its tests. */
+export class RouteSet {
+  readonly #routes: PackedRoutes;
+  readonly #step: 1 | -1;
+
+  constructor(routes: PackedRoutes, direction: Direction) {
+    this.#routes = routes;
     this.#step = direction === 'forwards' ? 1 : -1;
   }
 
-  /** `ids` in the order of the path; undefined for a parameter. */
-  add(row: Row<T>, ids: readonly (string | undefined)[]): void {
-    this.longest = Math.max(this.longest, ids.length);
-    this.#beginnings.add(ids[0]);
-    let node = 0;
-    for (const id of this.#step === 1 ? ids : ids.toReversed())
-      node = this.#next(node, id) || this.#grow(node, id);
-    const rows = this.#rows[node];
-    // A literal: an array that grows by `push` has room for 17.
-    if (rows === undefined) this.#rows[node] = [row];
-    else rows.push(row);
+  get longest(): number {
+    return this.#routes.longest;
   }
 
   /**
    * Calls back with each row whose route begins at `ids[at]`, or is all of what follows. Backwards, a route begins at
    * its end.
    */
-  find(ids: readonly string[], at: number, found: Found<T>): void {
+  find(ids: readonly number[], at: number, found: Found): void {
     this.#walk(ids, at, found, 0, 0);
   }
 
-  /** Whether some route begins with this id. */
-  mayBeginWith(id: string | undefined): boolean {
-    return this.#beginnings.has(id) || this.#beginnings.has(undefined);
+  /** The rows whose route is these ids, in the order of the path. */
+  rowsOf(ids: readonly number[]): readonly RowEntry[] {
+    const { edges, ids: edgeIds, rows, entries } = this.#routes;
+    let node = 0;
+    for (const id of this.#step === 1 ? ids : ids.toReversed()) {
+      const edge = indexIn(edgeIds, id, edges[node] as number, edges[node + 1] as number);
+      if (edge < 0) return [];
+      node = edge + 1;
+    }
+    return [...entries.subarray(rows[node], rows[node + 1])];
   }
 
-  #walk(ids: readonly string[], at: number, found: Found<T>, node: number, length: number): void {
-    const rows = this.#rows[node];
-    if (rows !== undefined) for (const row of rows) found(row, length);
+  /** Whether some route begins with this id. */
+  mayBeginWith(id: number | undefined): boolean {
+    const { beginnings } = this.#routes;
+    if (beginnings[0] === anyId) return true;
+    return id !== undefined && indexIn(beginnings, id, 0, beginnings.length) >= 0;
+  }
+
+  #walk(ids: readonly number[], at: number, found: Found, node: number, length: number): void {
+    const { edges, ids: edgeIds, rows, entries } = this.#routes;
+    const end = rows[node + 1] as number;
+    for (let row = rows[node] as number; row < end; row += 1) found(entries[row] as number, length);
     const id = ids[at];
     if (id === undefined) return;
-    const parameter = this.#byParameter[node] as number;
-    if (parameter !== 0) this.#walk(ids, at + this.#step, found, parameter, length + 1);
-    const literal = this.#next(node, id);
-    if (literal !== 0) this.#walk(ids, at + this.#step, found, literal, length + 1);
+    const first = edges[node] as number;
+    const last = edges[node + 1] as number;
+    if (first === last) return;
+    if (edgeIds[first] === anyId) this.#walk(ids, at + this.#step, found, first + 1, length + 1);
+    const edge = indexIn(edgeIds, id, first, last);
+    if (edge >= 0) this.#walk(ids, at + this.#step, found, edge + 1, length + 1);
   }
+}
 
-  /** Where an id leads, or a parameter; 0: nowhere. */
-  #next(node: number, id: string | undefined): number {
-    if (id === undefined) return this.#byParameter[node] as number;
-    if (this.#literal[node] === id) return this.#byLiteral[node] as number;
-    return this.#more.get(node)?.get(id) ?? 0;
+/** Where a value stands in an ascending part of an array; -1: nowhere. */
+function indexIn(values: Int32Array, wanted: number, from: number, to: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((values[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
   }
-
-  #grow(node: number, id: string | undefined): number {
-    const next = this.#rows.push(undefined) - 1;
-    this.#byParameter.push(0);
-    this.#literal.push(undefined);
-    this.#byLiteral.push(0);
-    if (id === undefined) this.#byParameter[node] = next;
-    else if (this.#literal[node] === undefined) {
-      this.#literal[node] = id;
-      this.#byLiteral[node] = next;
-    } else {
-      const more = this.#more.get(node) ?? new Map<string, number>();
-      this.#more.set(node, more.set(id, next));
-    }
-    return next;
-  }
+  return low < to && values[low] === wanted ? low : -1;
 }
 
 /** Paths are pairs of type and id: `/type/id/type/id`. */
@@ -221,9 +295,9 @@ function isTypePosition(index: number): boolean {
 }
 
 /** Reports only matches that begin where the interpretation does. */
-function ofWhole<T>(meet: Meet<T>): Meet<T> {
-  return (row, interpretation, start) => {
-    if (start === 0) meet(row, interpretation, start);
+function ofWhole(meet: Meet): Meet {
+  return (entry, interpretation, start) => {
+    if (start === 0) meet(entry, interpretation, start);
   };
 }
 

@@ -8,6 +8,7 @@ import {
   foldSegment,
   foldSuffixes,
   isVersionSegment,
+  type SegmentIds,
   type SegmentInterner,
   unknownId,
   withoutFormatSuffix,
@@ -41,7 +42,7 @@ export type PathStep =
 /** One way in which some upstream may read a path. */
 export interface PathInterpretation {
   /** The interned id of each segment that this interpretation sees. */
-  readonly ids: readonly string[];
+  readonly ids: readonly number[];
   /** The texts of the same segments: canonical, without what a step has cut off. */
   readonly segments: readonly string[];
   /** The steps from the canonical path to this interpretation; none: the path as it stands. */
@@ -51,8 +52,8 @@ export interface PathInterpretation {
 type SplitPath = Pick<CanonicalRequest, 'segments' | 'alternativeSegments'>;
 
 /** A prefix that is stripped off a path: as ids, and its folded last segment. */
-interface Prefix {
-  readonly ids: readonly string[];
+export interface Prefix {
+  readonly ids: readonly number[];
   readonly lastText: string;
 }
 
@@ -60,7 +61,7 @@ const asItStands: readonly PathStep[] = [];
 
 /** The one generator of interpretations. Every table uses it, so that none of them interprets a path differently. */
 export class PathInterpreter {
-  readonly #interner: SegmentInterner;
+  readonly #ids: SegmentIds;
   readonly #versionSegments: boolean;
   readonly #prefixes: readonly Prefix[];
   readonly #suffixes: FormatSuffixes;
@@ -69,12 +70,12 @@ export class PathInterpreter {
   /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
   readonly #maxStrips: number;
 
-  /** @throws {Error} when an ignored prefix is malformed. */
-  constructor(rules: PathRules, interner: SegmentInterner) {
-    const { ignoredPrefixes, versionSegments = true, formatSuffixes } = rules;
-    this.#interner = interner;
+  /** `prefixes`: those of the rules, with the same ids. */
+  constructor(rules: PathRules, ids: SegmentIds, prefixes: readonly Prefix[]) {
+    const { versionSegments = true, formatSuffixes } = rules;
+    this.#ids = ids;
     this.#versionSegments = versionSegments;
-    this.#prefixes = ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
+    this.#prefixes = prefixes;
     this.#suffixes = foldSuffixes(formatSuffixes);
     this.#gluable = this.#prefixes.flatMap(({ ids, lastText }) => (ids.length === 1 ? [lastText] : []));
     this.#maxStrips = this.#prefixes.length + (versionSegments ? 1 : 0);
@@ -85,9 +86,9 @@ export class PathInterpreter {
    * may stand, times one more for each prefix and for a version, times two for a format suffix.
    */
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
-    const all = withEmptiesSeen(segments, this.#interner, asItStands);
+    const all = withEmptiesSeen(segments, this.#ids, asItStands);
     if (alternativeSegments !== undefined) {
-      const others = withEmptiesSeen(alternativeSegments, this.#interner, ['encoded-slash']);
+      const others = withEmptiesSeen(alternativeSegments, this.#ids, ['encoded-slash']);
       for (const other of others) all.push(other);
     }
     return this.#withSuffixesCut(this.#withStripped(all));
@@ -98,7 +99,7 @@ export class PathInterpreter {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;
     for (const segment of segments) {
-      if (this.#interner.idOf(segment) !== unknownId) return false;
+      if (this.#ids.idOf(segment) !== unknownId) return false;
       // Where the last one is empty, or folds to nothing, it has an id.
       if (withoutFormatSuffix(segment, this.#suffixes) !== undefined) return false;
       if (mayBeGlued && this.#gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
@@ -114,7 +115,7 @@ export class PathInterpreter {
       const stripped: PathInterpretation[] = [];
       for (const one of latest) {
         for (const prefix of this.#prefixes) {
-          const rest = stripPrefix(one, prefix, this.#interner);
+          const rest = stripPrefix(one, prefix, this.#ids);
           if (rest !== undefined) stripped.push(rest);
         }
         if (this.#versionSegments && isVersionSegment(one.segments[0])) {
@@ -135,7 +136,7 @@ export class PathInterpreter {
       const bare = withoutFormatSuffix(one.segments.at(-1), this.#suffixes);
       if (bare === undefined) continue;
       all.push({
-        ids: one.ids.with(-1, this.#interner.idOf(bare)),
+        ids: one.ids.with(-1, this.#ids.idOf(bare)),
         segments: one.segments.with(-1, bare),
         steps: [...one.steps, 'format-suffix'],
       });
@@ -152,7 +153,9 @@ export function createOwnPathTest(
   own: string,
   rules: PathRules,
 ): (request: SplitPath & Pick<CanonicalRequest, 'path'>) => boolean {
-  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, createSegmentInterner());
+  const interner = createSegmentInterner();
+  const prefixes = parsePrefixes(rules, interner);
+  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, interner, prefixes);
   const ending = own.slice(1);
   const endingWithSlash = `${ending}/`;
   return (request) => {
@@ -168,15 +171,15 @@ export function createOwnPathTest(
 
 function withEmptiesSeen(
   segments: readonly string[],
-  interner: SegmentInterner,
+  { idOf }: SegmentIds,
   steps: readonly PathStep[],
 ): PathInterpretation[] {
-  const ids = segments.map(interner.idOf);
+  const ids = segments.map(idOf);
   const all: PathInterpretation[] = [{ ids, segments, steps }];
   if (!ids.includes(emptyId)) return all;
   for (const places of waysWithEmpties(segments, ids)) {
     all.push({
-      ids: places.map((i) => ids[i] as string),
+      ids: places.map((i) => ids[i] as number),
       segments: places.map((i) => segments[i] as string),
       steps: [...steps, 'empty-segments'],
     });
@@ -189,7 +192,7 @@ function withEmptiesSeen(
  * was, and drop those at the beginning only (the shop trims both ends). Each way is taken with the end of the path seen
  * as it is, without its empty segments, and with one of them.
  */
-function waysWithEmpties(segments: readonly string[], ids: readonly string[]): Iterable<number[]> {
+function waysWithEmpties(segments: readonly string[], ids: readonly number[]): Iterable<number[]> {
   const isEmpty = (i: number) => ids[i] === emptyId;
   let end = ids.length;
   while (end > 0 && isEmpty(end - 1)) end -= 1;
@@ -223,7 +226,7 @@ function waysWithEmpties(segments: readonly string[], ids: readonly string[]): I
 function stripPrefix(
   one: PathInterpretation,
   prefix: Prefix,
-  interner: SegmentInterner,
+  { idOf }: SegmentIds,
 ): PathInterpretation | undefined {
   const { ids, segments } = one;
   const last = prefix.ids.length - 1;
@@ -233,7 +236,7 @@ function stripPrefix(
   if (glued === undefined) return undefined;
   const rest = from(one, last, 'prefix');
   return {
-    ids: rest.ids.with(0, interner.idOf(glued)),
+    ids: rest.ids.with(0, idOf(glued)),
     segments: rest.segments.with(0, glued),
     steps: rest.steps,
   };
@@ -261,6 +264,11 @@ function withoutTwins(all: readonly PathInterpretation[]): PathInterpretation[] 
     if (!seen.has(path)) seen.set(path, one);
   }
   return [...seen.values()];
+}
+
+/** @throws {Error} when an ignored prefix is malformed. */
+export function parsePrefixes({ ignoredPrefixes }: PathRules, interner: SegmentInterner): readonly Prefix[] {
+  return ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
 }
 
 function parsePrefix(text: string, interner: SegmentInterner): Prefix {

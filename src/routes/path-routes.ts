@@ -1,9 +1,16 @@
 import type { Method, UsualMethod } from '../http/canonical-request.ts';
 import type { SegmentInterner } from '../http/path-folding.ts';
 import { isVersionSegment } from '../http/path-folding.ts';
-import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
-import type { Steps } from '../lib/slices.ts';
-import { PathIndex, type Row } from './path-index.ts';
+import {
+  anyId,
+  type IndexedRoute,
+  isBare,
+  isItem,
+  isOneType,
+  isRest,
+  type RowEntry,
+  rowEntry,
+} from './path-index.ts';
 import type { PathRules } from './path-interpretations.ts';
 
 export interface PathTableRow<T> {
@@ -25,60 +32,63 @@ export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
 };
 
+/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
+export type RowForm = 'item-form' | 'without-version';
+
+/** A row's path, or that of a form of it; `flags` as in a `RowEntry`. */
+interface Route {
+  readonly parts: readonly string[];
+  readonly flags: number;
+}
+
 /**
- * Interns every literal and indexes the rows by route; then adds the forms that rows have by the rules. An explicit row wins
- * over a form of another row with the same route and method. Two steps a row.
+ * Every route of the rows, literals interned: as they are written, then the forms that rows have by the rules. An explicit row
+ * wins over a form of another row with the same route and method. Templates are canonical.
  */
-export function* indexRows<T>(
-  rows: readonly PathTableRow<T>[],
+export function routesOf(
+  rows: readonly Pick<PathTableRow<unknown>, 'method' | 'template'>[],
   interner: SegmentInterner,
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
-  everyReading: boolean,
-): Steps<PathIndex<T>> {
-  const index = new PathIndex<T>(everyReading);
+): IndexedRoute[] {
+  const idsOf = ({ parts }: Route) =>
+    parts.map((part) => (isParameter(part) ? anyId : interner.intern(part)));
+  const written = rows.map(({ template }, rowIndex): IndexedRoute => {
+    const route = writtenRoute(template);
+    return { ids: idsOf(route), entry: rowEntry(rowIndex, route.flags) };
+  });
   /** The methods of the explicit rows of each route, a bit for each. */
-  const written = new Map<string, number>();
-  const idsOf = ({ template }: Row<T>) =>
-    segmentsOf(template).map((part) => (isParameter(part) ? undefined : interner.intern(part)));
-  const all: Row<T>[] = [];
-  for (const [place, { method, template: text, data }] of rows.entries()) {
-    const parsed = parsePathTemplate(text);
-    if (isTemplateProblem(parsed)) throw new Error(`path "${text}": ${parsed.problem}`);
-    // The same string again, where it is already canonical.
-    const template = parsed.text === text ? text : parsed.text;
-    const isOneType = parsed.segments.length === 1;
-    const row: Row<T> = {
-      index: place,
-      method,
-      template,
-      rest: parsed.rest,
-      form: undefined,
-      isOneType,
-      data,
-    };
-    all.push(row);
-    const ids = idsOf(row);
-    index.add(row, ids);
-    const route = routeOf(row, ids);
-    written.set(route, (written.get(route) ?? 0) | bitOf(method));
-    yield;
+  const methods = new Map<string, number>();
+  for (const [rowIndex, { method }] of rows.entries()) {
+    const key = keyOf(written[rowIndex] as IndexedRoute);
+    methods.set(key, (methods.get(key) ?? 0) | bitOf(method));
   }
-  for (const row of all) {
-    const bare = versionSegments ? withoutVersion(row) : undefined;
-    for (const form of [bare, itemForms && itemForm(row), itemForms && bare && itemForm(bare)]) {
-      if (!form) continue;
-      const ids = idsOf(form);
-      const bits = bitOf(form.method) | bitOf('ANY');
-      if (((written.get(routeOf(form, ids)) ?? 0) & bits) === 0) index.add(form, ids);
+  const all = written.slice();
+  for (const [rowIndex, { method, template }] of rows.entries()) {
+    for (const form of formsOf(writtenRoute(template), itemForms, versionSegments)) {
+      const route = { ids: idsOf(form), entry: rowEntry(rowIndex, form.flags) };
+      const bits = bitOf(method) | bitOf('ANY');
+      if (((methods.get(keyOf(route)) ?? 0) & bits) === 0) all.push(route);
     }
-    yield;
   }
-  return index;
+  return all;
+}
+
+export function writtenRoute(template: string): Route {
+  const parts = segmentsOf(template);
+  const rest = template.endsWith('/**') ? isRest : 0;
+  return { parts, flags: rest | (parts.length === 1 ? isOneType : 0) };
+}
+
+function formsOf(row: Route, itemForms: boolean, versionSegments: boolean): Route[] {
+  const bare = versionSegments ? withoutVersion(row) : undefined;
+  const forms = bare === undefined ? [row] : [row, bare];
+  const items = itemForms ? forms.flatMap((form) => itemForm(form) ?? []) : [];
+  return bare === undefined ? items : [bare, ...items];
 }
 
 /** Equal for rows that differ by method and parameter names only. */
-function routeOf({ rest }: Row<unknown>, ids: readonly (string | undefined)[]): string {
-  return `${rest} ${ids.join('/')}`;
+function keyOf({ ids, entry }: IndexedRoute): string {
+  return `${entry & isRest} ${ids.join('/')}`;
 }
 
 function bitOf(method: Method | 'ANY'): number {
@@ -88,7 +98,7 @@ function bitOf(method: Method | 'ANY'): number {
 const allMethods = Object.keys(askedOf);
 
 /** Segments of a row's template, without a last `**`. */
-export function segmentsOf(template: string): string[] {
+function segmentsOf(template: string): string[] {
   const segments = template === '/' ? [] : template.slice(1).split('/');
   if (segments.at(-1) === '**') segments.pop();
   return segments;
@@ -99,18 +109,25 @@ export function isParameter(segment: string): boolean {
 }
 
 /** The id that a shop may ignore where its resource ends in a name: `/carts` is `/carts/{}`, too. */
-function itemForm<T>(row: Row<T>): Row<T> | undefined {
-  if (row.rest || row.template === '/' || row.template.endsWith('}')) return undefined;
-  return { ...row, template: `${row.template}/{}`, form: 'item-form' };
+function itemForm({ parts, flags }: Route): Route | undefined {
+  const last = parts.at(-1);
+  if ((flags & isRest) !== 0 || last === undefined || isParameter(last)) return undefined;
+  return { parts: [...parts, '{}'], flags: flags | isItem };
 }
 
 /** A form without version only makes sense if it still has a literal. */
-function withoutVersion<T>(row: Row<T>): Row<T> | undefined {
-  const [first, ...segments] = segmentsOf(row.template);
+function withoutVersion({ parts: [first, ...parts], flags }: Route): Route | undefined {
   if (first === undefined || isParameter(first) || !isVersionSegment(first)) return undefined;
-  if (segments.every(isParameter)) return undefined;
-  const template = row.template.slice(first.length + 1);
-  return { ...row, template, form: 'without-version', isOneType: segments.length === 1 };
+  if (parts.every(isParameter)) return undefined;
+  return { parts, flags: (flags & isRest) | isBare | (parts.length === 1 ? isOneType : 0) };
+}
+
+/** The segments of the route of an entry, by the template of its row. */
+export function partsOf(template: string, entry: RowEntry): string[] {
+  const parts = segmentsOf(template);
+  if ((entry & isBare) !== 0) parts.shift();
+  if ((entry & isItem) !== 0) parts.push('{}');
+  return parts;
 }
 
 /** Whether requests of this kind meet rows of this method. */

@@ -1,14 +1,37 @@
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { createSegmentInterner } from '../http/path-folding.ts';
-import { finish, type Steps } from '../lib/slices.ts';
-import type { Meet, Row, RowForm } from './path-index.ts';
+import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { createSegmentInterner, openLiterals, type PackedLiterals } from '../http/path-folding.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
+import {
+  anyId,
+  isBare,
+  isItem,
+  isOneType,
+  isRest,
+  type Meet,
+  type PackedIndex,
+  PathIndex,
+  packIndex,
+  type RowEntry,
+  rowIndexOf,
+} from './path-index.ts';
 import {
   type PathInterpretation,
   PathInterpreter,
   type PathRules,
   type PathStep,
+  type Prefix,
+  parsePrefixes,
 } from './path-interpretations.ts';
-import { askedOf, indexRows, isAskedBy, isParameter, type PathTableRow, segmentsOf } from './path-routes.ts';
+import {
+  askedOf,
+  isAskedBy,
+  isParameter,
+  type PathTableRow,
+  partsOf,
+  type RowForm,
+  routesOf,
+  writtenRoute,
+} from './path-routes.ts';
 
 export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';
@@ -50,6 +73,8 @@ export type PathTableRequest = Pick<
 export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first. `perSteps`: once for each kind of interpretation. */
   match(request: PathTableRequest, perSteps?: boolean): readonly PathMatch<T>[];
+  /** Indexes of the rows that are written with this route, whatever their methods and the names of parameters. */
+  indexesOf(template: string): readonly number[];
 }
 
 /**
@@ -71,32 +96,70 @@ export interface PathTable<T> {
  *
  * HEAD meets rows of GET too. `ANY` is every method but OPTIONS, which is never authenticated and meets only rows of
  * its own name. A form POST, and a method that no row can be written for, meet the rows of every method but OPTIONS.
+ * `needsReadings`: such a row is met once for each different reading of its parameters.
  * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
  */
-export function buildPathTable<T>(rows: readonly PathTableRow<T>[], rules: PathRules): PathTable<T> {
-  return finish(buildPathTableInSteps(rows, rules));
+export function buildPathTable<T>(
+  rows: readonly PathTableRow<T>[],
+  rules: PathRules,
+  needsReadings: (data: T) => boolean = noReadings,
+): PathTable<T> {
+  const canonical = rows.map(({ method, template, data }) => {
+    const parsed = parsePathTemplate(template);
+    if (isTemplateProblem(parsed)) throw new Error(`path "${template}": ${parsed.problem}`);
+    return { method, template: parsed.text, data };
+  });
+  return openPathTable(
+    packPathTable(canonical, rules, ({ data }) => needsReadings(data)),
+    (rowIndex) => canonical[rowIndex] as PathTableRow<T>,
+  );
 }
 
 const noReadings = () => false;
 
-/**
- * The same in small steps, for a table that is built while others are served. `needsReadings`: a row is met once for each
- * different reading of its parameters.
- */
-export function* buildPathTableInSteps<T>(
-  rows: readonly PathTableRow<T>[],
+/** A table without what its rows stand for: threads and processes pass it on at the cost of a copy. */
+export interface PackedPathTable {
+  readonly rules: PathRules;
+  readonly prefixes: readonly Prefix[];
+  readonly literals: PackedLiterals;
+  readonly index: PackedIndex;
+  /** Row -> its method, as an index of `methods`. */
+  readonly methodOf: Uint8Array;
+  readonly methods: readonly (Method | 'ANY')[];
+  /** Some route has no literal, so any path may match it. */
+  readonly isMetByAnything: boolean;
+  /** Row -> 1 if it is met once for each reading of its parameters. */
+  readonly readings: Uint8Array;
+}
+
+/** Packs rows with canonical templates. @throws {Error} when an ignored prefix is malformed. */
+export function packPathTable<Row extends Pick<PathTableRow<unknown>, 'method' | 'template'>>(
+  rows: readonly Row[],
   rules: PathRules,
-  needsReadings: (data: T) => boolean = noReadings,
-): Steps<PathTable<T>> {
+  needsReadings: (row: Row) => boolean = noReadings,
+): PackedPathTable {
   const interner = createSegmentInterner();
-  const index = yield* indexRows(
-    rows,
-    interner,
-    rules,
-    rows.some(({ data }) => needsReadings(data)),
-  );
-  const interpreter = new PathInterpreter(rules, interner);
-  const methods = [...index.methods];
+  const routes = routesOf(rows, interner, rules);
+  const prefixes = parsePrefixes(rules, interner);
+  const methods = [...new Set(rows.map(({ method }) => method))];
+  return {
+    ...{ rules, prefixes, methods },
+    literals: interner.pack(),
+    index: packIndex(routes),
+    methodOf: Uint8Array.from(rows, ({ method }) => methods.indexOf(method)),
+    readings: Uint8Array.from(rows, (row) => Number(needsReadings(row))),
+    isMetByAnything: routes.some(({ ids }) => ids.every((id) => id === anyId)),
+  };
+}
+
+/** `rowOf`: the row of an index, with its canonical template. */
+export function openPathTable<T>(
+  { rules, prefixes, literals, index: packed, methodOf, methods, isMetByAnything, readings }: PackedPathTable,
+  rowOf: (rowIndex: number) => Omit<PathTableRow<T>, 'method'>,
+): PathTable<T> {
+  const index = new PathIndex(packed, readings.includes(1));
+  const { idOf } = openLiterals(literals);
+  const interpreter = new PathInterpreter(rules, { idOf }, prefixes);
   const asks = new Set(
     Object.values(askedOf).filter((asked) => methods.some((one) => isAskedBy(one, asked))),
   );
@@ -104,20 +167,28 @@ export function* buildPathTableInSteps<T>(
     match(request, perSteps = false) {
       const asked = request.isFormPost ? 'form' : askedOf[request.method];
       if (!asks.has(asked)) return none;
-      if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
+      if (!isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       let met: Map<number | string, PathMatch<T>> | undefined;
-      const meet: Meet<T> = (row, interpretation, start) => {
-        const key = perSteps ? `${row.index} ${interpretation.steps}` : row.index;
-        const isEach = needsReadings(row.data);
-        if (!isAskedBy(row.method, asked) || (!isEach && met?.has(key) === true)) return;
+      const meet: Meet = (entry, interpretation, start) => {
+        const rowIndex = rowIndexOf(entry);
+        const method = methods[methodOf[rowIndex] as number] as Method | 'ANY';
+        const key = perSteps ? `${rowIndex} ${interpretation.steps}` : rowIndex;
+        const isEach = readings[rowIndex] === 1;
+        if (!isAskedBy(method, asked) || (!isEach && met?.has(key) === true)) return;
         // A resource type alone is met only where a type stands: paths are pairs of type and id.
-        if (row.isOneType && !row.rest && start % 2 === 1) return;
-        const match = matchOf(row, interpretation, start, request);
+        if ((entry & (isOneType | isRest)) === isOneType && start % 2 === 1) return;
+        const match = matchOf(rowOf(rowIndex), entry, interpretation, start, request);
         met ??= new Map();
         met.set(isEach ? `${key} ${Object.values(match.params).join('/')}` : key, match);
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
+    },
+    indexesOf(template) {
+      const { parts, flags } = writtenRoute(template);
+      const ids = parts.map((part) => (isParameter(part) ? anyId : idOf(part)));
+      const entries = index.rowsOf(ids, flags & isRest);
+      return entries.filter((entry) => (entry & (isBare | isItem)) === 0).map(rowIndexOf);
     },
   };
 }
@@ -125,7 +196,8 @@ export function* buildPathTableInSteps<T>(
 const none: readonly never[] = [];
 
 function matchOf<T>(
-  row: Row<T>,
+  { template, data }: Omit<PathTableRow<T>, 'method'>,
+  entry: RowEntry,
   { segments, steps }: PathInterpretation,
   start: number,
   request: PathTableRequest,
@@ -133,7 +205,7 @@ function matchOf<T>(
   const params: Record<string, string> = {};
   let isSpelled = true;
   let hasEmptyId = false;
-  const parts = segmentsOf(row.template);
+  const parts = partsOf(template, entry);
   for (let i = 0; i < parts.length; i += 1) {
     const part = parts[i] as string;
     const segment = segments[start + i] ?? '';
@@ -142,19 +214,22 @@ function matchOf<T>(
       hasEmptyId ||= segment === '';
     } else isSpelled &&= segment === part;
   }
-  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
-  if (isExact || isRoot(row, request)) return { data: row.data, params, exact: true, interpretation: none };
+  const form = formOf(entry);
+  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && form === undefined;
+  // `/` is one empty segment as it stands, and no segment in a template.
+  if (isExact || (template === '/' && request.segments.join('/') === ''))
+    return { data, params, exact: true, interpretation: none };
   const interpretation: InterpretationStep[] = [...steps];
-  if (row.form !== undefined) interpretation.push(row.form);
+  if (form !== undefined) interpretation.push(form);
   if (start > 0) interpretation.push('longer-path');
   if (!isSpelled) interpretation.push('spelling');
   if (hasEmptyId) interpretation.push('empty-id');
-  return { data: row.data, params, exact: false, interpretation };
+  return { data, params, exact: false, interpretation };
 }
 
-/** `/` is one empty segment as it stands, and no segment in a template. */
-function isRoot({ template }: Row<unknown>, request: PathTableRequest): boolean {
-  return template === '/' && request.segments.join('/') === '';
+function formOf(entry: RowEntry): RowForm | undefined {
+  if ((entry & isItem) !== 0) return 'item-form';
+  return (entry & isBare) === 0 ? undefined : 'without-version';
 }
 
 function inOrder<T>(met: ReadonlyMap<number | string, PathMatch<T>>): readonly PathMatch<T>[] {

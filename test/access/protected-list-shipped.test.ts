@@ -7,7 +7,7 @@ import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { diffProtectedLists } from '../../src/access/protected-list-review.ts';
 
-import { fileValidators } from '../../src/cli/file-validators.ts';
+import { fileValidators, startValidators } from '../../src/cli/file-validators.ts';
 import { adviceValidators } from '../../src/cli/list-advice.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
@@ -54,12 +54,12 @@ describe('config/protected-resources.yaml', () => {
 
   it('gives one remark at start and in check, which names the hardened one', async () => {
     const { text = '', list } = shipped ?? {};
-    for (const validators of [fileValidators, adviceValidators]) {
-      const found = validators.protectedResources?.(text, 'list.yaml', {}) ?? [];
+    for (const validators of [fileValidators, startValidators(), adviceValidators]) {
+      const found = (await validators.protectedResources?.(text, 'list.yaml', {})) ?? [];
       expect(found.map(formatProblem)).toEqual([
         expect.stringMatching(/^list\.yaml:1:1: warning: .*protected-resources\.hardened\.yaml/),
       ]);
-      const others = validators.protectedResources?.(
+      const others = await validators.protectedResources?.(
         text.replace('- GET /orders\n', '- GET /order\n'),
         'l',
         {},

@@ -9,6 +9,7 @@ import {
   renderProtectedResources,
 } from '../../src/access/published-documents.ts';
 import { WatchedList } from '../../src/access/watched-list.ts';
+import { checkList } from '../../src/admin/list-check.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer } from '../../src/http/rejection.ts';
@@ -115,7 +116,10 @@ describe('GET /protected-resources', () => {
   test('another list is seen at once, and rendered once', async () => {
     const log = { info: () => {}, warn: () => {}, error: () => {}, debug: () => {} };
     const paths = { ignoredPrefixes: [] };
-    const list = new WatchedList({ paths, file: 'list.yaml', text: first, isWatched: false, log });
+    const list = new WatchedList({
+      ...{ paths, file: 'list.yaml', text: first, isWatched: false, log },
+      compile: async (question, take) => checkList(question, take),
+    });
     const before = answerDocument(ask('/list'), await list.rendered());
     expect(answerDocument(ask('/list'), await list.rendered()).body).toBe(before.body);
     await list.apply({ bytes: Buffer.from(first.replace('GET /carts/{cart_id}', 'GET /carts')) });

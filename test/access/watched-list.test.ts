@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { WatchedList } from '../../src/access/watched-list.ts';
+import { checkList } from '../../src/admin/list-check.ts';
 import type { FileBytes } from '../../src/lib/watched-file.ts';
 
 const listOf = (...rows: string[]) =>
@@ -16,11 +17,13 @@ function open() {
     text: first,
     paths: { ignoredPrefixes: [] },
     isWatched: false,
+    compile: async (question, take) => checkList(question, take),
     log: { info: log('info'), warn: log('warn'), error: log('error'), debug: log('debug') } as never,
   });
+  const packed = list.packed();
   const state = () => ({
     rows: list.current().rows.length,
-    isFirst: list.text() === first,
+    isFirst: list.packed() === packed,
     reloads: [list.reloads.succeeded, list.reloads.failed],
     status: list.health().status,
   });
@@ -29,15 +32,16 @@ function open() {
 
 const usual = { rows: 1, isFirst: true, reloads: [0, 0], status: 'ok' };
 
-test('a list takes effect whole, and who asked gets the text of before and of now', async () => {
+test('a list takes effect whole, and listeners get it and what it changes', async () => {
   const { list, state, logged } = open();
   expect(state()).toEqual(usual);
-  const heard: string[][] = [];
-  list.onApplied((before, after) => heard.push([before, after]));
+  const heard: unknown[] = [];
+  list.onApplied((packed) => void heard.push(packed === list.packed()));
+  list.onCompared(({ difference }) => void heard.push(difference?.counts.added));
   const second = listOf('GET /a', 'GET /b');
   await list.apply(bytesOf(second));
   expect(state()).toEqual({ rows: 2, isFirst: false, reloads: [1, 0], status: 'ok' });
-  expect([heard, logged]).toEqual([[[first, second]], ['debug list-reloaded']]);
+  expect([heard, logged]).toEqual([[true, 1], ['debug list-reloaded']]);
 });
 
 test.each<[string, FileBytes, string]>([
@@ -55,11 +59,18 @@ test.each<[string, FileBytes, string]>([
     expect(list.problems()[0]).toMatchObject({ file: 'list.yaml', severity: 'error' });
     expect(list.problems()[0]?.text).toContain(text);
     await list.apply(bytesOf(first));
-    expect([state(), list.problems()]).toEqual([{ ...usual, reloads: [1, 1] }, []]);
+    expect([state(), list.problems()]).toEqual([{ ...usual, isFirst: false, reloads: [1, 1] }, []]);
   },
 );
 
 test('a process does not start with what is no list', () => {
-  const options = { file: 'list.yaml', paths: { ignoredPrefixes: [] }, isWatched: false, log: {} as never };
+  const compile = async () => ({ problems: [] });
+  const options = {
+    file: 'list.yaml',
+    paths: { ignoredPrefixes: [] },
+    isWatched: false,
+    compile,
+    log: {} as never,
+  };
   expect(() => new WatchedList({ ...options, text: listOf('GET a') })).toThrow('list.yaml');
 });

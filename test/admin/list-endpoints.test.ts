@@ -13,6 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { packList } from '../../src/access/packed-list.ts';
+import type { ProtectedResources } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { type AdminAnswer, askEndpoint, type JsonEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { createListEndpoints, replaceListFile } from '../../src/admin/list-endpoints.ts';
 
@@ -37,6 +40,8 @@ interface Answered {
 describe('the edit of the list', () => {
   let folder: string;
   let file: string;
+  const paths = { ignoredPrefixes: [] };
+  const inForce = packList(parseProtectedList(text, 'list.yaml').list as ProtectedResources, paths);
   let written: unknown[];
   const listFolder = () => readdir(folder);
 
@@ -52,7 +57,8 @@ describe('the edit of the list', () => {
     const endpoints = createListEndpoints({
       file,
       isEditable,
-      inForce: () => text,
+      paths,
+      inForce: () => inForce,
       onWritten: (change) => written.push(change),
     });
     const endpoint = endpoints.find(
@@ -177,7 +183,8 @@ describe('the edit of the list', () => {
     const endpoints = createListEndpoints({
       file,
       isEditable: true,
-      inForce: () => text,
+      paths,
+      inForce: () => inForce,
       onWritten: (change) => written.push(change),
     });
     const [, , write] = endpoints;
@@ -200,9 +207,10 @@ describe('the edit of the list', () => {
     const [, , write] = createListEndpoints({
       file,
       isEditable: true,
+      paths,
       inForce() {
         steps.push('check');
-        return text;
+        return inForce;
       },
       onWritten: () => steps.push('written'),
     });

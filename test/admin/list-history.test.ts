@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkList, type checkListInThread } from '../../src/admin/list-check.ts';
+import { packList } from '../../src/access/packed-list.ts';
+import type { ProtectedResources } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { checkList } from '../../src/admin/list-check.ts';
 import { ListHistory } from '../../src/admin/list-history.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
@@ -12,34 +15,35 @@ interface Line {
   readonly count?: number;
 }
 
-function start(compare?: ConstructorParameters<typeof ListHistory>[0]['compare']) {
+function start() {
   const lines: Line[] = [];
   const write = (level: string) => (words: object) => void lines.push({ level, ...words });
   const log = { info: write('info'), warn: write('warn'), error: write('error') } as unknown as Log;
   let nowMs = 0;
   const history = new ListHistory({
-    file: 'list.yaml',
     log,
     now: () => (nowMs += 1_000),
-    ...(compare && { compare }),
   });
   const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
-  return { history, lines, count };
+  const take = (before: string, after: string) => history.take(compare(before, after));
+  return { history, take, lines, count };
 }
-/** The same comparison as that of the thread, without the start of one. */
-const here: typeof checkListInThread = async (input) => checkList(input);
+
+const paths = { ignoredPrefixes: [] };
+function compare(before: string, text: string) {
+  const { list } = parseProtectedList(before, 'list.yaml');
+  const inForce = packList(list ?? ({ file: '', rows: [] } satisfies ProtectedResources), paths);
+  return checkList({ file: 'list.yaml', text, paths, inForce });
+}
 
 const listOf = (...rows: readonly string[]) =>
   `groups:\n  Test:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
 describe('the history of the list', () => {
-  it('tells each row that an edit changed, what became looser as a warning, and counts it', async () => {
-    const { history, lines, count } = start();
+  it('tells each row that an edit changed, what became looser as a warning, and counts it', () => {
+    const { history, take, lines, count } = start();
     const scoped = '{ match: GET /scoped, scopes: [admin] }';
-    await history.take(
-      listOf('GET /carts', 'GET /orders', scoped),
-      listOf('GET /orders', 'GET /new', 'GET /scoped'),
-    );
+    take(listOf('GET /carts', 'GET /orders', scoped), listOf('GET /orders', 'GET /new', 'GET /scoped'));
     expect(lines.map(({ level, row, looser }) => [level, row, looser])).toEqual([
       ['warn', 'GET /carts', true],
       ['warn', 'GET /scoped', true],
@@ -59,8 +63,8 @@ describe('the history of the list', () => {
     expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
     expect(count('shopward_list_stricter_rows')).toBe(1);
     // More scopes are stricter, another group is not.
-    await history.take(listOf('GET /scoped'), listOf(scoped));
-    await history.take(listOf('GET /scoped'), listOf('GET /scoped').replace('Test', 'Other'));
+    take(listOf('GET /scoped'), listOf(scoped));
+    take(listOf('GET /scoped'), listOf('GET /scoped').replace('Test', 'Other'));
     expect([count('shopward_list_looser_rows'), count('shopward_list_stricter_rows')]).toEqual([2, 2]);
   });
 
@@ -95,23 +99,23 @@ describe('the history of the list', () => {
       1,
     ],
     ['only observed', ['{ match: GET /e, observe: true }', 'GET /f'], ['GET /f'], 0],
-  ])('a row that %s, when it goes', async (_, before, after, looser) => {
-    const { history, lines, count } = start(here);
-    await history.take(listOf(...before), listOf(...after));
+  ])('a row that %s, when it goes', (_, before, after, looser) => {
+    const { history, take, lines, count } = start();
+    take(listOf(...before), listOf(...after));
     expect([count('shopward_list_looser_rows'), history.edits()[0]?.looser]).toEqual([looser, looser]);
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
   });
 
-  it('says nothing of an edit that asks for the same', async () => {
-    const { history, lines, count } = start();
-    await history.take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
+  it('says nothing of an edit that asks for the same', () => {
+    const { history, take, lines, count } = start();
+    take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
     expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
   });
 
-  it('keeps the newest fifty, thirty rows of each, and logs five hundred', async () => {
-    const { history, lines } = start(here);
+  it('keeps the newest fifty, thirty rows of each, and logs five hundred', () => {
+    const { history, take, lines } = start();
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
-    await history.take(listOf(...many), listOf('GET /one'));
+    take(listOf(...many), listOf('GET /one'));
     expect(history.edits()[0]).toMatchObject({
       looser: 600,
       rows: 1,
@@ -121,9 +125,9 @@ describe('the history of the list', () => {
     expect(lines.filter(({ event }) => event === 'list-row').length).toBe(500);
     expect(lines.at(-1)).toMatchObject({ event: 'list-rows-not-logged', count: 101, looser: 100 });
     for (let i = 0; i < 55; i++) {
-      void history.take(listOf(`GET /a${i}`), listOf(`GET /a${i + 1}`));
+      take(listOf(`GET /a${i}`), listOf(`GET /a${i + 1}`));
     }
-    await history.take(listOf('GET /a'), listOf('GET /b'));
+    take(listOf('GET /a'), listOf('GET /b'));
     expect(history.edits().length).toBe(50);
     expect(history.edits()[0]?.added).toEqual(['GET /b']);
   });
@@ -132,11 +136,10 @@ describe('the history of the list', () => {
     const long = 'x'.repeat(10_000);
     const before = Array.from({ length: 60_000 }, (_, i) => `GET /covered/rows-${i}`);
     const after = Array.from({ length: 20_000 }, (_, i) => `GET /new-${i}`);
-    const checked = checkList({
-      file: 'list.yaml',
-      text: listOf('GET /covered/{id}', ...after, `GET /${long}`),
-      inForce: listOf('GET /covered/{id}', ...before, `GET /was-${long}`, 'GET /open-now'),
-    });
+    const checked = compare(
+      listOf('GET /covered/{id}', ...before, `GET /was-${long}`, 'GET /open-now'),
+      listOf('GET /covered/{id}', ...after, `GET /${long}`),
+    );
     const { difference } = checked;
     expect(difference?.counts).toEqual({
       added: 20_001,
@@ -152,7 +155,7 @@ describe('the history of the list', () => {
 
   it('of a text with more mistakes than anybody reads names some, and counts all', () => {
     const broken = Array.from({ length: 2_000 }, (_, i) => `FETCH /rows-${i}`);
-    const { errors, problems } = checkList({ file: 'list.yaml', text: listOf(...broken), inForce: listOf() });
+    const { errors, problems } = compare(listOf(), listOf(...broken));
     expect([errors, problems.length]).toEqual([2_000, 500]);
   });
 });

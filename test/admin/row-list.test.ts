@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ProtectedResource } from '../../src/access/protected-list.ts';
+import { compileProtectedList, type ProtectedResource } from '../../src/access/protected-list.ts';
 import { askEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { RowCounts } from '../../src/admin/row-counts.ts';
 import { createRowListEndpoint } from '../../src/admin/row-list.ts';
@@ -31,9 +31,10 @@ function openList(rows: readonly ProtectedResource[], met: readonly string[] = [
     exchangeRecord({ route: '/shop-5/items-5', decision: 'refused', rejection: 'access-token-missing' }),
     1,
   );
+  const list = compileProtectedList({ rows }, { ignoredPrefixes: [] });
   const endpoint = createRowListEndpoint({
     file: 'list.yaml',
-    rows: () => rows,
+    list: () => list,
     reloads: { lastSuccessMs: 1 },
     counts: new RowCounts(decisions),
   });

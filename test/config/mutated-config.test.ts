@@ -126,7 +126,12 @@ it('a mutated configuration is refused with places in the file, or serves: it ne
     }
     counts.served += 1;
     compileRules(loaded.config, { match: () => undefined }, filterDefinitions);
-    const app = await createApp({ config: loaded.config, protectedList, secrets: secretsOf(loaded), log });
+    const app = await createApp({
+      config: loaded.config,
+      protectedList: { text: protectedList },
+      secrets: secretsOf(loaded),
+      log,
+    });
     await app.close(0);
   };
   await tryOne(JSON.stringify(valid));

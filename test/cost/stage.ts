@@ -50,7 +50,7 @@ export async function openStage(): Promise<Stage> {
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const app = await createApp({
     config: loaded.config,
-    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
     secrets: secretsOf(loaded),
     log: createLog('silent'),
     explain: explainForConsole,

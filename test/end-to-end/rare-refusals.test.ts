@@ -75,7 +75,7 @@ beforeAll(async () => {
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   app = await createApp({
     config: loaded.config,
-    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
     secrets: secretsOf(loaded),
     log: Object.assign(createLog('silent'), { error: (line: object) => void faults.push(line) }),
     filters: [...filterDefinitions, buggy],

@@ -55,7 +55,7 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
   const app = await createApp({
     config: loaded.config,
     written: loaded.written,
-    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
     secrets: secretsOf(loaded),
     log,
     version: options.runs?.version ?? version,

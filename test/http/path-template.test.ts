@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { foldSegment } from '../../src/http/path-folding.ts';
-import {
-  isTemplateProblem,
-  type PathTemplate,
-  parsePathTemplate,
-  templateShape,
-} from '../../src/http/path-template.ts';
+import { shapeOf } from '../../src/access/protected-list.ts';
+import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../../src/http/path-template.ts';
 
 const literal = (text: string) => ({ literal: text });
 const name = (text: string) => ({ name: text });
@@ -77,7 +72,6 @@ describe('what is no template', () => {
 });
 
 test('rows of one shape are one route, whatever their names and spelling', () => {
-  const shapeOf = (text: string) => templateShape(parsePathTemplate(text) as PathTemplate, foldSegment);
   expect(shapeOf('/Carts/{id}')).toBe('/carts/{}');
   expect(shapeOf('/carts/{other}/**')).toBe('/carts/{}/**');
   expect(shapeOf('/')).toBe('/');

@@ -95,7 +95,7 @@ beforeAll(async () => {
   listText = loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '';
   app = await createApp({
     config,
-    protectedList: listText,
+    protectedList: { text: listText },
     secrets: secretsOf(loaded),
     log: createLog('silent'),
     filters: [...filterDefinitions, closedOnSundays],

@@ -105,7 +105,7 @@ beforeAll(async () => {
   rules = compileRules(config, compileProtectedList(list, config.request), filterDefinitions);
   app = await createApp({
     config,
-    protectedList,
+    protectedList: { text: protectedList },
     secrets: secretsOf(loaded),
     log: createLog('silent'),
     worker: { onExchange: (record) => void records.set(record.requestId, record) },

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createSegmentInterner } from '../../src/http/path-folding.ts';
 import { RouteSet } from '../../src/routes/path-index.ts';
-import { PathInterpreter } from '../../src/routes/path-interpretations.ts';
+import { PathInterpreter, parsePrefixes } from '../../src/routes/path-interpretations.ts';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
 /** Look-ups of routes, and the segments that they read. */
 const asked = { lookUps: 0, segments: 0 };
 const find = RouteSet.prototype.find;
-vi.spyOn(RouteSet.prototype, 'find').mockImplementation(function (this: RouteSet<unknown>, ids, at, found) {
+vi.spyOn(RouteSet.prototype, 'find').mockImplementation(function (this: RouteSet, ids, at, found) {
   const read = new Set<string | symbol>();
   const watched = new Proxy(ids, {
     get(target, key) {
@@ -127,7 +127,8 @@ describe('the most expensive paths', () => {
 
 describe('the interpretations of one path', () => {
   it('are a small constant, whatever its length', () => {
-    const interpreter = new PathInterpreter(rules, createSegmentInterner());
+    const interner = createSegmentInterner();
+    const interpreter = new PathInterpreter(rules, interner, parsePrefixes(rules, interner));
     const count = (parts: readonly string[]) =>
       interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
     const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];

@@ -1,33 +1,36 @@
 import { describe, expect, it } from 'vitest';
-import { type CountedRow, RowCounts } from '../../src/admin/row-counts.ts';
+import { compileProtectedList, type ProtectedResource } from '../../src/access/protected-list.ts';
+import { RowCounts } from '../../src/admin/row-counts.ts';
 import { combineEntries, describeFresh, type RolloutEntry } from '../../src/rollout/counts.ts';
 import { bounds, DecisionCounts, dayMs, sumRows } from '../../src/telemetry/decision-counts.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 
+function listOf(rows: readonly Pick<ProtectedResource, 'method' | 'template'>[]) {
+  const rest = { group: 'A', scopes: [], observe: false, source: { file: 'l', line: 1, column: 1 } };
+  return compileProtectedList({ rows: rows.map((row) => ({ ...row, ...rest })) }, { ignoredPrefixes: [] });
+}
+
 describe('counts of rows', () => {
-  const rows = [
+  const rows = listOf([
     { method: 'GET', template: '/carts' },
     { method: 'ANY', template: '/orders/**' },
     { method: 'PATCH', template: '/carts/{id}' },
     { method: 'DELETE', template: '/carts/{id}' },
     { method: 'ANY', template: '/mixed' },
     { method: 'GET', template: '/mixed' },
-  ] as const;
-  const countsOf = async (decisions: DecisionCounts, list: readonly CountedRow[]) => {
-    const countOf = await new RowCounts(decisions).of(list);
-    return list.map((_, place) => sumRows(countOf(place)).requests);
-  };
-  const unmetOf = async (decisions: DecisionCounts, list: readonly CountedRow[]) => {
+  ]);
+  const countsOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) => {
     const counts = new RowCounts(decisions);
-    await counts.of(list);
-    return counts.countUnmet(list);
+    return Array.from(list.rows, (row, place) => sumRows(counts.countOf(list, place, row)).requests);
   };
-  const requestsOf = async (records: readonly Partial<ExchangeRecord>[]) => {
+  const unmetOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) =>
+    new RowCounts(decisions).countUnmet(list);
+  const requestsOf = (records: readonly Partial<ExchangeRecord>[]) => {
     const decisions = new DecisionCounts();
     for (const record of records) decisions.note(exchangeRecord(record), 1_000);
-    const counts = await countsOf(decisions, rows);
-    expect(await unmetOf(decisions, rows)).toBe(counts.filter((requests) => requests === 0).length);
+    const counts = countsOf(decisions, rows);
+    expect(unmetOf(decisions, rows)).toBe(counts.filter((requests) => requests === 0).length);
     return counts;
   };
 
@@ -52,28 +55,28 @@ describe('counts of rows', () => {
       [{ route: '/mixed' }, { route: '/mixed', method: 'PUT' }, { route: '/mixed', method: 'PUT' }],
       [0, 0, 0, 0, 2, 1],
     ],
-  ] as const)('%s', async (_, records, expected) => {
-    expect(await requestsOf(records)).toEqual(expected);
+  ] as const)('%s', (_, records, expected) => {
+    expect(requestsOf(records)).toEqual(expected);
   });
 
-  it('rows of one route are met by the same requests', async () => {
-    const twins = [
+  it('rows of one route are met by the same requests', () => {
+    const twins = listOf([
       { method: 'GET', template: '/customers/{reference}' },
       { method: 'GET', template: '/Customers/{id}' },
       { method: 'PATCH', template: '/customers/{id}' },
-    ] as const;
+    ]);
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/customers/{reference}' }), 1);
-    expect(await countsOf(decisions, twins)).toEqual([1, 1, 0]);
-    expect(await unmetOf(decisions, twins)).toBe(1);
+    expect(countsOf(decisions, twins)).toEqual([1, 1, 0]);
+    expect(unmetOf(decisions, twins)).toBe(1);
   });
 
-  it('survives a reload, and counts no more rows than its limit, but every request', async () => {
+  it('survives a reload, and counts no more rows than its limit, but every request', () => {
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);
-    expect((await countsOf(decisions, rows))[0]).toBe(1);
-    expect(await countsOf(decisions, [{ method: 'GET', template: `/other/${bounds.rows}` }])).toEqual([0]);
+    expect(countsOf(decisions, rows)[0]).toBe(1);
+    expect(countsOf(decisions, listOf([{ method: 'GET', template: `/other/${bounds.rows}` }]))).toEqual([0]);
     expect(sumRows(decisions.rows()).requests).toBe(bounds.rows + 1);
   });
 });

@@ -13,8 +13,8 @@ export function explainMiss(request: CanonicalRequest, list: ProtectedList): str
   if (open !== undefined) return [`${resourceId(open)} (${placeOf(open)}) is open: true`];
   const others = otherMethods(request, list);
   if (others.length > 0) return [`the method differs: the list has ${andList(others)} for this path`];
-  const near = list.rows
-    .flatMap((row) => compare(row, request) ?? [])
+  const near = Array.from(list.rows, (row) => compare(row, request) ?? [])
+    .flat()
     .sort((a, b) => b.score - a.score)
     .slice(0, mostRows);
   if (near.length > 0) return near.map(({ text }) => text);
