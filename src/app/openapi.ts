@@ -127,7 +127,7 @@ function describeDocuments(config: Config): [string, unknown][] {
       conditions: listOf(text),
       tokenIn: listOf(text),
     },
-    ['tokenIn'],
+    ['conditions', 'tokenIn'],
   );
   const row = objectOf({ type: { const: 'protected-resources' }, id: text, attributes });
   const metadata = objectOf(
