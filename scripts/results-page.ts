@@ -15,9 +15,21 @@ export function resultsPage(): string {
     `They ran on ${usualMachine} where nothing else is said.`,
     `${met} promises are met, ${promises.length - met} are **missed**. This page is generated from \`results/\`: do not edit it.`,
     '',
-    ...results.flatMap((result) => [...section(result, reasons), '']),
+    ...results.filter((result) => !isPlain(result)).flatMap((result) => [...section(result, reasons), '']),
+    '## Runs that met every promise',
+    ...table(['run', 'promise: measured'], results.filter(isPlain).map(plainRow)),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** A run that has nothing to show but promises that are met. */
+function isPlain({ promises = [], figures = [] }: Result): boolean {
+  return figures.length === 0 && promises.every(({ isMet }) => isMet);
+}
+
+function plainRow({ command, date, commit, promises = [] }: Result): string[] {
+  const said = promises.map(({ promise, measured }) => `${promise.replace(/^.+?: /, '')}: ${measured}`);
+  return [`\`${command}\`, ${date}, ${commit}`, said.join('<br>')];
 }
 
 function section(result: Result, reasons: readonly Reason[]): string[] {
