@@ -39,6 +39,7 @@ const faults: [check: string, reason: string, token: string, scopes?: string[]][
   ['size', 'too-long', `${'e'.repeat(20_000)}.a.b`],
   ['form', 'malformed', 'no token'],
   ['header', 'malformed', signSegments(rsa, encode([1]), encode(good))],
+  ['header', 'malformed', makeToken(rsa, good, { kid: 7 })],
   ['alg', 'algorithm', makeToken(rsa, good, { alg: 'none' })],
   ['crit', 'critical', makeToken(rsa, good, { crit: ['x'] })],
   ['key', 'unknown-key', makeToken(rsa, good, { alg: 'RS256', kid: 'gone' })],
