@@ -11,17 +11,17 @@ const incomplete = new EndOfTurn<ClientMessage>(
 );
 
 /**
- * A request whose body costs by its octets, however small the pieces in which its client sends it: see
- * `GatheredPieces`. A body that comes with its head, as most do, does without a stream.
+ * A request whose body costs by its octets, however small the chunks in which its client sends it: see
+ * `GatheredChunks`. A body that comes with its head, as most do, does without a stream.
  */
 export class ClientMessage extends NodeMessage implements EarlyBody {
   /** Most requests have no body. */
-  #pieces: GatheredPieces | undefined;
+  #chunks: GatheredChunks | undefined;
   /** Something of the body, or its end, went to the stream. */
   #isStreamed = false;
-  /** Who waits for the end of the body in this turn, and the one piece that it may have. */
+  /** Who waits for the end of the body in this tick, and the one chunk that it may have. */
   #take: ((whole: Buffer | undefined) => void) | undefined;
-  #onlyPiece = noOctets;
+  #onlyChunk = noOctets;
 
   constructor(socket: Socket) {
     super(socket);
@@ -39,45 +39,45 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     incomplete.add(this);
   }
 
-  /** There is more of the body than one piece of this turn: all of it goes the usual way. */
+  /** There is more of the body than one chunk of this tick: all of it goes the usual way. */
   readLate(): void {
     const take = this.#take;
     if (take === undefined) return;
     this.#take = undefined;
-    if (this.#onlyPiece !== noOctets) this.push(this.#onlyPiece);
-    this.#onlyPiece = noOctets;
+    if (this.#onlyChunk !== noOctets) this.push(this.#onlyChunk);
+    this.#onlyChunk = noOctets;
     take(undefined);
   }
 
   /** What node's parser calls with each chunk, and with null at the end; `false` stops the reading of the socket. */
-  override push(piece: Buffer | null): boolean {
+  override push(chunk: Buffer | null): boolean {
     if (this.#take !== undefined) {
-      if (piece === null) this.#giveWhole(this.#take);
-      else if (this.#onlyPiece === noOctets) {
-        this.#onlyPiece = piece;
+      if (chunk === null) this.#giveWhole(this.#take);
+      else if (this.#onlyChunk === noOctets) {
+        this.#onlyChunk = chunk;
         return true;
       } else this.readLate();
     }
     this.#isStreamed = true;
-    if (piece !== null && piece.length < wholeBytes) {
-      this.#pieces ??= new GatheredPieces(this, (octets) => super.push(octets));
-      return this.#pieces.add(piece);
+    if (chunk !== null && chunk.length < wholeBytes) {
+      this.#chunks ??= new GatheredChunks(this, (octets) => super.push(octets));
+      return this.#chunks.add(chunk);
     }
-    this.#pieces?.release();
-    return super.push(piece);
+    this.#chunks?.release();
+    return super.push(chunk);
   }
 
   /** Every way to read a stream calls this, or waits for the end of the turn. */
   override read(size?: number): unknown {
-    this.#pieces?.beforeRead();
+    this.#chunks?.beforeRead();
     return super.read(size);
   }
 
   /** The caller ends the stream, which then has no octet and no reader. */
   #giveWhole(take: (whole: Buffer) => void): void {
     this.#take = undefined;
-    take(this.#onlyPiece);
-    this.#onlyPiece = noOctets;
+    take(this.#onlyChunk);
+    this.#onlyChunk = noOctets;
   }
 }
 
@@ -90,11 +90,11 @@ const maxGathered = gatheredBytes + wholeBytes;
 /** Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. */
 const waitingBytes = 32_768;
 /** Small chunks that one connection may deliver in one tick of the event loop; the rest waits for the next one. */
-const piecesPerTurn = 1_024;
+const chunksPerTick = 1_024;
 
-const gathered = new EndOfTurn<GatheredPieces>(
-  (pieces) => pieces.handOn(),
-  (pieces) => pieces.stream.destroy(),
+const gathered = new EndOfTurn<GatheredChunks>(
+  (chunks) => chunks.handOn(),
+  (chunks) => chunks.stream.destroy(),
 );
 
 /**
@@ -102,12 +102,12 @@ const gathered = new EndOfTurn<GatheredPieces>(
  * and a queue entry of each chunk: chunks of one octet take three hundred times their size, and a write each. Here small chunks
  * are copied together until the end of the tick or until the stream is read; one connection may deliver a bounded number.
  */
-class GatheredPieces {
+class GatheredChunks {
   readonly stream: Readable;
   readonly #pushOn: (octets: Buffer) => boolean;
-  #held: Buffer | undefined;
+  #octets: Buffer | undefined;
   #length = 0;
-  #pieces = 0;
+  #chunks = 0;
 
   /** `pushOn`: the stream's own `push`. */
   constructor(stream: Readable, pushOn: (octets: Buffer) => boolean) {
@@ -116,12 +116,12 @@ class GatheredPieces {
   }
 
   /** Takes a chunk of less than `wholeBytes`. `false`: the socket is to be paused. */
-  add(piece: Buffer): boolean {
-    if (this.#pieces === 0) gathered.add(this);
-    this.#pieces += 1;
-    this.#gather(piece);
+  add(chunk: Buffer): boolean {
+    if (this.#chunks === 0) gathered.add(this);
+    this.#chunks += 1;
+    this.#gather(chunk);
     if (this.#length >= gatheredBytes) this.release();
-    return this.#pieces < piecesPerTurn && this.#length + this.stream.readableLength < waitingBytes;
+    return this.#chunks < chunksPerTick && this.#length + this.stream.readableLength < waitingBytes;
   }
 
   /** To be called before the stream is read. */
@@ -132,36 +132,36 @@ class GatheredPieces {
   /** Called at the end of the tick. Without a reader the octets stay in one Buffer, so that the queue does not grow. */
   handOn(): void {
     const { stream } = this;
-    this.#pieces = 0;
+    this.#chunks = 0;
     if (stream.destroyed) return;
     if (stream.readableFlowing === true || stream.readableLength === 0) this.release();
   }
 
   /** Passes on what is gathered; to be called before anything that follows it. */
   release(): void {
-    const held = this.#held;
+    const held = this.#octets;
     if (held === undefined) return;
     const octets = held.subarray(0, this.#length);
-    this.#held = undefined;
+    this.#octets = undefined;
     this.#length = 0;
     this.#pushOn(octets);
   }
 
-  #gather(piece: Buffer): void {
-    const length = this.#length + piece.length;
-    if (this.#held === undefined) this.#held = piece;
+  #gather(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (this.#octets === undefined) this.#octets = chunk;
     else {
-      if (length > this.#held.length) this.#grow(length);
-      piece.copy(this.#held, this.#length);
+      if (length > this.#octets.length) this.#grow(length);
+      chunk.copy(this.#octets, this.#length);
     }
     this.#length = length;
   }
 
   #grow(length: number): void {
-    const held = this.#held as Buffer;
+    const held = this.#octets as Buffer;
     const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, 1_024), maxGathered));
     held.copy(grown, 0, 0, this.#length);
-    this.#held = grown;
+    this.#octets = grown;
   }
 }
 

@@ -87,25 +87,25 @@ export class Place {
 }
 
 interface Share {
-  held: number;
+  taken: number;
 }
 
 /**
- * Shares with nothing taken that are always kept. As many holders may take turns without a new entry for each request: entries
+ * Shares with nothing taken that are always kept. As many clients may take turns without a new entry for each request: entries
  * that come and go make the Map's table anew each time, and V8 keeps it until it collects the whole heap.
  */
-const fewUnheld = 1_024;
+const fewFree = 1_024;
 
 /**
- * How many requests each holder has, and may have: one look-up to take, none to give back. A share with nothing taken
- * is kept for its holder's next request, until as many of them are kept as others are in use. Exported for its tests.
+ * How many requests each client has, and may have: one look-up to take, none to give back. A share with nothing taken
+ * is kept for its client's next request, until as many of them are kept as others are in use. Exported for its tests.
  */
 export class Shares {
   readonly #max: number;
   readonly #shares = new Map<string, Share>();
-  #unheld = 0;
+  #free = 0;
 
-  /** Each holder may have its share, and one at least; 100 percent: any number. */
+  /** Each client may have its share, and one at least; 100 percent: any number. */
   constructor({ limit, sharePercent }: SharedLimit) {
     this.#max = sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100);
   }
@@ -119,33 +119,33 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** One more request of `holder`; undefined: it has as many as it may. What is returned has to be given back once. */
-  take(holder: string): Share | undefined {
-    const share = this.#shares.get(holder) ?? this.#open(holder);
-    if (share.held + 1 > this.#max) return undefined;
-    if (share.held === 0) this.#unheld -= 1;
-    share.held += 1;
+  /** One more request of `client`; undefined: it has as many as it may. What is returned has to be given back once. */
+  take(client: string): Share | undefined {
+    const share = this.#shares.get(client) ?? this.#open(client);
+    if (share.taken + 1 > this.#max) return undefined;
+    if (share.taken === 0) this.#free -= 1;
+    share.taken += 1;
     return share;
   }
 
   giveBack(share: Share): void {
-    share.held -= 1;
-    if (share.held > 0) return;
-    this.#unheld += 1;
-    if (this.#unheld > fewUnheld && this.#unheld * 2 > this.#shares.size) this.#forgetUnheld();
+    share.taken -= 1;
+    if (share.taken > 0) return;
+    this.#free += 1;
+    if (this.#free > fewFree && this.#free * 2 > this.#shares.size) this.#forgetFree();
   }
 
-  #open(holder: string): Share {
-    const share = { held: 0 };
-    this.#shares.set(holder, share);
-    this.#unheld += 1;
+  #open(client: string): Share {
+    const share = { taken: 0 };
+    this.#shares.set(client, share);
+    this.#free += 1;
     return share;
   }
 
   /** Work in proportion to the shares that were given back since the last time. */
-  #forgetUnheld(): void {
-    for (const [holder, share] of this.#shares) if (share.held === 0) this.#shares.delete(holder);
-    this.#unheld = 0;
+  #forgetFree(): void {
+    for (const [client, share] of this.#shares) if (share.taken === 0) this.#shares.delete(client);
+    this.#free = 0;
   }
 }
 
