@@ -78,7 +78,7 @@ function readClaimPath(node: unknown, offset: number, complain: Complain): reado
       complain(offsetOf(item, offset), read.problem);
       return undefined;
     }
-    names.push(...(isSeq(node) ? [read.text] : read.text.split('.')));
+    for (const name of isSeq(node) ? [read.text] : read.text.split('.')) names.push(name);
   }
   if (names.length > 0 && names.length <= maxDepth && !names.includes('')) return Object.freeze(names);
   complain(

@@ -6,6 +6,7 @@ import { type ProtectedResource, resourceId } from '../access/protected-list.ts'
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
 import type { ListQuestion } from '../access/watched-list.ts';
+import { isolated } from '../lib/faults.ts';
 import type { Problem } from '../lib/problem.ts';
 import { cutText } from '../lib/text.ts';
 
@@ -45,10 +46,15 @@ function runThread(
     const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb };
     const workerData = { input, isTaken: take !== undefined };
     const worker = new Worker(workerFile, { workerData, execArgv: [], resourceLimits });
-    worker.on('message', (message: { readonly packed: PackedList } | { readonly check: ListCheck }) => {
-      if ('packed' in message) take?.(message.packed);
-      else resolve(message.check);
-    });
+    type Message = { readonly packed: PackedList } | { readonly check: ListCheck };
+    const heed = isolated<Message>(
+      (message) => {
+        if ('packed' in message) take?.(message.packed);
+        else resolve(message.check);
+      },
+      () => reject(new Error('the answer of the thread could not be used')),
+    );
+    worker.on('message', heed);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`checking a list ended with ${code}`)));
   });

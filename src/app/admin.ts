@@ -98,8 +98,8 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     incidents.update(condition, now(), traffic);
     return condition;
   };
+  for (const metric of programMetrics(input.version, now())) metrics.register(metric);
   metrics.register(
-    ...programMetrics(input.version, now()),
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
       rowCounts.countUnmet(list.current()),
     ),

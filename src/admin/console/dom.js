@@ -155,7 +155,7 @@ const [trendWidth, trendHeight] = [96, 22];
 
 /** A small line of values; what it shows is said in numbers beside it. */
 export function trendLine(values, mark) {
-  const most = Math.max(1, ...values);
+  const most = values.reduce((one, next) => Math.max(one, next), 1);
   const points = values.map(
     (value, i) =>
       `${((i * trendWidth) / Math.max(1, values.length - 1)).toFixed(1)},${(trendHeight - 1 - (value / most) * (trendHeight - 2)).toFixed(1)}`,
