@@ -480,12 +480,11 @@ describe.concurrent('the console', () => {
       return visited;
     };
     // Without what the first screen says of the moment, which comes before the charts and may be over at any time.
-    expect(await walk(5)).toEqual([
+    expect(await walk(4)).toEqual([
       '',
       'Requests: values over time',
       'latency-percentile',
       'Latency: values over time',
-      'Refusals and outages: values over time',
     ]);
     await page.getByRole('link', { name: 'Requests', exact: true }).focus();
     await page.keyboard.press('Enter');

@@ -40,7 +40,8 @@ export async function reasonText(api, name, detail) {
   });
   const known = (await reasons).reasons;
   const ofToken = name === 'access-token-invalid' && known.find((one) => one.name === detail);
-  return ofToken || known.find((one) => one.name === name);
+  const general = known.find((one) => one.name === name);
+  return ofToken ? { ...ofToken, cure: ofToken.cure || general?.cure } : general;
 }
 
 /** A HAR file, or an entry of it, without what is not needed to explain a request: responses, times and the lists of cookies stay in the tab. */
