@@ -87,7 +87,7 @@ it('issuers are named in the metadata where they are reached over TLS', () => {
   const keys = { jwks: 'https://shop.example/keys' };
   const authorizationServers = (auth: object) => {
     const metadata = createMetadata(configOf({ auth, publicUrl: 'https://api.shop.example' }), {
-      current: () => ({ scopes: [], rows: [] }),
+      current: () => ({ terms: [] }),
     } as never);
     const answer = metadata.answer(accepted(sampleHead({ url: '/.well-known/oauth-protected-resource' })));
     return JSON.parse(String((answer as { body: string | Buffer }).body)).authorization_servers;

@@ -106,7 +106,7 @@ describe('the OpenAPI document', () => {
   it('says of the shop’s own documents which members may be missing', () => {
     const { paths } = buildOpenApi(configOf({ publicUrl: 'https://api.shop.example' }), '1');
     const text = JSON.stringify(paths);
-    expect(text).toContain('"required":["group","method","path","scopes","conditions"]');
+    expect(text).toContain('"required":["group","method","path","scopes"]');
     expect(text).toContain('"required":["resource","bearer_methods_supported"]');
     expect(text).toContain('{"enum":["header","query"]}');
   });
