@@ -88,7 +88,12 @@ export default defineConfig({
         isolate: false,
         maxWorkers: atOnce,
       }),
-      project('isolated', { include: isolated.map(testsOf), execArgv: [oneCollector], maxWorkers: atOnce }),
+      project('isolated', {
+        include: isolated.map(testsOf),
+        exclude: measures,
+        execArgv: [oneCollector],
+        maxWorkers: atOnce,
+      }),
       project('measures', {
         include: measures.map(testsOf),
         maxWorkers: 2,

@@ -1,7 +1,7 @@
 /** What `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`. */
 
-/** They count what a request allocates, so few other tests run beside them. */
-export const measures = ['test/budget/**'];
+/** They count what a request allocates, or compare CPU, so few other tests run beside them. */
+export const measures = ['test/budget/**', 'test/cost/turns.test.ts'];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
 export const isolated = ['test/cost/**', 'test/routes/path-table-cost.test.ts'];
