@@ -56,7 +56,7 @@ const openBrace = 0x7b;
 
 /** Octets that are looked at in one step: some 50 microseconds. */
 const stepBytes = 16_384;
-/** `"type"` with an escape for each letter; a longer name is none that is looked for. */
+/** The longest spelling of `"type"`, with an escape for each letter; longer names are skipped. */
 const longestName = 26;
 /** No path could name a longer id. */
 const longestLeaf = 65_536;

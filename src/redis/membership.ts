@@ -165,7 +165,7 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
   return { coldStartMs, untracked, refusesTokens, refusesAll: foreign !== undefined, form, problems };
 }
 
-/** That a version with another form of records shares the store; undefined: there is none, or both know the form in force. */
+/** Describes a version whose form of records differs. Undefined: all versions know the form in force. */
 function versionsWithout(
   { version, forms = recordForms }: Member,
   form: number,

@@ -184,7 +184,7 @@ interface ConnectionCounts {
 
 /**
  * The places of a listener's connections. If all are taken, the connection that has been idle the longest is closed to
- * make room, so that silent connections keep nobody out. A connection with a request in progress is never closed.
+ * make room, so that silent connections do not block new clients. A connection with a request in progress is never closed.
  */
 export class ConnectionPlaces {
   readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };

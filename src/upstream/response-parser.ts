@@ -305,7 +305,7 @@ export class ResponseHeadCheck {
 
 const interimDigit = '1'.charCodeAt(0);
 
-/** Why nobody should guess at the end of a body: two codings, or a length beside one (RFC 9112 section 6.3). */
+/** Names the fields that make the end of a body ambiguous: two codings, or a length beside one (RFC 9112 section 6.3). */
 function framingFault(fields: FieldList): string | undefined {
   if (fieldValue(fields, 'transfer-encoding') === undefined) return undefined;
   const codings = fieldValues(fields, 'transfer-encoding').length;

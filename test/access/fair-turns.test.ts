@@ -3,7 +3,7 @@ import { FairTurns, type Place } from '../../src/access/fair-turns.ts';
 
 const long = 60_000;
 
-/** Places of clients by name; whoever gets a turn is noted in the order in which it comes. */
+/** Requests places for clients by name, and notes in which order they get them. */
 function setUp(turns: number, places: number) {
   const fair = new FairTurns({ turns, places });
   const running: { readonly client: string; readonly place: Place }[] = [];
@@ -49,7 +49,7 @@ describe('turns', () => {
     expect(await endFirst()).toBe('cadb');
   });
 
-  it('goes round, where nobody has more than another', async () => {
+  it('alternates between clients that have equally many', async () => {
     const { enter, endFirst } = setUp(2, 100);
     for (const client of 'abcabcabc') enter(client);
     const seen: string[] = [];
@@ -57,7 +57,7 @@ describe('turns', () => {
     expect(seen).toEqual(['ba', 'ab', 'bc', 'ca', 'ab']);
   });
 
-  it('whoever has none gets one before the turns that are under way are over, whatever fewer others do', async () => {
+  it('gives a client without a place the next one, while places of others are in use', async () => {
     for (const others of [1, 2, 3, 7]) {
       const { enter, endFirst, running } = setUp(8, 10_000);
       const names = Array.from({ length: others }, (_, i) => String.fromCharCode(97 + i));

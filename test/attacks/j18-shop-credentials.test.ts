@@ -102,7 +102,7 @@ describe('J18: credentials: shop', () => {
     await stage.passes(request('GET /Session', ['Cookie: SESSION=1']));
   });
 
-  it('its answers are for nobody else, and vary by cookie', async () => {
+  it('its answers are private, and vary by cookie', async () => {
     const { response } = await stage.passes(request(line, ['Cookie: SESSION=1']));
     expect([response.field('cache-control'), response.field('vary')]).toEqual(['private', 'Cookie']);
   });
