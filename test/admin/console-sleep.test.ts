@@ -137,7 +137,10 @@ describe.concurrent('a tab that is left open', () => {
       await show(page, true);
       const reply = await fetch(`${shopward.adminUrl}/api/state`);
       const { total } = (await reply.json()) as { total: { requests: number } };
-      await page.locator('#totals div', { hasText: 'Requests' }).getByText(String(total.requests)).waitFor();
+      await page
+        .locator('#totals div', { hasText: 'Requests' })
+        .getByText(String(total.requests), { exact: true })
+        .waitFor();
       await quiet();
       expect(states() - stateBefore).toBe(1);
       expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);

@@ -38,13 +38,15 @@ export function committedSeed(): number {
   return Number(process.env.FUZZ_SEED ?? 20_261_121);
 }
 
-/** Undefined: nothing was found. The input is the smallest that could be found to fail. */
+/**
+ * Undefined: nothing was found. The input is the smallest that could be found to fail, unless `endOnFailure` asks for the
+ * first: to look for a smaller one takes hundreds of runs, and a test that runs out of time says nothing.
+ */
 export async function runTarget(
   { property }: FuzzTarget,
-  numRuns: number,
-  seed: number,
+  { numRuns, seed, endOnFailure = false }: { numRuns: number; seed: number; endOnFailure?: boolean },
 ): Promise<Failure | undefined> {
-  const details = await fc.check(property, { numRuns, seed });
+  const details = await fc.check(property, { numRuns, seed, endOnFailure });
   if (!details.failed) return undefined;
   const { counterexample, counterexamplePath, errorInstance } = details;
   const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);

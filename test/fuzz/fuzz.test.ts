@@ -27,6 +27,6 @@ describe.each(targets)('$name', (target) => {
   });
 
   it(`holds for ${target.runs} inputs (seed ${seed})`, async () => {
-    expect(await runTarget(target, target.runs, seed)).toBe(undefined);
+    expect(await runTarget(target, { numRuns: target.runs, seed, endOnFailure: true })).toBe(undefined);
   });
 });

@@ -32,7 +32,7 @@ try {
       const count = counts.get(target.name);
       if (count === undefined || Date.now() >= until) continue;
       const started = Date.now();
-      const failure = await runTarget(target, target.runs, seed);
+      const failure = await runTarget(target, { numRuns: target.runs, seed });
       count.milliseconds += Date.now() - started;
       count.inputs += target.runs;
       if (failure === undefined) continue;

@@ -22,6 +22,7 @@ function openFilter() {
     subjectOf: () => undefined,
     lifetimeMs,
     answerWithinMs: 60_000,
+    replay: 'refuse',
   });
 }
 
@@ -34,6 +35,14 @@ async function pass(filter: ReturnType<typeof openFilter>, request: CanonicalReq
 
 const json = ['Content-Type', 'application/json'];
 
+/** The shop has refreshed the token, and hands out another one. */
+const refreshed = {
+  kind: 'answered',
+  status: 200,
+  fields: json,
+  body: Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: 'the-next-one' } } })),
+} as const;
+
 /** Uses a token up, as every client does. */
 async function exchangePlainly(
   filter: ReturnType<typeof openFilter>,
@@ -43,7 +52,7 @@ async function exchangePlainly(
   const hooks = await pass(filter, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
   assert(hooks !== undefined);
   if (hooks === 'refused') return hooks;
-  await hooks.onOutcome({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+  await hooks.onOutcome(refreshed);
   return 'exchanged';
 }
 
@@ -123,8 +132,7 @@ async function compareBatch(
   const findings = { forwarded: 0, read: 0 };
   const sent = asFresh.flatMap((each, i) => (each === undefined ? [] : [{ each, i }]));
   findings.forwarded = sent.length;
-  for (const { each } of sent)
-    await each.onOutcome?.({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+  for (const { each } of sent) await each.onOutcome?.(refreshed);
   for (const [name, reader] of Object.entries(readers)) {
     const answers = await reader.read(sent.map(({ each }) => each.sent));
     for (const [at, texts] of answers.entries()) {

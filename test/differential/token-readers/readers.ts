@@ -138,7 +138,8 @@ async function askServer(port: number, { method, query, contentType, body }: Wir
   const octets = Buffer.from(body, 'base64');
   const headers = { 'Content-Type': contentType, 'Content-Length': octets.length };
   const target = { host: '127.0.0.1', port, method, path: `/?${query}` };
-  const outgoing = httpRequest({ ...target, headers });
+  // A connection for each request: a server may end one that waits just when it is used again.
+  const outgoing = httpRequest({ ...target, headers, agent: false });
   outgoing.end(octets);
   const [incoming] = await once(outgoing, 'response');
   const chunks: Buffer[] = await incoming.toArray();
