@@ -17,27 +17,31 @@ const maxLimit = 200;
 /** The most frequent reasons, clients and rows that a response counts, of each so many. */
 const maxCounted = 8;
 
-const text = (description: string) =>
-  ({ type: 'string', maxLength: longestSearch, description }) as const satisfies QueryParameter;
+const text = { type: 'string', maxLength: longestSearch } as const satisfies QueryParameter;
 
 /** A decision has to match all parameters that are given, each as a part of its text, in any case. */
 const filters = {
-  id: text('Id of the request.'),
-  path: text('Path of the request.'),
-  row: text('Template of the row; `*`: no row.'),
-  method: text('Method of the request, the whole of it.'),
-  reason: text('Name of the rejection, enforced or observed, or its detail.'),
-  client: text('Address of the client.'),
-  outcome: { type: 'string', enum: outcomes, description: 'What became of the request.' },
-  q: text('Any of these, or the whole of a status, or of the error code that a rejection has by default.'),
+  id: text,
+  path: text,
+  /** Template of the row; `*`: no row. */
+  row: text,
+  /** The whole of it. */
+  method: text,
+  /** Name of the rejection, enforced or observed, or its detail. */
+  reason: text,
+  client: text,
+  outcome: { type: 'string', enum: outcomes },
+  /** Any of these, or the whole of a status, or of the error code that a rejection has by default. */
+  q: text,
 } as const;
 type DecisionFilter = Partial<Record<keyof typeof filters, string>>;
 
 const parameters: QueryParameters = {
   ...filters,
-  sinceMs: wholeNumber('Not before this time, in milliseconds since the epoch.'),
-  before: wholeNumber('Older than this `seq`: `next` of the page before.'),
-  limit: wholeNumber(`Decisions of a page, ${maxLimit} at most. Default: ${defaultLimit}.`),
+  sinceMs: wholeNumber(),
+  /** Older than this `seq`: `next` of the page before. */
+  before: wholeNumber(),
+  limit: wholeNumber(),
 };
 
 /** Most searches that run or wait. */

@@ -58,7 +58,7 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
     method: 'GET',
     path: '/api/decisions',
     parameters: {
-      after: wholeNumber('Goes on after the decision of this number. Default: the last ones.'),
+      after: wholeNumber(),
     },
     stream(incoming, response, query) {
       if (consoles.size >= maxConsoles) {

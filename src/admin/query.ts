@@ -1,11 +1,10 @@
-/** Parameters of an endpoint by name: what they may be, as JSON Schema, for the refusal and for the OpenAPI document. */
+/** Parameters of an endpoint by name: what they may be. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
 export type QueryParameter = TextParameter | NumberParameter;
 
 interface TextParameter {
   readonly type: 'string';
-  readonly description: string;
   /** One of these; else whatever is no longer than `maxLength`. */
   readonly enum?: readonly string[];
   readonly maxLength?: number;
@@ -14,8 +13,8 @@ interface TextParameter {
 type NumberParameter = ReturnType<typeof wholeNumber>;
 
 /** A whole number, `maximum` at most. */
-export function wholeNumber(description: string, maximum: number = Number.MAX_SAFE_INTEGER) {
-  return { type: 'integer', minimum: 0, maximum, description } as const;
+export function wholeNumber(maximum: number = Number.MAX_SAFE_INTEGER) {
+  return { type: 'integer', maximum } as const;
 }
 
 /** Each parameter as it was given, once, and fit. */
@@ -69,9 +68,11 @@ export const longestSearch = 200;
 const mostEntries = 999_999_999;
 
 export const pageParameters = {
-  q: { type: 'string', maxLength: longestSearch, description: 'Words, each of which has to occur.' },
-  limit: wholeNumber(`Entries of a page, ${maxLimit} at most. Default: ${defaultLimit}.`, mostEntries),
-  offset: wholeNumber('The first one, `next` of the page before. Default: 0.', mostEntries),
+  /** Words, each of which has to occur. */
+  q: { type: 'string', maxLength: longestSearch },
+  limit: wholeNumber(mostEntries),
+  /** `next` of the page before. */
+  offset: wholeNumber(mostEntries),
 } as const satisfies QueryParameters;
 
 export function readPageQuery(query: Query): PageQuery {

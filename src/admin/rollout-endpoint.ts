@@ -42,11 +42,7 @@ export function createRolloutEndpoint({
     path: '/api/rollout',
     parameters: {
       ...pageParameters,
-      verdict: {
-        type: 'string',
-        enum: verdicts,
-        description: 'Rows of this verdict alone. Default: of all.',
-      },
+      verdict: { type: 'string', enum: verdicts },
     },
     async run({ query }) {
       if (current === undefined) return { status: 404, body: { error: 'rollout is false' } };

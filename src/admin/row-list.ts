@@ -42,12 +42,8 @@ export function createRowListEndpoint({
     path: '/api/rows',
     parameters: {
       ...pageParameters,
-      kind: { type: 'string', enum: kinds, description: 'Default: `all`.' },
-      order: {
-        type: 'string',
-        enum: orders,
-        description: 'As they stand in the list, or those first that met a request. Default: `list`.',
-      },
+      kind: { type: 'string', enum: kinds },
+      order: { type: 'string', enum: orders },
     },
     async run({ query }) {
       const search = readSearch(query);

@@ -36,7 +36,7 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
       method: 'GET',
       path: '/api/series',
       parameters: {
-        range: { type: 'string', enum: Object.keys(ranges), description: 'How far back. Default: `5m`.' },
+        range: { type: 'string', enum: Object.keys(ranges) },
       },
       run({ query }) {
         const range = query.get('range') ?? '';

@@ -12,7 +12,6 @@ import { type Condition, Incidents } from '../admin/incidents.ts';
 import type { ListCheck } from '../admin/list-check.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
-import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
 import { RowCounts } from '../admin/row-counts.ts';
 import { createRowListEndpoint } from '../admin/row-list.ts';
@@ -34,7 +33,6 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Metrics, programMetrics } from '../telemetry/metrics.ts';
 import type { Trends } from '../telemetry/trends.ts';
-import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
 /** Explains what would happen to a request under a list, or what is wrong with a token; its result is sent as it is. */
@@ -196,8 +194,7 @@ function createEndpoints(
   }
   const { purge } = status;
   if (purge) endpoints.push(createPurgeEndpoint(purge));
-  const describePublic = () => buildOpenApi(inForce(), version);
-  return [...endpoints, ...createOpenApiEndpoints({ version, describePublic, endpoints })];
+  return endpoints;
 }
 
 async function reportNow(

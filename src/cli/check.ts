@@ -1,22 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { compileProtectedList } from '../access/protected-list.ts';
-import { buildOpenApi } from '../app/openapi.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
-import {
-  badConfiguration,
-  badUsage,
-  type CommandIo,
-  type CommonChoice,
-  processIo,
-  version,
-} from './command-io.ts';
+import { badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { explainRequest } from './explain/explain-request.ts';
 import { adviceValidators } from './list-advice.ts';
-import { loadSettings } from './load-settings.ts';
 import { withIssuers } from './token.ts';
 
 /**
@@ -125,16 +116,5 @@ export async function runSchema(which = 'config', io: CommandIo = processIo): Pr
   }
   const text = await readFile(new URL(`../../config/${schemas[which]}`, import.meta.url), 'utf8');
   io.out(text.trimEnd());
-  return 0;
-}
-
-/** Prints an OpenAPI document of shopward's own responses. Exit code 0, 78 for a configuration with problems. */
-export async function runOpenApi(
-  options: Pick<CommonChoice, 'config'>,
-  io: CommandIo = processIo,
-): Promise<number> {
-  const loaded = await loadSettings(options.config, io);
-  if (loaded === undefined) return badConfiguration;
-  io.out(JSON.stringify(buildOpenApi(loaded.config, version), null, 2));
   return 0;
 }

@@ -72,16 +72,13 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--offline', 'do not load the keys')
     .addOption(configFile)
     .addOption(json);
-  const small = ['init', 'check', 'schema', 'openapi', 'purge', 'tokens', 'health', 'version'];
+  const small = ['init', 'check', 'schema', 'purge', 'tokens', 'health', 'version'];
   for (const [name, load] of Object.entries(large)) {
     if (called === name || !small.includes(called)) (await load())(program);
   }
   verb('schema', 'print the JSON Schemas that editors use', async (which) =>
     (await import('./check.ts')).runSchema(which),
   ).argument('[which]', 'config (default) or protected-resources');
-  verb('openapi', 'print an OpenAPI document of what shopward itself answers', async (options) =>
-    (await import('./check.ts')).runOpenApi(options),
-  ).addOption(configFile);
   verb('purge', 'delete cached URL mappings, in every replica', async (options) =>
     (await import('./admin-verbs.ts')).runPurge(options),
   )

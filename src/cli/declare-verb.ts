@@ -162,13 +162,6 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     examples: ['shopward schema > shopward.schema.json', 'shopward schema protected-resources'],
     exits: { 0: 'printed', 2: badUsage },
   },
-  openapi: {
-    before: [
-      'The admin port serves the same as /openapi.json, and a document of its own as /openapi-admin.json.',
-    ],
-    examples: ['shopward openapi > shopward.openapi.json', 'shopward openapi --config staging.yaml'],
-    exits: { 0: 'printed', 2: badUsage, 78: badConfiguration },
-  },
   purge: {
     examples: [
       'shopward purge --url /en/some-product-134',

@@ -53,46 +53,8 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
-/** Keys of earlier versions, by their path or its last two steps, and what to do about them. */
-const removedKeys: ReadonlyMap<string, string> = new Map([
-  ['introspection.inactiveTtl', 'is no longer a key: it is 5s, at most ttl; leave the line out'],
-  ['introspection.maxTokens', 'is no longer a key: 10,000 answers are kept; leave the line out'],
-  [
-    'listen.tls.ciphers',
-    'is no longer a key: the suites of TLS 1.2 are those of RFC 9325 section 4.2; leave the line out, or set minVersion: TLSv1.3',
-  ],
-  ['upstream.engine', 'is no longer a key: there is one HTTP client; remove the line'],
-  [
-    'urlResolver.learn',
-    'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
-  ],
-  [
-    'store.owner',
-    'is no longer a key: give each shop and stage a store.prefix of its own; leave the line out',
-  ],
-  ['errors.typeBase', 'is no longer a key: the type of a refusal is always a URN; leave the line out'],
-  [
-    'rollout.clients',
-    'is no longer a key: subjects and addresses are always kept as keyed digests; leave the line out',
-  ],
-  [
-    'rollout.clientId',
-    'is no longer a key: the application is the claim client_id, else azp or cid; leave the line out',
-  ],
-  [
-    'urlResolver.defaultLocale',
-    'is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
-  ],
-  ['urlResolver.envelope', 'is no longer a key: only the form of a Spryker shop is cached; remove the line'],
-  ['fields.expiresIn', 'is no longer a key: nothing reads it; remove the line'],
-  ['limits.bodyRate', 'is no longer a key: it is 500 bytes a second; leave the line out'],
-  ['rollout.interval', 'is no longer a key: counts are written every 5 s; leave the line out'],
-]);
-
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
   const near = nearestName(key, keysAt(path));
-  const gone = removedKeys.get([...path, key].join('.')) ?? removedKeys.get(`${path.at(-1)}.${key}`);
-  if (gone !== undefined) return { path: [...path, key], text: gone, at: 'key' };
   const text = near === undefined ? 'is not a known key' : `is not a known key; did you mean ${near}?`;
   return { path: [...path, key], text, at: 'key' };
 }

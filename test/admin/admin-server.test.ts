@@ -12,7 +12,7 @@ const endpoints: readonly AdminEndpoint[] = [
   {
     method: 'GET',
     path: '/api/thing',
-    parameters: { a: { type: 'string', description: 'Anything.' } },
+    parameters: { a: { type: 'string' } },
     run: ({ query }) => ({ status: 200, body: Object.fromEntries(query) }),
   },
   { method: 'GET', path: '/api/stream', stream: (_, response) => void response.end('streamed') },

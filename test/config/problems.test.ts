@@ -21,14 +21,6 @@ describe('one mistake', () => {
       '1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?',
     ],
     ['quux: {}', '1: error: quux is not a known key'],
-    [
-      'urlResolver: { learn: false }',
-      '16: error: urlResolver.learn is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
-    ],
-    [
-      'listen: { tls: { cert: gone.pem, key: gone.pem, ciphers: x } }',
-      '49: error: listen.tls.ciphers is no longer a key: the suites of TLS 1.2 are those of RFC 9325 section 4.2; leave the line out, or set minVersion: TLSv1.3',
-    ],
     ['__proto__: { a: 1 }', '1: error: __proto__ is not a known key'],
     ['constructor: 1', '1: error: constructor is not a known key'],
     ['"a b": 1', '1: error: "a b" is not a known key'],
@@ -113,10 +105,6 @@ describe('one mistake', () => {
       'upstream: { url: "http://[fe80::1]" }',
       '18: warning: upstream.url is a link-local address, where clouds hand out credentials of machines: is that meant?',
     ],
-    [
-      'upstream: { engine: llhttp }',
-      '13: error: upstream.engine is no longer a key: there is one HTTP client; remove the line',
-    ],
     ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
     [
       'trustedProxies: [10.0.0.0/33]',
@@ -187,30 +175,6 @@ describe('one mistake', () => {
       '24: error: urlResolver.source names gone.csv: there is no such file',
     ],
     ['urlResolver: { maxEntries: 10000001 }', '28: error: urlResolver.maxEntries must be at most 10000000'],
-    [
-      'urlResolver: { envelope: jsonapi }',
-      '16: error: urlResolver.envelope is no longer a key: only the form of a Spryker shop is cached; remove the line',
-    ],
-    [
-      'refreshTokens: { endpoints: [{ kind: issue, method: POST, path: /t, fields: { expiresIn: x } }] }',
-      '79: error: refreshTokens.endpoints[0].fields.expiresIn is no longer a key: nothing reads it; remove the line',
-    ],
-    [
-      'urlResolver: { defaultLocale: fr }',
-      '16: error: urlResolver.defaultLocale is no longer a key: the first of urlResolver.locales is the default; put it first, and leave this line out',
-    ],
-    [
-      'limits: { bodyRate: 1KiB }',
-      '11: error: limits.bodyRate is no longer a key: it is 500 bytes a second; leave the line out',
-    ],
-    [
-      'rollout: { clients: named }',
-      '12: error: rollout.clients is no longer a key: subjects and addresses are always kept as keyed digests; leave the line out',
-    ],
-    [
-      'rollout: { clientId: azp }',
-      '12: error: rollout.clientId is no longer a key: the application is the claim client_id, else azp or cid; leave the line out',
-    ],
     [
       'rateLimits: { rows: [{ method: GET, path: /Protected-Resources, requests: 1, per: 1s }] }',
       '43: warning: rateLimits.rows[0].path limits nothing: shopward answers this path itself',
@@ -304,12 +268,6 @@ describe('keys and algorithms', () => {
   const kindText = (one: string) => `auth.algorithms[0] ${one}`;
   const table: readonly (readonly [string, readonly string[]])[] = [
     ['mode: enforce', ['1:1: error: auth is required']],
-    [
-      'auth: { introspection: { url: "https://a/b", clientId: a, clientSecret: b, maxTokens: 1 } }',
-      [
-        '1:76: error: auth.introspection.maxTokens is no longer a key: 10,000 answers are kept; leave the line out',
-      ],
-    ],
     ['auth: {}', ['1:1: error: auth.keys is required']],
     [
       'auth: { keys: {} }',

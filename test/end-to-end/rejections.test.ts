@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { runOpenApi } from '../../src/cli/check.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { buildRejections, isFailureOfShop } from '../../src/http/rejection.ts';
-import { runCommand } from '../cli/command-run.ts';
-import { exchangeRaw } from '../harness/raw-client.ts';
-import { type DescribedApi, readOpenApi } from './openapi-validation.ts';
 import { provokedElsewhere, type RefusalStage, rejectionNames, startRefusalStage } from './refusal-stage.ts';
 
 /** Another status, code and detail for every rejection there is. */
@@ -34,16 +30,6 @@ beforeAll(async () => {
   for (const each of [stage, negotiated]) each.provoke('upstream-timeout').catch(() => {});
 });
 afterAll(() => Promise.all([stage?.close(), negotiated?.close()]));
-const adminUrl = (of: RefusalStage) => of.shopwardOf('').adminUrl;
-const documents = new WeakMap<RefusalStage, Promise<DescribedApi>>();
-/** As the running proxy says it, read once. */
-function describedBy(of: RefusalStage): Promise<DescribedApi> {
-  const known =
-    documents.get(of) ??
-    fetch(`${adminUrl(of)}/openapi.json`).then(async (one) => readOpenApi(await one.json()));
-  documents.set(of, known);
-  return known;
-}
 const provoked = rejectionNames.filter((name) => !provokedElsewhere.includes(name));
 
 /** Refused before it is understood. */
@@ -66,46 +52,6 @@ describe('what a shop team overrides is what clients get', () => {
     expect(JSON.parse(response.body.toString())).toEqual({ errors: [own] });
     expect(response.field('content-type')).toBe('application/vnd.api+json');
     expect(response.field('content-length')).toBe(String(response.body.length));
-  });
-});
-
-describe('what the OpenAPI document says is what clients get', () => {
-  it('is valid, as is that of the admin port, and the command prints the same', async () => {
-    const read = async (name: string) => (await fetch(`${adminUrl(stage)}/${name}`)).json();
-    const document = await read('openapi.json');
-    await readOpenApi(document);
-    await readOpenApi(await read('openapi-admin.json'));
-    const config = stage.shopwardOf('').configFile;
-    const printed = await runCommand((io) => runOpenApi({ config }, io));
-    expect(JSON.parse(printed.out.join('\n'))).toEqual(document);
-  });
-
-  it.each(provoked)('%s', async (name) => {
-    const api = await describedBy(stage);
-    api.expectDescribed(await stage.provoke(name), `components/responses/${name}`);
-    // A schema that any refusal meets would say nothing.
-    const other = name === 'bad-host' ? 'method-override' : 'bad-host';
-    const response = await stage.provoke(name);
-    expect(() => api.expectDescribed(response, `components/responses/${other}`)).toThrow();
-  });
-
-  it.each([
-    ['GET /protected-resources', 200],
-    ['GET /.well-known/oauth-protected-resource', 200],
-    ['GET /url-resolver?url=/en/found', 200],
-    ['GET /url-resolver?url=/en/x', 'url-not-found'],
-    ['GET /url-resolver', 'url-missing'],
-    ['POST /refresh-tokens', 'token-request-type'],
-  ] as const)('%s', async (line, expected) => {
-    const [method = '', target = ''] = line.split(' ');
-    const { port } = stage.shopwardOf('');
-    const body = method === 'POST' ? 'Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc' : '\r\n';
-    const response = await exchangeRaw(port, `${line} HTTP/1.1\r\nHost: shop.example\r\n${body}`);
-    expect(response.status).toBe(typeof expected === 'number' ? expected : overrides[expected]?.status);
-    const [path = ''] = target.split('?');
-    const described = response.status === 200 ? '200' : 'default';
-    const pointer = `paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${described}`;
-    (await describedBy(stage)).expectDescribed(response, pointer);
   });
 });
 
@@ -142,7 +88,6 @@ describe('in the form that the client prefers, where it may choose', () => {
     expect(isUnread && !noRequest.has(name)).toBe(false);
     expect([response.status, response.fields('vary')]).toEqual([status, expect.arrayContaining(['Accept'])]);
     expect(response.field('content-length')).toBe(String(response.body.length));
-    (await describedBy(negotiated)).expectDescribed(response, `components/responses/${name}`);
     const type = `urn:shopward:reason:${name}`;
     const body = JSON.parse(response.body.toString());
     // A hint for this request may follow the row's text.
