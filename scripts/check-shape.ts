@@ -11,11 +11,11 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5407,
-  admin: 2563,
-  app: 2864,
-  cli: 5501,
+  admin: 2479,
+  app: 2669,
+  cli: 5471,
   cluster: 1046,
-  config: 2783,
+  config: 2745,
   'entity-tags': 3056,
   http: 2297,
   lib: 658,
