@@ -17,7 +17,7 @@ import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainPasted, explainToken, readFieldLine, unreadableText } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
-import { readPastedToken, tokenHint } from './explain/pasted-request.ts';
+import { readPastedToken } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
 import { inspectionText, withTokenInspector } from './token.ts';
 
@@ -91,13 +91,7 @@ async function explainTokenAlone(
   return 0;
 }
 
-const requestId = /^(?:x-request-id: *)?["'`]?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})["'`]?$/i;
-
-/** The request id of a text that has it alone, in quotes, as its field, or in the head of a response. */
-function readRequestId(text: string): string | undefined {
-  const lines = text.startsWith('HTTP/') ? text.split(/\r?\n/, 200) : [text];
-  return lines.flatMap((line) => requestId.exec(line.trim())?.[1] ?? [])[0];
-}
+const requestId = /^(?:x-request-id: *)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** The text to explain: the log record if `given` is a request id, the content of a HAR file, else `given` itself. */
 async function readNamed(
@@ -106,13 +100,13 @@ async function readNamed(
   io: CommandIo,
 ): Promise<{ readonly text: string } | { readonly fault: string }> {
   const name = given.trim();
-  const id = readRequestId(name);
+  const id = requestId.exec(name)?.[1];
   if (id !== undefined) {
     const line = config.admin === false ? undefined : await findDecision(config.admin, id);
     if (line !== undefined) return { text: line };
     const cure = `look into the log: grep ${id} FILE | shopward explain -`;
     return {
-      fault: `the admin port cannot be asked, or has no such request among its last decisions; ${cure}; ${tokenHint}`,
+      fault: `the admin port cannot be asked, or has no such request among its last decisions; ${cure}`,
     };
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };

@@ -10,7 +10,7 @@ import {
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readHar } from '../../src/cli/explain/har.ts';
 import { readCurl } from '../../src/cli/explain/pasted-command.ts';
-import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-request.ts';
+import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { runExplain } from '../../src/cli/explain.ts';
 import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../harness/any-text.ts';
@@ -45,7 +45,6 @@ describe('a curl command', () => {
     ['-sSX patch https://s/a', { method: 'patch' }],
     [`-d a=1 -d b=2 https://s/a`, { method: 'POST', body: 'a=1&b=2', fields: form }],
     [`--data-raw @x https://s/a`, { body: '@x' }],
-    [`--data-urlencode 'a=b c' https://s/a`, { body: 'a=b%20c' }],
     [
       `--json '{"a":1}' https://s/a`,
       { method: 'POST', body: '{"a":1}', fields: [...json, 'Accept', 'application/json'] },
@@ -55,67 +54,37 @@ describe('a curl command', () => {
       { fields: ['content-type', 'application/json'] },
     ],
     [`-d x -H 'Content-Type:' https://s/a`, { fields: [] }],
-    [`-H 'X-Empty;' https://s/a`, { fields: ['X-Empty', ''] }],
-    [`-G -d a=1 'https://s/a?b=2#c'`, { method: 'GET', url: 'https://s/a?b=2&a=1', body: undefined }],
     ['-I https://s/a', { method: 'HEAD' }],
-    ['-T file https://s/a', { method: 'PUT' }],
     ['-b a=1 -u u:p https://s/a', { fields: ['Cookie', 'a=1', 'Authorization', 'Basic dTpw'] }],
     ['--oauth2-bearer t https://s/a', { fields: ['Authorization', 'Bearer t'] }],
-    [
-      '-A me -e you -r 0-1 https://s/a',
-      { fields: ['User-Agent', 'me', 'Referer', 'you', 'Range', 'bytes=0-1'] },
-    ],
-    ['https://s/a/../b/./c?x=/../', { url: 'https://s/b/c?x=/../' }],
+    ['-A me -e you https://s/a', { fields: ['User-Agent', 'me', 'Referer', 'you'] }],
     ['--path-as-is https://s/a/../b', { url: 'https://s/a/../b' }],
-    ['--request-target /raw https://s/a', { target: '/raw' }],
-    ['-0 https://s/a', { version: '1.0' }],
-    ['--url https://s/a -o /dev/null', { url: 'https://s/a' }],
+    ['-sSL -k --compressed --max-time 3 --url https://s/a -o /dev/null', { url: 'https://s/a' }],
     ["https://s/a \\\n  -X PATCH \\\r\n -H 'A: b'", { method: 'PATCH', fields: ['A', 'b'] }],
     [`https://s/a -d $'it\\'s \\u0021'`, { body: "it's !" }],
     ['https://s/a?b | jq . > out', { url: 'https://s/a?b', notes: ['read from a curl command'] }],
   ])('%s', (text, expected) => expect(of(text)).toMatchObject(expected));
 
-  it.each(['sudo', 'time', 'TOKEN=abc LANG=C', '$'])('is one after %s, too', (before) =>
-    expect(readCurl(`${before} curl https://s/a`)?.url).toBe('https://s/a'),
-  );
-
   it('has a variable of the shell as it stands, and says so', () => {
-    const read = of('https://s/a -H "Authorization: Bearer $TOKEN"');
-    expect(read?.fields).toEqual(['Authorization', 'Bearer $TOKEN']);
-    expect(read?.notes.join()).toContain('variables are taken as they stand');
-  });
-
-  it('repeats nothing that looks like a variable, whatever the quotes around it are', () => {
-    const read = of(`-H "A: it's" -u 'me:pa$SWORD9' https://s/a`);
-    expect(read?.notes.join()).not.toContain('SWORD9');
+    const text = 'https://s/a -H "Authorization: Bearer $TOKEN"';
+    expect(of(text)).toMatchObject({
+      fields: ['Authorization', 'Bearer $TOKEN'],
+      notes: expect.arrayContaining([expect.stringContaining('variables are taken as they stand')]),
+    });
   });
 
   it.each([`-u 'me:pa$SWORD9'`, `-d '{"query":"query($ID: ID!)"}'`])(
     'has no variable in single quotes, and none of it is printed: %s',
-    (option) => expect(of(`${option} https://s/a`)?.notes).toEqual(['read from a curl command']),
+    (option) => expect(of(`${option} https://s/a`)).toMatchObject({ notes: ['read from a curl command'] }),
   );
 
-  it('has the body of its form', () => {
-    const read = of(`-F a=1 -F 'b="2"' -F f=@x.png https://s/a`);
-    expect(read?.method).toBe('POST');
-    expect(read?.fields[1]).toMatch(/^multipart\/form-data; boundary=/);
-    expect(read?.body).toContain('name="b"\r\n\r\n"2"\r\n');
-    expect(read?.notes).toContain('-F f=@x.png: what that file holds is not known');
-  });
-
   it.each([
-    ['-sSL -k --compressed -o x --max-time 3 https://s/a', '-s -S -L -k -o --max-time'],
-    ['--frob https://s/a', '--frob'],
-  ])('%s: names what plays no part', (text, unused) => {
-    expect(of(text)?.url).toBe('https://s/a');
-    expect(of(text)?.notes).toContain(`of curl's options these play no part: ${unused}`);
-  });
-
-  it.each(['-d @body.json', '-H @fields', '-b jar.txt', '-T file'])(
-    '%s: names what it cannot know',
-    (option) => {
-      expect(of(`${option} https://s/a`)?.notes.join()).toContain(`${option}: `);
-    },
+    ['-d @body.json', '@body.json: what that file holds'],
+    ['-H @fields', '-H @fields: it is no field'],
+  ])('%s: names what it cannot know', (option, note) =>
+    expect(of(`${option} https://s/a`)).toMatchObject({
+      notes: expect.arrayContaining([expect.stringContaining(note)]),
+    }),
   );
 });
 
@@ -268,22 +237,13 @@ describe('a record of our log', () => {
     expect(printed).not.toContain('  forwarded');
   });
 
-  it("is read as a container's runtime keeps it", async () => {
-    const log = `${record({ method: 'GET', path: '/carts/9', status: 401, rejection: 'access-token-missing' })}\n`;
-    const { explained } = await explain(JSON.stringify({ log, stream: 'stdout' }));
-    expect(explained).toMatchObject({
-      request: { target: '/carts/9' },
-      record: { rejection: 'access-token-missing' },
-    });
-  });
-
   it('what was cut from its path does not make it malformed', async () => {
     const { explained } = await explain(record({ method: 'GET', path: '/carts/\u2026', status: 401 }));
     expect(explained.rows).toHaveLength(1);
-    expect(explained.notes[0]).toContain('"cut" stands for');
+    expect(explained.notes[1]).toContain('"cut" stands for');
   });
 
-  it.each([`"${id}"`, `X-Request-Id: ${id}`, `HTTP/1.1 401 Unauthorized\r\nX-Request-Id: ${id}\r\n`])(
+  it.each([id, `X-Request-Id: ${id}`])(
     'by its id, without an admin port: the answer says where to look: %j',
     async (text) => {
       const { code, err } = await explain(text, { cwd: folderWith({}, 'admin: false\n') });
@@ -294,80 +254,56 @@ describe('a record of our log', () => {
 
 describe('what is no request', () => {
   it.each([
-    ['Invoke-WebRequest -Uri "https://s/a" `\n-Method "PATCH"', 'PowerShell'],
-    ['$session = New-Object X\nInvoke-WebRequest', 'PowerShell'],
-    ['irm https://s/a -Method Delete', 'PowerShell'],
-    ['axios.patch("https://s/a", { a: 1 })', 'neither a path nor a URL'],
-    ['wget --method=PATCH https://s/a', 'neither a path nor a URL'],
-    ['http PATCH https://s/a A:b', 'HTTP is no method'],
-    ['this is what a colleague wrote', 'neither a path nor a URL'],
-    ['<html>502</html>', 'neither a path nor a URL'],
-    ['{"foo": 1}', 'JSON'],
-    ['{"log":{"entries":[]}}', 'JSON'],
-    ['{"log":{"entries":[{"request":', 'JSON'],
-    ['GET /a\nGET /b', 'several lines'],
-    ['curl -sS', 'has no URL'],
-    ['fetch("https://s/a", { method: "PATCH" })', 'copy it as cURL'],
+    ['Invoke-WebRequest -Uri "https://s/a" `\n-Method "PATCH"', 'neither a URL nor a path'],
+    ['wget --method=PATCH https://s/a', 'neither a URL nor a path'],
+    ['carts/1', 'neither a URL nor a path'],
+    ['2YotnFZFEjr1zCsicMWpAA==', 'neither a URL nor a path'],
+    ['{"foo": 1}', 'neither a URL nor a path'],
+    ['{"log":{"entries":[]}}', 'neither a URL nor a path'],
+    ['GET /a\nGET /b', 'on one line'],
+    ['curl -sS', 'no URL'],
+    ['curl https://s/a https://s/b', 'several URLs'],
+    ['curl https://s/a?b=1&c=2', 'put quotes around the URL'],
+    ['curl https://s/a/../b', 'write the path that is sent'],
+    ['curl -F a=1 https://s/a', 'an option that is not read here'],
+    ['curl https://s/a -X', 'an option that is not read here'],
     ['curl ^"https://s/a^" ^\r\n -X ^"PATCH^"', 'copy it as cURL (bash)'],
     ['curl "https://s/${"', 'put the value there'],
-    ['PATCH /a HTTP/1.1\nHost: s', 'several lines'],
-  ])('is said to be none, with what could be read: %s', async (text, why) => {
+  ])('is said to be none, and why: %s', async (text, why) => {
     const { code, err, explained } = await explain(text);
     expect([code, explained]).toEqual([2, {}]);
     expect(err.join()).toContain(why);
-    expect(err.join()).toContain('what it reads   a method and a URL, ');
+    expect(err.join()).toContain('what it reads   a method and a URL or a path, ');
   });
 
   it('is so in the console, too', async () => {
     const { config } = await loadGood(keys, { files: { 'protected-resources.yaml': listOf(...rows) } });
-    const question = { method: 'GET', text: 'irm https://s/a -Method Delete', fields: [], body: undefined };
+    const question = { method: 'GET', text: 'a colleague said', fields: [], body: undefined };
     const unasked = () => Promise.reject(new Error('no token'));
     const { list } = parseProtectedList(listOf(...rows), 'list');
     const compiled = compileProtectedList(list as never, config.request);
     expect(await explainForConsole(question, config, compiled, unasked)).toEqual({
       verdict: 'unreadable',
-      text: expect.arrayContaining([expect.stringMatching(/^ {2}because {9}it is PowerShell/)]),
+      text: expect.arrayContaining([expect.stringMatching(/^ {2}because {9}it has neither/)]),
     });
   });
 
   it.each([
-    ['[2026-11-22T18:00:00Z] "GET /carts/1 HTTP/1.1" 401 0', '/carts/1'],
-    ['"GET /carts/1 HTTP/1.1" 401\n"GET /carts/2 HTTP/1.1" 401', '/carts/1'],
-    ['[::1]:8080/carts/1', '/carts/1'],
-  ])('is not an access log, nor an address of IPv6: %j', (text, target) =>
-    expect(readPastedRequest(text)).toMatchObject({ unreadable: undefined, target }),
+    '[2026-11-22T18:00:00Z] "GET /carts/1 HTTP/1.1" 401 0',
+    '"GET /carts/1 HTTP/1.1" 401\n"GET /carts/2',
+  ])('is not an access log: %j', (text) =>
+    expect(readPastedRequest(text)).toMatchObject({ method: 'GET', target: '/carts/1' }),
   );
 
-  it.each(['GET /a b', '/a{b}', 'carts/1', '2YotnFZFEjr1zCsicMWpAA==', 'PURGE /carts'])(
-    'is not what is only odd: %s',
-    (text) => expect(readPastedRequest(text).unreadable).toBeUndefined(),
+  it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('is not what is only odd: %s', (text) =>
+    expect(readPastedRequest(text).unreadable).toBeUndefined(),
   );
 });
 
-describe('an opaque token', () => {
-  const opaque = '2YotnFZFEjr1zCsicMWpAA==';
-
-  it.each([`Bearer ${opaque}`, `"Authorization: Bearer ${opaque}"`, `Authorization: Bearer ${opaque}`])(
-    'is inspected: %s',
-    async (text) => {
-      const { code, explained } = await explain(text);
-      const { checks } = explained as unknown as { checks: { name: string; outcome: string }[] };
-      expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
-    },
-  );
-
-  it('alone could be a path: the answer says what to do', async () => {
-    expect((await explain(opaque)).explained.notes).toContain(tokenHint);
-    const uuid = await explain('1b4e28ba-2fa1-4d2b-883f-0016d3cca427', {
-      cwd: folderWith({}, 'admin: false\n'),
-    });
-    expect([uuid.code, uuid.err[0]]).toEqual([1, expect.stringContaining(tokenHint)]);
-  });
-
-  it.each(['/carts/2YotnFZFEjr1zCsicMWpAA', 'catalog-search-suggestions', 'carts/17'])(
-    'is not suspected in %s',
-    async (text) => expect((await explain(text)).explained.notes).not.toContain(tokenHint),
-  );
+it.each(['Bearer', 'Authorization: Bearer'])('an opaque token after %s is inspected', async (before) => {
+  const { code, explained } = await explain(`${before} 2YotnFZFEjr1zCsicMWpAA==`);
+  const { checks } = explained as unknown as { checks: { name: string; outcome: string }[] };
+  expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
 });
 
 describe('whatever is pasted', () => {
@@ -378,44 +314,13 @@ describe('whatever is pasted', () => {
     const { list } = parseProtectedList(listOf(...rows), 'list');
     if (list === undefined) throw new Error('the list is broken');
     const compiled = compileProtectedList(list, loaded.request);
-    const part = fc.oneof(
-      fc.constantFrom(
-        ...[
-          'curl ',
-          '"',
-          "'",
-          '`',
-          '\\',
-          '^"',
-          '{"',
-          '}',
-          '[',
-          '-H ',
-          '-d ',
-          '-X',
-          '--json ',
-          "$'",
-          ',',
-          ':',
-          '\n',
-        ],
-        ...[
-          'https://s/',
-          '{"request":{"url":"/","headers":[',
-          '"log":{"entries":[',
-          '-F a=',
-          '@',
-          'GET ',
-          '/carts',
-        ],
-        ...['/1', ' HTTP/1.1', '&amp;', '%2e', '?_method=x', '#', '//'],
-      ),
-      anyText(),
-    );
+    const parts = `curl |"|'|\`|\\|^"|{"|}|[|-H |-d |-X|--json |$'|,|:|\n|https://s/|{"request":{"url":"/","headers":[
+      |"log":{"entries":[|-F a=|@|GET |/carts|/1| HTTP/1.1|&amp;|%2e|?_method=x|#|//`;
+    const part = fc.oneof(fc.constantFrom(...parts.split('|')), anyText());
     const start = fc.constantFrom('', 'curl ', '{"request":');
     fc.assert(
-      fc.property(start, fc.array(part), (first, parts) => {
-        const { explained } = explainPasted(first + parts.join(''), {}, loaded, compiled);
+      fc.property(start, fc.array(part), (first, more) => {
+        const { explained } = explainPasted(first + more.join(''), {}, loaded, compiled);
         expect(explanationText(explained, explained.notes).length).toBeGreaterThan(1);
       }),
       { numRuns: 3000 },

@@ -173,8 +173,6 @@ const rows: readonly Row[] = [
   ['a curl command', 32_768, (text) => explainText(`curl ${text}`)],
   ['a curl command in quotes', 32_768, (text) => explainText(`curl -H '${text}' "${text}`)],
   ['a curl command of cmd', 32_768, (text) => explainText(`curl ^"${text}^"`)],
-  ['a call of fetch', 32_768, (text) => explainText(`fetch(${text}`)],
-  ['the options of fetch', 32_768, (text) => explainText(`fetch("/",{"a":${text}`)],
   ['a HAR entry', 32_768, (text) => explainText(harEntry(text))],
   ['a record of our log', 32_768, (text) => explainText(logRecord(text))],
   ['a pasted token', 16_384, readPastedToken],

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { foldId } from '../../src/entity-tags/keys.ts';
 import { trimEndWhile, trimOws } from '../../src/http/field-list.ts';
 import { foldCase } from '../../src/http/path-folding.ts';
@@ -41,20 +40,6 @@ describe('linear routines do what the regular expressions before them did', () =
         expect(withoutCredentials(text)).toBe(before.withoutCredentials(text));
       }),
       { numRuns: 3000 },
-    );
-  });
-
-  it('takes all quotes off a pasted request', () => {
-    const quotes = textsOf('"', "'", '(', '<', '`', ' ');
-    const closing: Readonly<Record<string, string>> = { '(': ')', '<': '>' };
-    fc.assert(
-      fc.property(quotes, (open) => {
-        const close = [...open].reverse().map((character) => closing[character] ?? character);
-        expect(readPastedRequest(`"${open}GET /carts/1${close.join('')}",`)).toMatchObject({
-          method: 'GET',
-          target: '/carts/1',
-        });
-      }),
     );
   });
 });

@@ -51,12 +51,10 @@ function refusedPart({ decision, rejection = '', reason = '' }: PastedRecord): '
   return bodyReasons.has(reason) ? 'body' : 'head';
 }
 
-const mostNotes = 20;
-
 /**
  * Explains what would happen to a pasted request, or what happened to that of a log record. Pure, and linear in the length of
  * the text; `explainToken` then inspects the token, which may ask the key server. `unreadable`: why the text is not a
- * request; the rest is then a guess.
+ * request; nothing is explained then.
  */
 export function explainPasted(
   text: string,
@@ -67,20 +65,18 @@ export function explainPasted(
   const pasted = readPastedRequest(text);
   const { record = null } = pasted;
   const notes = [...pasted.notes];
-  if (notes.length > mostNotes)
-    notes.splice(mostNotes, notes.length, `${notes.length - mostNotes} more notes`);
   const part = record === null ? undefined : refusedPart(record);
   if (pasted.method === undefined && question.method === undefined && part !== 'head')
     notes.push('no method: GET is explained');
   const method = pasted.method ?? question.method ?? 'GET';
   if (question.method !== undefined && method !== question.method)
     notes.push(`the text says ${method}: that is explained, not ${question.method}`);
-  const { target, host, version } = pasted;
+  const { target, host } = pasted;
   const fields = [...(pasted.fields ?? []), ...(question.fields ?? [])];
   const body = question.body ?? pasted.body;
   const hasToken = ['authorization', 'cookie'].some((name) => fieldValue(fields, name) !== undefined);
   const isWhole = question.body !== undefined || (pasted.isWhole ?? hasToken);
-  const asked: AskedRequest = { method, target, host, fields, body, version, isWhole };
+  const asked: AskedRequest = { method, target, host, fields, body, isWhole };
   if (record !== null) notes.push(recordText(record));
   const explain = () => explainRequest(asked, config, list);
   const explanation = record === null ? explain() : explainRecord(record, asked, config, explain);
@@ -91,7 +87,7 @@ export function explainPasted(
 
 /** For people: what explain can read. */
 const readable =
-  "a method and a URL, a curl command, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token";
+  "a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (an opaque one after Bearer)";
 
 /** The lines for people. */
 export function unreadableText(why: string): string[] {

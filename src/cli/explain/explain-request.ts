@@ -12,7 +12,7 @@ import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
 import { takesOpaqueTokens } from '../../config/issuers.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
-import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
+import { type CanonicalRequest, methods, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
 import { type FieldList, fieldValue } from '../../http/field-list.ts';
 import {
@@ -32,7 +32,6 @@ import {
   refusalOf,
   withRefusal,
 } from './explanation.ts';
-import { explainMiss } from './nearest-rows.ts';
 
 export interface AskedRequest {
   readonly method: string;
@@ -41,7 +40,6 @@ export interface AskedRequest {
   /** Further fields, flat. */
   readonly fields?: FieldList | undefined;
   readonly body?: string | undefined;
-  readonly version?: '1.0' | '1.1' | undefined;
   /** Fields and body are complete, so that checks of them are made; otherwise they count as unknown. */
   readonly isWhole?: boolean | undefined;
 }
@@ -204,7 +202,7 @@ export function createAskedReader(config: RequestSettings) {
     webSocket: config.upstream?.webSocket ?? false,
     extensionMethods: config.request?.methods ?? [],
   });
-  return ({ method, target, host, fields = [], body, version, isWhole = false }: AskedRequest) => {
+  return ({ method, target, host, fields = [], body, isWhole = false }: AskedRequest) => {
     const has = (name: string) => fieldValue(fields, name) !== undefined;
     const rawHeaders = [...fields];
     if (!has('host')) rawHeaders.push('Host', host);
@@ -213,13 +211,7 @@ export function createAskedReader(config: RequestSettings) {
     // A POST without a type would count as a form, and so as every method of its path, which is not what the user means.
     if (!has('content-type') && method !== 'GET' && !isWhole)
       rawHeaders.push('Content-Type', 'application/vnd.api+json');
-    const head = {
-      method,
-      url: target,
-      rawHeaders,
-      httpVersionMajor: 1,
-      httpVersionMinor: version === '1.0' ? 0 : 1,
-    };
+    const head = { method, url: target, rawHeaders, httpVersionMajor: 1, httpVersionMinor: 1 };
     return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
   };
 }
@@ -267,4 +259,16 @@ function explainToken(
     })),
     whyNot: [],
   };
+}
+
+/** Why no row matches, as far as it is known: another row opens the path, or the method differs. */
+function explainMiss(request: CanonicalRequest, list: ProtectedList): string[] {
+  if (request.method === 'OPTIONS') return ['OPTIONS is never authenticated'];
+  const open = request.method === 'POST' ? list.openedBy(request) : undefined;
+  if (open !== undefined)
+    return [`${resourceId(open)} (${open.source.file}:${open.source.line}) is open: true`];
+  const others = methods.filter(
+    (method) => method !== 'HEAD' && list.matchRows({ ...request, method, isFormPost: false }).length > 0,
+  );
+  return others.length === 0 ? [] : [`the method differs: the list has ${others.join(', ')} for this path`];
 }

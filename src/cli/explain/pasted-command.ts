@@ -1,57 +1,96 @@
+import { parseArgs } from 'node:util';
 import { parse } from 'shell-quote';
-import { type CurlRequest, curlOptions, longOf, otherWithValue, removed } from './curl-options.ts';
+import { trimOws } from '../../http/field-list.ts';
 
 /** A request as found in a curl command or a HAR entry. */
 export interface PastedParts {
-  /** In its exact case. Undefined: none is given. */
-  readonly method: string | undefined;
-  /** A whole URL, or a part of one. */
+  /** In its exact case. */
+  readonly method: string;
+  /** A whole URL. */
   readonly url: string;
-  /** In place of the URL's own path and query. */
-  readonly target?: string | undefined;
   /** Flat. */
   readonly fields: readonly string[];
   /** Undefined: there is none, or it is not known. */
   readonly body?: string | undefined;
-  readonly version?: '1.0' | '1.1' | undefined;
-  /** Why this is not a request: the text does not say what it asks for. */
-  readonly unreadable?: string | undefined;
-  /** How the text was read, and which parts were not used. */
+  /** How the text was read, and which parts are not known. */
   readonly notes: readonly string[];
 }
 
+const value = { type: 'string', multiple: true } as const;
+const flag = { type: 'boolean', multiple: true } as const;
+
+/** The options of curl that are read, and those that do not affect the request. */
+const options = {
+  request: { ...value, short: 'X' },
+  url: value,
+  header: { ...value, short: 'H' },
+  data: { ...value, short: 'd' },
+  'data-ascii': value,
+  'data-binary': value,
+  'data-raw': value,
+  json: value,
+  cookie: { ...value, short: 'b' },
+  user: { ...value, short: 'u' },
+  'oauth2-bearer': value,
+  'user-agent': { ...value, short: 'A' },
+  referer: { ...value, short: 'e' },
+  head: { ...flag, short: 'I' },
+  'path-as-is': flag,
+  compressed: flag,
+  fail: { ...flag, short: 'f' },
+  globoff: { ...flag, short: 'g' },
+  'http1.1': flag,
+  http2: flag,
+  include: { ...flag, short: 'i' },
+  insecure: { ...flag, short: 'k' },
+  location: { ...flag, short: 'L' },
+  'show-error': { ...flag, short: 'S' },
+  silent: { ...flag, short: 's' },
+  verbose: { ...flag, short: 'v' },
+  cacert: value,
+  'max-time': { ...value, short: 'm' },
+  output: { ...value, short: 'o' },
+  proxy: { ...value, short: 'x' },
+  resolve: value,
+  'write-out': { ...value, short: 'w' },
+} as const;
+
 /**
- * Reads a curl command as curl does: the words of a POSIX shell, then its options. Notes name options that have no effect on
- * the request, or an unknown one. Undefined: the text is not a curl command. Linear in its length.
+ * Reads a curl command as curl does: the words of a POSIX shell, then its options. Undefined: the text is not a curl command.
+ * A text: why it cannot be read. Linear in its length.
  */
-export function readCurl(text: string): PastedParts | undefined {
-  const start = /^\s*(?:[$>#%]\s+)?(?:(?:sudo|time|env|[A-Z_]+=\S{0,8192})\s+){0,9}(?=curl(?:\.exe)?\s)/.exec(
-    text,
-  );
-  if (start === null) return undefined;
-  const command = text.slice(start[0].length);
-  const request: CurlRequest = {
-    ...{ method: undefined, urls: [], fields: [], data: undefined, parts: [], type: undefined },
-    ...{ query: undefined, isQuery: false, isHead: false, isUpload: false, keepsPath: false, version: '1.1' },
-    ...{ target: undefined, notes: ['read from a curl command'] },
-  };
-  if (/\^["\r\n]/.test(command)) return unreadable('it is a command for cmd: copy it as cURL (bash)');
-  const words = splitWords(command, request.notes);
-  if (words === undefined) return unreadable('the shell cannot expand "${" in it: put the value there');
-  // Most in single quotes is no variable. It is not repeated: what looks like one may be part of a password.
+export function readCurl(text: string): PastedParts | string | undefined {
+  const [start] = /^\s*(?:\$ )?(?=curl\s)/.exec(text) ?? [];
+  if (start === undefined) return undefined;
+  const command = text.slice(start.length);
+  if (/\^["\r\n]/.test(command)) return 'it is a command for cmd: copy it as cURL (bash)';
+  const words = splitWords(command);
+  if (typeof words === 'string') return words;
+  const notes = ['read from a curl command'];
+  // Text in single quotes is not a variable. The name is not printed: it may be part of a password.
   if (/\$\{?[A-Z_]/.test(command.replace(/'[^']*'/g, '')))
-    request.notes.push('variables are taken as they stand: what the shell would put there is not known');
-  const unused = applyOptions(words.slice(1), request);
-  if (unused.length > 0) request.notes.push(`of curl's options these play no part: ${unused.join(' ')}`);
-  return toParts(request);
+    notes.push('variables are taken as they stand: what the shell would put there is not known');
+  try {
+    const { tokens, positionals } = parseArgs({
+      args: words.slice(1),
+      options,
+      allowPositionals: true,
+      tokens: true,
+    });
+    const given = tokens.filter(({ kind }) => kind === 'option') as readonly GivenOption[];
+    return toParts(given, positionals, notes);
+  } catch (fault) {
+    if (!isOfOptions(fault)) throw fault;
+    return 'it has an option that is not read here: give the method and the URL, and -H for a field';
+  }
 }
 
-function unreadable(why: string): PastedParts {
-  return { method: undefined, url: '/', fields: [], notes: [], unreadable: why };
+function isOfOptions(fault: unknown): boolean {
+  return fault instanceof TypeError && String(Object(fault).code).startsWith('ERR_PARSE_ARGS_');
 }
 
-/** The words of the first command. Variables stay as they are. Undefined: an expansion is malformed. */
-function splitWords(command: string, notes: string[]): string[] | undefined {
+/** The words of the first command. Variables stay as they are. A text: why they cannot be split. */
+function splitWords(command: string): string[] | string {
   // A backslash at the end of a line continues the command, except in single quotes.
   const line = command.replace(/'[^']*'|\\\r?\n/g, (part) => (part.startsWith("'") ? part : ' '));
   const words: string[] = [];
@@ -59,127 +98,80 @@ function splitWords(command: string, notes: string[]): string[] | undefined {
     for (const word of parse(line, (name) => `$${name}`)) {
       if (typeof word === 'string') words.push(word);
       else if ('pattern' in word) words.push(word.pattern);
-      else if ('op' in word) {
-        if (word.op === '&')
-          notes.push('the command ends at "&": put quotes around the URL if it goes on there');
-        return words;
-      }
+      else if ('op' in word) return word.op === '&' ? 'it ends at "&": put quotes around the URL' : words;
     }
   } catch {
-    return undefined;
+    return 'the shell cannot expand "${" in it: put the value there';
   }
   return words;
 }
 
-/** Applies the options, and returns the words that have no effect. */
-function applyOptions(words: readonly string[], request: CurlRequest): string[] {
-  const unused: string[] = [];
-  let onlyUrls = false;
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? '';
-    if (onlyUrls || !word.startsWith('-') || word === '-') request.urls.push(word);
-    else if (word === '--') onlyUrls = true;
-    else if (word.startsWith('--')) at += applyLong(word, words[at + 1], request, unused);
-    else at += applyShort(word, words[at + 1], request, unused);
-  }
-  return unused;
+interface GivenOption {
+  readonly name: keyof typeof options;
+  readonly value: string;
 }
 
-/** Applies a long option, and returns how many further words it took. */
-function applyLong(word: string, next: string | undefined, request: CurlRequest, unused: string[]): 0 | 1 {
-  const equals = word.indexOf('=');
-  const name = equals === -1 ? word.slice(2) : word.slice(2, equals);
-  const known = Object.hasOwn(curlOptions, name) ? curlOptions[name] : undefined;
-  if (known?.isFlag) {
-    known.use(request, '');
-    return 0;
-  }
-  // curl itself does not know `--request=PATCH`; people write it, and mean it.
-  const value = equals === -1 ? next : word.slice(equals + 1);
-  if (known !== undefined && value !== undefined) known.use(request, value);
-  else unused.push(`--${name}`);
-  const takesNext = known !== undefined || otherWithValue.has(name);
-  return equals === -1 && next !== undefined && takesNext ? 1 : 0;
-}
+/** Options that set a field -> its line. */
+const fieldOptions: Readonly<Record<string, (given: string) => string>> = {
+  header: (line) => line,
+  cookie: (cookies) => `Cookie: ${cookies}`,
+  user: (credentials) => `Authorization: Basic ${Buffer.from(credentials).toString('base64')}`,
+  'oauth2-bearer': (token) => `Authorization: Bearer ${token}`,
+  'user-agent': (name) => `User-Agent: ${name}`,
+  referer: (url) => `Referer: ${url}`,
+};
 
-/** Letters may be run together, and the value may follow at once: `-sXPATCH`. */
-function applyShort(word: string, next: string | undefined, request: CurlRequest, unused: string[]): 0 | 1 {
-  for (let at = 1; at < word.length; at++) {
-    const letter = word.charAt(at);
-    const known = curlOptions[longOf.get(letter) ?? ''];
-    if (known?.isFlag) known.use(request, '');
-    else if (known === undefined && !otherWithValue.has(letter)) unused.push(`-${letter}`);
-    else {
-      const inside = word.slice(at + 1);
-      const value = inside === '' ? next : inside;
-      if (known !== undefined && value !== undefined) known.use(request, value);
-      else unused.push(`-${letter}`);
-      return inside === '' && next !== undefined ? 1 : 0;
-    }
-  }
-  return 0;
-}
+/** What curl sends: its own defaults for the method and the type. */
+function toParts(
+  given: readonly GivenOption[],
+  positionals: readonly string[],
+  notes: string[],
+): PastedParts | string {
+  const has = (name: keyof typeof options) => given.some((one) => one.name === name);
+  const valuesOf = (name: keyof typeof options) =>
+    given.filter((one) => one.name === name).map((one) => one.value);
+  const urls = [...valuesOf('url'), ...positionals];
+  const [url] = urls;
+  if (url === undefined || urls.length > 1)
+    return `the curl command has ${url === undefined ? 'no URL' : 'several URLs'}`;
+  if (/^[^?#]*\/\.{1,2}(?:[/?#]|$)/.test(url) && !has('path-as-is'))
+    return 'curl takes "." and ".." out of the path: write the path that is sent, or --path-as-is';
 
-/** What curl sends: its own defaults for the method, the type and the path. */
-function toParts(request: CurlRequest): PastedParts {
-  const { parts, urls, notes, version } = request;
-  const [url = '', ...others] = urls;
-  if (others.length > 0) notes.push(`${others.length} more words were left out; the first is the URL`);
-  const multipart = parts.length === 0 ? undefined : multipartOf(parts);
-  const body = multipart?.body ?? (request.isQuery ? undefined : request.data);
-  const hasBody = body !== undefined || request.isUpload;
-  const implied = request.isHead ? 'HEAD' : request.isUpload ? 'PUT' : hasBody ? 'POST' : 'GET';
-  const given = new Map(request.fields.map(([name, value]) => [name.toLowerCase(), value]));
-  const fields = request.fields.flatMap(([name, value]) => (value === removed ? [] : [name, value]));
-  const addDefault = (name: string, value: string) => {
-    if (!given.has(name.toLowerCase())) fields.push(name, value);
+  const lines = given.flatMap((one) => fieldOptions[one.name]?.(one.value) ?? []);
+  const body = readData(given, notes);
+  const isJson = has('json');
+  const names = new Set(lines.map((line) => line.split(':', 1)[0]?.toLowerCase()));
+  const addDefault = (name: string, type: string) => {
+    if (!names.has(name.toLowerCase())) lines.push(`${name}: ${type}`);
   };
-  if (hasBody && !request.isUpload) {
-    addDefault('Content-Type', multipart?.type ?? request.type ?? 'application/x-www-form-urlencoded');
-  }
-  if (request.type !== undefined) addDefault('Accept', request.type);
-  const query = [request.isQuery ? request.data : undefined, request.query].filter(
-    (one) => one !== undefined,
-  );
-  const asked = query.length === 0 ? url : withQuery(url, query.join('&'));
+  if (body !== undefined)
+    addDefault('Content-Type', isJson ? 'application/json' : 'application/x-www-form-urlencoded');
+  if (isJson) addDefault('Accept', 'application/json');
   return {
-    method: request.method ?? implied,
-    url: request.keepsPath ? asked : withoutDotSegments(asked, notes),
-    target: request.target,
-    unreadable: url === '' && request.target === undefined ? 'the curl command has no URL' : undefined,
-    ...{ fields, body, notes, version },
+    method: valuesOf('request').at(-1) ?? (has('head') ? 'HEAD' : body === undefined ? 'GET' : 'POST'),
+    url,
+    fields: lines.flatMap((line) => fieldOf(line, notes)),
+    ...{ body, notes },
   };
 }
 
-function withQuery(url: string, query: string): string {
-  const [address = ''] = url.split('#', 1);
-  return `${address}${address.includes('?') ? '&' : '?'}${query}`;
+/** Name and value; none for a line without a value, which removes a field of curl's own, or which is no field. */
+function fieldOf(line: string, notes: string[]): string[] {
+  const end = line.indexOf(':');
+  if (end < 1) notes.push(`-H ${line}: it is no field, or its file is not known`);
+  const content = trimOws(line.slice(end + 1));
+  return end < 1 || content === '' ? [] : [line.slice(0, end), content];
 }
 
-function multipartOf(parts: CurlRequest['parts']): { type: string; body: string } {
-  const boundary = '------------------------shopward';
-  const texts = parts.map(
-    ([name, value]) =>
-      `--${boundary}\r\nContent-Disposition: form-data; name="${name.replaceAll('"', '\\"')}"\r\n\r\n${value}\r\n`,
-  );
-  return { type: `multipart/form-data; boundary=${boundary}`, body: `${texts.join('')}--${boundary}--\r\n` };
-}
-
-/** Removes dot segments (RFC 3986 section 5.2.4), as curl does. */
-function withoutDotSegments(url: string, notes: string[]): string {
-  const end = url.search(/[?#]/);
-  const address = end === -1 ? url : url.slice(0, end);
-  const host = address.indexOf('://');
-  const start = address.indexOf('/', host === -1 ? 0 : host + 3);
-  if (start === -1 || !/\/\.{1,2}(?:\/|$)/.test(address)) return url;
-  const kept: string[] = [];
-  const segments = address.slice(start + 1).split('/');
-  for (const [at, segment] of segments.entries()) {
-    const isLast = at === segments.length - 1;
-    if (segment === '..') kept.pop();
-    else if (segment !== '.') kept.push(segment);
-    if (isLast && (segment === '.' || segment === '..')) kept.push('');
+/** The values of -d are joined by `&`, those of --json by nothing. */
+function readData(given: readonly GivenOption[], notes: string[]): string | undefined {
+  let body: string | undefined;
+  for (const { name, value: data } of given) {
+    if (name !== 'json' && !name.startsWith('data')) continue;
+    const isFile = name !== 'data-raw' && data.startsWith('@');
+    if (isFile) notes.push(`${data}: what that file holds is not known`);
+    const text = isFile ? '' : data;
+    body = body === undefined ? text : `${body}${name === 'json' ? '' : '&'}${text}`;
   }
-  notes.push('curl takes "." and ".." out of the path itself; with --path-as-is it does not');
-  return `${address.slice(0, start)}/${kept.join('/')}${end === -1 ? '' : url.slice(end)}`;
+  return body;
 }
