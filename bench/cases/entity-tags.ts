@@ -9,8 +9,8 @@ import { bearers, get, type Stage } from '../stage.ts';
 
 export const rows = ['ANY /carts/{cart_id}'];
 const untracked = 'entityTags: false';
-export const tracked = (freshFor: string) =>
-  `entityTags: { resources: [{ collection: /carts, member: '/carts/{cart_id}', methods: [PATCH, DELETE], freshFor: ${freshFor} }] }`;
+export const tracked =
+  "entityTags: { resources: [{ collection: /carts, member: '/carts/{cart_id}', methods: [PATCH, DELETE] }] }";
 /** A store that is new remembers no claim that it may have granted, so nothing is tagged at first. */
 export async function untilTagged({ url }: Contestant): Promise<void> {
   const [Authorization = ''] = await bearers(1);
@@ -58,7 +58,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
   ]);
   const trackedGet = async (request: LoadRequest) => {
     const without = { contestant: await start('untracked', 'memory', untracked) };
-    const { entries, leftOut } = await withStores(tracked('0s'));
+    const { entries, leftOut } = await withStores(tracked);
     return { entries: [without, ...entries].map((one) => ({ ...one, request })), leftOut };
   };
   return [
@@ -76,31 +76,6 @@ export function entityTagCases(stage: Stage): BenchCase[] {
       },
     },
     {
-      name: '304 from the store, without the shop',
-      targets: ['memory', 'Redis'].map((row) => ({
-        row,
-        against: 'pass-through',
-        of: 'cpu',
-        most: row === 'memory' ? 0.7 : 1.2,
-      })),
-      async prepare() {
-        const authorizations = await bearers(1);
-        const passThrough = {
-          contestant: await stage.shopward(),
-          name: 'pass-through',
-          request: get('/small'),
-        };
-        const request = {
-          ...get('/carts/1'),
-          authorizations,
-          status: 304,
-          tagField: 'If-None-Match' as const,
-        };
-        const { entries, leftOut } = await withStores(tracked('1h'));
-        return { entries: [passThrough, ...entries.map((one) => ({ ...one, request }))], leftOut };
-      },
-    },
-    {
       name: 'PATCH with If-Match, each after the other',
       connections: 16,
       targets: [{ row: 'Redis', against: 'untracked', of: 'cpu', most: 1.8 }],
@@ -111,7 +86,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
           contestant: await start('untracked', 'memory', untracked),
           request: passing,
         };
-        const { entries, leftOut } = await withStores(tracked('0s'));
+        const { entries, leftOut } = await withStores(tracked);
         const chained = { ...request, tagField: 'If-Match' as const };
         return { entries: [without, ...entries.map((one) => ({ ...one, request: chained }))], leftOut };
       },
@@ -135,7 +110,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
           const name = `replicas: ${replicas}`;
           const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}`;
           entries.push({
-            contestant: await start(name, store, tracked('0s'), `http://127.0.0.1:${shop.port}`),
+            contestant: await start(name, store, tracked, `http://127.0.0.1:${shop.port}`),
             request,
           });
         }

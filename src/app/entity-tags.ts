@@ -25,11 +25,7 @@ export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags
   stage: 'forward',
   compile({ entityTags, request = { ignoredPrefixes: [] } }) {
     if (!entityTags) return undefined;
-    const resources = entityTags.resources.map(({ freshFor, ...more }) => ({
-      ...more,
-      freshForMs: freshFor,
-    }));
-    return createEntityTagMatcher(resources, request);
+    return createEntityTagMatcher(entityTags.resources, request);
   },
   create: createEntityTagsFilter,
 };
@@ -121,7 +117,7 @@ function tagDetails(
   return [
     { label: 'resources', value: resources.map(({ member }) => member).join(', ') },
     count('tagged reads', 'tagged'),
-    count('not modified', 'not-modified', 'fresh-not-modified'),
+    count('not modified', 'not-modified'),
     count('writes applied', 'applied'),
     count('stale If-Match', 'precondition-failed'),
     count('no If-Match', 'precondition-missing'),

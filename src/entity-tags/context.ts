@@ -12,8 +12,7 @@ import type { EntityTagTimes } from './times.ts';
 /** What happened to a tracked request; stable words for metrics and the console. */
 export type EntityTagEvent =
   | 'tagged' // a read's answer carries a tag
-  | 'not-modified' // 304 after the shop was asked
-  | 'fresh-not-modified' // 304 from the store
+  | 'not-modified'
   | 'untagged' // a read that no tag may be given for (a change in between, a cold start, an unknown write)
   | 'untracked-too-large' // passed through: too large, endless or stalling
   | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
@@ -157,7 +156,7 @@ export function recordRead(
   // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
   const end = () =>
     known === null
-      ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))
+      ? andThen(store.lookUp(key), () => endWith(store.readStampAt(key, startedAt)))
       : endWith(known);
   return askStore(context, end, () => {
     place?.giveBack();

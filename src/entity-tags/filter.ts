@@ -1,6 +1,6 @@
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
-import { type Answer, type Rejection, isRejection, reject } from '../http/rejection.ts';
+import { type Rejection, isRejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
 import type { PathRules } from '../routes/path-table.ts';
@@ -36,7 +36,7 @@ export interface EntityTags extends EntityTagMatcher {
   run(
     match: EntityTagMatch,
     context: Pick<FilterContext, 'request' | 'isObserved'> & { readonly identity: Identity },
-  ): Eventually<ObservedHooks | Answer | Rejection>;
+  ): Eventually<ObservedHooks | Rejection>;
 }
 
 /** `paths`: how paths are read (`request`), as for the protected list. */
@@ -133,13 +133,12 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
     const text = `a change of a tracked resource must use its exact path: ${name('lenient-spelling')}`;
     return { label: 'entity tag', text, details: { rule: 'lenient-spelling', resource: null, text } };
   }
-  const { collection, member, methods, ifMatch, freshForMs } = match.resource;
+  const { collection, member, methods, ifMatch } = match.resource;
   const rule = ruleOf(match, request);
   const place = match.role === 'collection' ? collection : member;
-  const fresh = freshForMs > 0 ? `, from the store for ${freshForMs / 1000} s` : '';
   const taken = ifMatch === 'lenient' ? '; W/"t", t and "t-gzip" are taken for "t"' : '';
   const texts: Record<EntityTagRule, string> = {
-    read: `a read of ${place}: the answer carries ETag, If-None-Match with it gives 304${fresh}`,
+    read: `a read of ${place}: the answer carries ETag, If-None-Match with it gives 304`,
     precondition:
       `a change ${match.role === 'below' ? 'below' : 'of'} ${place}: If-Match must hold its current ETag (ifMatch: ${ifMatch}${taken}); ` +
       `${name('if-match-missing')} without, ${name('if-match-invalid')} with another`,
@@ -148,7 +147,7 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
     'collection-write': `a change of ${place} itself, which may be one of any member: ${name('collection-write')}`,
     creation: `a new member of ${collection}: an answer 201 carries the new member's ETag`,
   };
-  const resource = { collection, member, role: match.role, methods, ifMatch, freshForMs };
+  const resource = { collection, member, role: match.role, methods, ifMatch };
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 

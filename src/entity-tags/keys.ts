@@ -128,11 +128,6 @@ export function readVary(lines: readonly string[]): Vary {
   return { isAny, followed: sorted, others: hasCookie ? [...others, 'cookie'] : others };
 }
 
-/** Whether every variant includes all that the answer depends on. */
-export function coversVary({ isAny, followed, others }: Vary): boolean {
-  return !isAny && followed.length === 0 && others.length === 0;
-}
-
 /**
  * The tag of a representation: its state, and a digest of all that tells it from other representations of that state. The digest
  * begins with the epoch of the store, which no client knows: it tells nothing of a user, a token or a body.

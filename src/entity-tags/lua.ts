@@ -9,7 +9,7 @@ import { type RedisScript, defineClaim, defineScript } from '../redis/redis.ts';
  *
  * The record is a hash: e(poch) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a comma)
  * w(anted until) a(nonymous wrote) p(riority until, 0: none) q qt (indeterminate until, tagged) c(hanged at), all of them
- * always there, and `v:` + variant -> fingerprint | at | fields.
+ * always there, and `v:` + variant -> fingerprint and `|`.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
@@ -154,14 +154,12 @@ local function reply(answers) return cjson.encode({ marker, int(now), int(cold_s
 `;
 
 const lookUp = `
-local variant = ...
 local why = cold and 'cold-start' or indeterminate and 'indeterminate' or leased and 'lease' or ''
-local known = why == '' and record and not record.variants_gone and variant ~= '' and redis.call('HGET', RECORD, 'v:' .. variant)
-return answer(marker, int(now), why, record and record.tag or '', known or '')
+return answer(marker, int(now), why, record and record.tag or '')
 `;
 
 const endRead = `
-local stamp_epoch, stamp_started, variant, fingerprint, new_tag, shop, of_collection, fields, is_verified = ...
+local stamp_epoch, stamp_started, variant, fingerprint, new_tag, shop, of_collection, is_verified = ...
 variant = 'v:' .. variant
 
 local function unchanged()
@@ -179,7 +177,7 @@ local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprin
 if fingerprint == '' then return answer(record and record.tag or '', known and string.match(known, '^[^|]*') or '') end
 if leased then return answer(record and record.tag or '') end
 
-local entry = fingerprint .. '|' .. int(stamp_started) .. '|' .. fields
+local entry = fingerprint .. '|'
 local r = record or create()
 if r.tag == '' or differs then
   if r.tag ~= '' then r.changed = now end
@@ -190,7 +188,7 @@ if r.tag == '' or differs then
 end
 if of_collection and r.shop ~= '' then shop = r.shop end
 local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
-if not known or fields ~= '' or shop ~= r.shop then
+if not known or shop ~= r.shop then
   r.shop, r.variants_gone = shop, full
   save(r)
   redis.call('HSET', RECORD, variant, entry)

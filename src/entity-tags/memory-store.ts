@@ -55,8 +55,8 @@ export class MemoryTagStore implements TagStore {
     });
   }
 
-  lookUp(key: ResourceKey, variant: string | null) {
-    return steps.lookUp(this.#open(key), variant);
+  lookUp(key: ResourceKey) {
+    return steps.lookUp(this.#open(key));
   }
 
   readStampAt(_: ResourceKey, startedAt: number, earlier: ReadStamp | null = null) {

@@ -6,9 +6,7 @@ export interface TagRecord {
   readonly tag: string | null;
   readonly shopTag: string | null;
   /** By variant. */
-  readonly fingerprints: Readonly<
-    Record<string, { readonly value: string; readonly at: number; readonly fields: string }>
-  >;
+  readonly fingerprints: Readonly<Record<string, string>>;
   /** Either one with a tag, or any number without. */
   readonly leases: readonly Lease[];
   /** A write with the current tag waits for the leases to end: until then no new one is granted before it. */
@@ -161,16 +159,11 @@ function expire(stored: TagRecord, now: number): TagRecord {
   return record;
 }
 
-export function lookUp(opened: Opened, variant: string | null): LookUp {
+export function lookUp(opened: Opened): LookUp {
   const { now, epoch, record } = opened;
   const unsettled = whyUnsettled(opened);
   const stamp = unsettled === 'cold-start' || isIndeterminate(record) ? null : { epoch, startedAt: now };
-  const known = variant === null ? undefined : record?.fingerprints[variant];
-  const recorded =
-    known === undefined || unsettled !== null
-      ? null
-      : { fingerprint: known.value, ageMs: (now - known.at) / 1000, fields: known.fields };
-  return { stamp, tag: record?.tag ?? null, unsettled, recorded };
+  return { stamp, tag: record?.tag ?? null, unsettled };
 }
 
 export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<ReadTag | null> {
@@ -184,16 +177,15 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
     const tag = record?.tag ?? null;
     return {
       record,
-      answer: tag === null ? null : { tag, fingerprint: read.fingerprint ?? known?.value ?? null },
+      answer: tag === null ? null : { tag, fingerprint: read.fingerprint ?? known ?? null },
     };
   }
-  const fingerprint = { value: read.fingerprint, at: read.stamp.startedAt, fields: read.fields ?? '' };
   const before = record ?? createRecord(epoch, evictedChangeAt);
-  const only = { [read.variant]: fingerprint };
+  const only = { [read.variant]: read.fingerprint };
   const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
   const answer = { tag: read.newTag, fingerprint: read.fingerprint };
   if (before.tag === null) return { record: first, answer };
-  if (known !== undefined && known.value !== read.fingerprint) {
+  if (known !== undefined && known !== read.fingerprint) {
     return { record: { ...first, changedAt: now }, answer };
   }
   const isFull = known === undefined && Object.keys(before.fingerprints).length >= maxVariants;

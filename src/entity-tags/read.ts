@@ -1,29 +1,15 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
-import { type FieldEdits, type FieldList, editFields, fieldValue, fieldValues } from '../http/field-list.ts';
-import { type Answer, reject } from '../http/rejection.ts';
+import { type FieldEdits, type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { reject } from '../http/rejection.ts';
 import { type Eventually, andThen } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { type TrackedExchange, answerOctets, askStore, recordRead } from './context.ts';
-import {
-  type Vary,
-  coversVary,
-  entityTagOf,
-  randomTag,
-  readIfMatch,
-  readVary,
-  stateOf,
-  tagOfWrite,
-  variantOf,
-} from './keys.ts';
+import { randomTag, readIfMatch, readVary, stateOf, tagOfWrite, variantOf } from './keys.ts';
 import { singleMemberId } from './json-api.ts';
 import { fingerprintOf } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
-import type { LookUp, ReadStamp } from './tag-store.ts';
-
-/** Fields that a 304 must repeat from the 200 (RFC 9110 section 15.4.5). */
-const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
-const maxStoredFieldsBytes = 2048;
+import type { ReadStamp } from './tag-store.ts';
 
 interface Read extends TrackedExchange {
   readonly variant: string;
@@ -35,51 +21,23 @@ interface Read extends TrackedExchange {
   readonly startedAt: number;
 }
 
-/** GET or HEAD of a collection or a member: a 304 from the store, or the hooks for the exchange with the shop. */
-export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks | Answer> {
-  const { context, request, tracked, subject, isAnonymous, key } = exchange;
+/** GET or HEAD of a collection or a member: the hooks for the exchange with the shop. */
+export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks> {
+  const { context, request, subject, key } = exchange;
   const { store } = context;
   const variant = variantOf(request, subject, 'read');
-  const mayBeFresh =
-    tracked.resource.freshForMs > 0 &&
-    tracked.role === 'member' &&
-    !isAnonymous &&
-    fieldValue(request.fields, 'if-none-match') !== undefined;
+  const begin = (stamp: ReadStamp | null, isStoreAway: boolean, startedAt = context.monotonic()) =>
+    hooksOf({ ...exchange, variant, stamp, isStoreAway, startedAt });
+  if (store.hasHeard(key)) {
+    const startedAt = context.monotonic();
+    return begin(store.readStampAt(key, startedAt), false, startedAt);
+  }
   // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
-  if (mayBeFresh || !store.hasHeard(key)) {
-    return askStore<UpstreamHooks | Answer>(
-      context,
-      () =>
-        andThen(store.lookUp(key, mayBeFresh ? variant : null), (known) =>
-          heedStore(exchange, variant, known),
-        ),
-      () => hooksOf({ ...exchange, variant, stamp: null, isStoreAway: true, startedAt: context.monotonic() }),
-    );
-  }
-  const startedAt = context.monotonic();
-  const stamp = store.readStampAt(key, startedAt);
-  return hooksOf({ ...exchange, variant, stamp, isStoreAway: false, startedAt });
-}
-
-function heedStore(
-  exchange: TrackedExchange,
-  variant: string,
-  { tag, recorded, stamp }: LookUp,
-): UpstreamHooks | Answer {
-  const { context, request, tracked } = exchange;
-  const { ifMatch, freshForMs } = tracked.resource;
-  // Below 0: the store's clock was set back.
-  const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
-  if (tag !== null && stamp !== null && isFresh && recorded.fields !== '') {
-    const { epoch } = stamp;
-    const whole = entityTagOf(tag, { epoch, variant, fingerprint: recorded.fingerprint }, request);
-    if (namesTag(fieldValues(request.fields, 'if-none-match'), whole, ifMatch)) {
-      const fields = [...parseRecordedFields(recorded.fields), 'ETag', `"${whole}"`];
-      context.onEvent('fresh-not-modified');
-      return { status: 304, fields, body: null };
-    }
-  }
-  return hooksOf({ ...exchange, variant, stamp, isStoreAway: false, startedAt: context.monotonic() });
+  return askStore(
+    context,
+    () => andThen(store.lookUp(key), ({ stamp }) => begin(stamp, false)),
+    () => begin(null, true),
+  );
 }
 
 function hooksOf(read: Read): UpstreamHooks {
@@ -231,7 +189,6 @@ function record(
     newTag,
     shopTag: parseStrongTag(fieldValue(fields, 'etag')),
     isOfCollection: memberId !== undefined,
-    fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields, vary) : null,
     isAnonymous,
   };
   return andThen(recordRead(read, key, stamp, startedAt, ended, vary), (value) =>
@@ -245,24 +202,4 @@ function record(
  */
 function isFromCache(fields: readonly string[]): boolean {
   return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
-}
-
-/**
- * Null: nothing may stand for this answer, since it depends on more than the variant tells apart, or a 304 could not
- * carry what it has to (cross-origin fields are the shop's own; what it says to one origin is not for another).
- */
-function writeFields(fields: readonly string[], vary: Vary): string | null {
-  if (!coversVary(vary)) return null;
-  if (fieldValue(fields, 'access-control-allow-origin') !== undefined) return null;
-  const given = editFields(fields, revalidated(fields));
-  const kept = fieldsOf304.flatMap((name) =>
-    fieldValues(given, name.toLowerCase()).map((value) => [name, value] as const),
-  );
-  const text = JSON.stringify(kept.flat());
-  return text.length > maxStoredFieldsBytes ? null : text;
-}
-
-function parseRecordedFields(text: string): string[] {
-  const parsed: unknown = JSON.parse(text);
-  return Array.isArray(parsed) ? parsed.map(String) : [];
 }

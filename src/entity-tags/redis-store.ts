@@ -79,14 +79,12 @@ export class RedisTagStore implements TagStore {
     this.#clock = new StoreClock(this.#options.now);
   }
 
-  async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
-    const answer = await this.#ask(key, ['lookUp', 0, variant ?? '']);
-    const [epoch = '', now = '', why = '', tag = '', recorded = ''] = answer;
+  async lookUp(key: ResourceKey): Promise<LookUp> {
+    const [epoch = '', now = '', why = '', tag = ''] = await this.#ask(key, ['lookUp', 0]);
     return {
       stamp: why === 'cold-start' || why === 'indeterminate' ? null : { epoch, startedAt: Number(now) },
       tag: tag === '' ? null : tag,
       unsettled: why === 'cold-start' || why === 'indeterminate' || why === 'lease' ? why : null,
-      recorded: recorded === '' ? null : readEntry(recorded, Number(now)),
     };
   }
 
@@ -112,7 +110,6 @@ export class RedisTagStore implements TagStore {
       read.newTag,
       read.shopTag ?? '',
       read.isOfCollection,
-      read.fields ?? '',
       !isAnonymous,
     ]);
     return tag === '' ? null : { tag, fingerprint: read.fingerprint ?? (recorded || null) };
@@ -139,7 +136,7 @@ export class RedisTagStore implements TagStore {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
     const left = buckets.map(async (bucket) => {
-      await this.#ask(nowhere, ['lookUp', 0, ''], bucket);
+      await this.#ask(nowhere, ['lookUp', 0], bucket);
     });
     await Promise.all(left);
     return this.coldStartLeftMs();
@@ -301,13 +298,6 @@ function readClaim([kind, micros, shopTag = '']: Answer): ClaimAnswer {
     default:
       throw new RedisUnavailable('error');
   }
-}
-
-function readEntry(entry: string, now: number): LookUp['recorded'] {
-  const first = entry.indexOf('|');
-  const second = entry.indexOf('|', first + 1);
-  const ageMs = (now - Number(entry.slice(first + 1, second))) / 1000;
-  return { fingerprint: entry.slice(0, first), ageMs, fields: entry.slice(second + 1) };
 }
 
 /** Milliseconds above which the allowance for drift would cost more than asking the store. */

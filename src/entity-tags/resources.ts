@@ -23,8 +23,6 @@ export interface TrackedResourceOptions {
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
-  /** How long a 304 may be answered without asking the shop; 0: never. */
-  readonly freshForMs: number;
   /** JSON pointers (RFC 6901) of what may change without the state having changed. */
   readonly ignore: readonly string[];
 }

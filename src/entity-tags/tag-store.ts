@@ -6,7 +6,7 @@ import type { Eventually } from '../lib/eventually.ts';
 export interface TagStore {
   readonly kind: 'memory' | 'redis';
   /** Before the shop is asked (read-begin): what is known, and the stamp for `endRead`. One round trip. */
-  lookUp(key: ResourceKey, variant: string | null): Eventually<LookUp>;
+  lookUp(key: ResourceKey): Eventually<LookUp>;
   /**
    * A stamp for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
    * what the store last said about its own clock: no round trip. Null when it said nothing recently: `lookUp` first.
@@ -47,8 +47,6 @@ export interface LookUp {
   readonly tag: string | null;
   /** Why a write would be refused now; null: it would not. */
   readonly unsettled: 'cold-start' | 'indeterminate' | 'lease' | null;
-  /** The variant as it was recorded, if it was and nothing is unsettled. */
-  readonly recorded: { readonly fingerprint: string; readonly ageMs: number; readonly fields: string } | null;
 }
 
 export interface ReadEnd {
@@ -62,8 +60,6 @@ export interface ReadEnd {
   readonly shopTag: string | null;
   /** The shop's tag is of a collection: used only if no tag is known. */
   readonly isOfCollection: boolean;
-  /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
-  readonly fields: string | null;
   readonly isAnonymous?: boolean;
 }
 

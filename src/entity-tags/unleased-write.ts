@@ -71,7 +71,6 @@ async function tagOfCreated(
     newTag: randomTag(),
     shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
     isOfCollection: false,
-    fields: null,
     isAnonymous,
   });
 }

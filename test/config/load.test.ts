@@ -38,7 +38,6 @@ describe('defaults', () => {
             member: '/carts/{cart_id}',
             methods: ['PATCH', 'DELETE'],
             ifMatch: 'strict',
-            freshFor: 0,
           },
         ],
       },

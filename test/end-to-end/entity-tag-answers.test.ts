@@ -31,14 +31,13 @@ beforeAll(async () => {
   });
   shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    rows: ['GET /carts', 'GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
+    rows: ['GET /carts', 'GET /carts/{cart_id}', 'PATCH /carts/{cart_id}'],
     config: {
       limits: { trackedResponse: '64KiB' },
       entityTags: {
         resources: [
           { collection: '/carts', member: '/carts/{cart_id}' },
           { collection: '/loose', member: '/loose/{id}', ifMatch: 'lenient' },
-          { collection: '/fresh', member: '/fresh/{id}', freshFor: '1h' },
         ],
       },
     },
@@ -243,34 +242,6 @@ describe('ifMatch: lenient', () => {
   });
   it.each(['*', '', '"x"', 'x'])('does not take %s', async (value) => {
     expect(outcomeOf(await patch('/loose/1', value))).toBe('412 006');
-  });
-});
-
-describe('freshFor', () => {
-  const read = (ifNoneMatch: string, sub = 'DE--21', more: ShopCall = {}, line = 'GET /fresh/1') =>
-    call(line, { token: shopward.issueToken({ sub }), ifNoneMatch, ...more });
-
-  it('a 304 is given without the shop, to the same subject for the same variant, until a write', async () => {
-    script = anyCart;
-    const tag = await tagOf('/fresh/1');
-    const fresh = await read(tag);
-    expect([fresh.status, fresh.field('etag'), fresh.body.length]).toEqual([304, tag, 0]);
-    expect(heads).toEqual([]);
-    const asked: readonly (readonly [string, () => ReturnType<typeof read>])[] = [
-      ['another subject', () => read(tag, 'DE--22')],
-      ['another language', () => read(tag, 'DE--21', { fields: ['Accept-Language: de'] })],
-      ['another query', () => read(tag, 'DE--21', {}, 'GET /fresh/1?include=items')],
-      ['another tag', () => read('"other"')],
-    ];
-    for (const [what, ask] of asked) {
-      await ask();
-      expect(heads, what).toHaveLength(1);
-    }
-    // Whoever may not read it is answered so first.
-    expect(outcomeOf(await read(tag, 'DE--21', { token: undefined }))).toBe('401 002');
-    expect((await call('POST /fresh/1/items', { body: {} })).status).toBe(200);
-    expect((await read(tag)).status).toBe(200);
-    expect(heads).toHaveLength(1);
   });
 });
 

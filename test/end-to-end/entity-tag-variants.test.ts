@@ -56,15 +56,12 @@ beforeAll(async () => {
   for (const kind of ['memory', 'redis'] as const) {
     proxies[kind] = await startShopwardHere({
       upstream: shopUrl,
-      rows: ['GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
+      rows: ['GET /carts/{cart_id}', 'PATCH /carts/{cart_id}'],
       config: {
         request: { formatSuffixes: ['jsonapi', 'csv'] },
         store: { url: kind === 'memory' ? 'memory' : `redis://127.0.0.1:${redis.port}` },
         entityTags: {
-          resources: [
-            { collection: '/carts', member: '/carts/{cart_id}' },
-            { collection: '/fresh', member: '/fresh/{id}', freshFor: '1h' },
-          ],
+          resources: [{ collection: '/carts', member: '/carts/{cart_id}' }],
         },
       },
     });
@@ -186,25 +183,6 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     expect(again.status).toBe(200);
     const weak = await get(`PATCH ${path}`, 'anna', one, { ifMatch: `W/${again.field('etag')}`, body: {} });
     expect(weak.status).toBe(412);
-  });
-
-  test('freshFor answers only the exact variant from the store', async () => {
-    const path = '/fresh/accept-language';
-    const tag = async (fields: readonly string[], sub: 'anna' | 'bob' = 'anna') =>
-      (await get(`GET ${path}`, sub, fields)).field('etag') ?? '';
-    const [german, english, bobs] = [
-      await tag(one),
-      await tag([one[0] ?? '', 'Accept-Language: en']),
-      await tag(one, 'bob'),
-    ];
-    version += 1;
-    const asked = async (ifNoneMatch: string, fields: readonly string[] = one) =>
-      (await get(`GET ${path}`, 'anna', fields, { ifNoneMatch })).status;
-    // The first three answers know of no change, the others come from the shop.
-    expect(await asked(german)).toBe(304);
-    expect(await asked(english, [one[0] ?? '', 'Accept-Language: en'])).toBe(304);
-    expect(await asked(english)).toBe(200);
-    expect(await asked(bobs)).toBe(200);
   });
 
   test('no 304 for a variant that the store no longer has', async () => {

@@ -97,7 +97,7 @@ describe('reads', () => {
     [['Cache-Control', 'public,no-cache'], 'public,no-cache'],
     [['Expires', '0'], undefined],
   ])('caches have to ask again where the shop says %j', async (fields, expected) => {
-    const { filter } = createFilter({ freshForMs: 60_000 });
+    const { filter } = createFilter();
     const { tag = '', fields: first } = await ask(filter, get(), answered(200, cart('a'), fields));
     expect(fieldValue(first, 'cache-control')).toBe(expected);
     const fresh = await ask(filter, get(['If-None-Match', tag]), answered(200, cart('a'), fields));
@@ -238,45 +238,6 @@ describe('reads', () => {
     const under = createFilter({ ignore: ['/data/attributes/name', '/data/none/0'] });
     expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
   });
-
-  test('freshFor: a 304 from the store repeats what the 200 said of it, and no more', async () => {
-    const { filter } = createFilter({ freshForMs: 60_000 });
-    const repeated = ['Cache-Control', 'private', 'Content-Location', '/c', 'Expires', '0', 'Vary', 'Accept'];
-    const answer = answered(200, cart('a'), [...repeated, 'Last-Modified', 'x', 'X-Shop', 'y']);
-    const { tag = '' } = await ask(filter, get(), answer);
-    const { fields } = await ask(filter, get(['If-None-Match', tag]), answered(503));
-    expect(fields).toEqual([...repeated, 'ETag', tag]);
-  });
-
-  test.each([
-    [0, 304],
-    [59_999, 304],
-    [60_000, 503],
-    [-1, 503],
-  ])('freshFor: recorded %i ms ago by a clock that may be set: %i', async (agoMs, status) => {
-    let nowMs = 3_600_000;
-    const store = new MemoryTagStore({ times: timesOf(), now: () => nowMs });
-    const { filter } = createFilter({ freshForMs: 60_000 }, { store });
-    // Asked with a tag, so that the read has the store's own time.
-    const first = await ask(filter, get(['If-None-Match', '"none"']), answered(200, cart('a')));
-    nowMs += agoMs;
-    const { tag = '' } = first;
-    expect((await ask(filter, get(['If-None-Match', tag]), answered(503))).status).toBe(status);
-  });
-});
-
-test.each([
-  [['Vary', 'Accept-Language, Accept-Encoding', 'Vary', 'authorization,,Store'], 304],
-  [['Vary', 'Accept, X-Currency'], 200],
-  [['Vary', '*'], 200],
-  [['Vary', 'Cookie'], 200],
-  [['Vary', 'Origin'], 200],
-  [['Access-Control-Allow-Origin', 'https://app.example'], 200],
-] as const)('freshFor, and the shop says %j: %i', async (fields, status) => {
-  const under = createFilter({ freshForMs: 60_000 });
-  const { tag = '' } = await ask(under.filter, get(), answered(200, cart('a'), fields));
-  const seen = await ask(under.filter, get(['If-None-Match', tag]), answered(200, cart('b'), fields));
-  expect([seen.status, seen.forwarded === undefined]).toEqual([status, status === 304]);
 });
 
 describe('collections', () => {
@@ -718,7 +679,7 @@ describe('the store is away', () => {
   };
 
   test('reads go on without a tag, writes are refused with Retry-After', async () => {
-    const { filter, events } = createFilter({ freshForMs: 1000 }, { store });
+    const { filter, events } = createFilter({}, { store });
     const read = await ask(
       filter,
       get(['If-None-Match', '"x"']),

@@ -16,7 +16,6 @@ export const carts: TrackedResourceOptions = {
   member: '/carts/{cart_id}',
   methods: ['PATCH', 'DELETE'],
   ifMatch: 'strict',
-  freshForMs: 0,
   ignore: [],
 };
 

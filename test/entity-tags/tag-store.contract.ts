@@ -33,7 +33,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
   /** A read that begins in the very microsecond of a change gets no tag. */
   const begin = async (under: StoreUnderTest, key: ResourceKey): Promise<ReadStamp | null> => {
     await under.advance(1);
-    return (await under.store.lookUp(key, null)).stamp;
+    return (await under.store.lookUp(key)).stamp;
   };
   const endReadWhole = (
     under: StoreUnderTest,
@@ -50,7 +50,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
           newTag: A,
           shopTag: null,
           isOfCollection: false,
-          fields: null,
           ...more,
         });
   const endRead = async (...args: Parameters<typeof endReadWhole>) =>
@@ -227,7 +226,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await read(under, key);
       await claim(under, key, 't1', [A]);
       expect(await end(under, key, { newTag: null })).toBeNull();
-      expect((await under.store.lookUp(key, null)).tag).toBeNull();
+      expect((await under.store.lookUp(key)).tag).toBeNull();
     });
 
     test('while a lease runs a read gives the old tag and records nothing', async () => {
@@ -236,7 +235,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await read(under, key);
       await claim(under, key, 't1', [A]);
       expect(await read(under, key, { fingerprint: 'g', newTag: C })).toBe(A);
-      expect((await under.store.lookUp(key, 'v')).unsettled).toBe('lease');
+      expect((await under.store.lookUp(key)).unsettled).toBe('lease');
       await end(under, key, { outcome: 'refused' });
       expect(await read(under, key, { newTag: C })).toBe(A);
     });
@@ -311,7 +310,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       const during = await begin(under, key);
       for (let i = 1; i < 64; i += 1)
         expect(await end(under, key, { ...untagged, token: `t${i}` })).toBeNull();
-      expect((await under.store.lookUp(key, null)).unsettled).toBeNull();
+      expect((await under.store.lookUp(key)).unsettled).toBeNull();
       expect(await endRead(under, key, during, { newTag: B })).toBeNull();
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
@@ -364,10 +363,10 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await under.advance(leaseMs - 100);
       await claim(under, key, 't2', null);
       await under.advance(200);
-      expect((await under.store.lookUp(key, null)).unsettled).toBe('lease');
+      expect((await under.store.lookUp(key)).unsettled).toBe('lease');
       expect(await read(under, key)).toBeNull();
       await end(under, key, { token: 't2', tagged: false, outcome: 'refused' });
-      expect((await under.store.lookUp(key, null)).unsettled).toBeNull();
+      expect((await under.store.lookUp(key)).unsettled).toBeNull();
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
@@ -414,23 +413,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await end(under, key, { token: 't2', newTag: C });
       await read(under, key, { shopTag: 's3', isOfCollection: true, variant: 'c' });
       expect(await claim(under, key, 't3', [C])).toEqual({ kind: 'granted', shopTag: 's3' });
-    });
-
-    test('what a 304 from the store needs: recorded, its age, its fields; never beside a lease', async () => {
-      const under = await create();
-      const key = freshKey();
-      const fields = '["Vary","Accept"]';
-      await read(under, key, { fields });
-      await under.advance(250);
-      const { recorded, tag } = await under.store.lookUp(key, 'v');
-      expect(tag).toBe(A);
-      expect(recorded?.fields).toBe(fields);
-      expect(recorded?.ageMs).toBeGreaterThanOrEqual(249);
-      expect((await under.store.lookUp(key, 'w')).recorded).toBeNull();
-      await read(under, key, { fields });
-      expect((await under.store.lookUp(key, 'v')).recorded?.ageMs).toBeLessThan(249);
-      await claim(under, key, 't1', null);
-      expect((await under.store.lookUp(key, 'v')).recorded).toBeNull();
     });
 
     test('records do not meet', async () => {

@@ -74,7 +74,7 @@ describe.concurrent('redis: cluster', () => {
       const stamp = store.readStampAt(key, startedAt);
       expect(stamp).not.toBeNull();
       if (stamp === null) continue;
-      const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false, fields: null };
+      const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
       expect((await store.endRead(key, { ...read, stamp, newTag: tag }))?.tag).toBe(tag);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toMatchObject({ kind: 'busy' });
@@ -89,7 +89,7 @@ describe.concurrent('redis: what happens to the data', () => {
   const [times, scripts] = [timesOf(), clockedScripts()];
   const passColdStart = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
   const readTag = async (store: RedisTagStore) => {
-    const { stamp } = await store.lookUp(key, null);
+    const { stamp } = await store.lookUp(key);
     if (stamp === null) return null;
     const given = await store.endRead(key, {
       stamp,
@@ -98,7 +98,6 @@ describe.concurrent('redis: what happens to the data', () => {
       newTag: tag,
       shopTag: null,
       isOfCollection: false,
-      fields: null,
     });
     return given?.tag ?? null;
   };
@@ -114,7 +113,7 @@ describe.concurrent('redis: what happens to the data', () => {
     const other = digest(['cart', 'of two']);
     expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
     await group.failover();
-    await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
+    await until(async () => (await store.lookUp(key)).unsettled === 'cold-start');
     await passColdStart(redis);
     const claim = () => store.claim(key, { token: 't', tags: [tag] });
     // The connection for it may still be under way to the new primary.
@@ -136,12 +135,12 @@ describe.concurrent('redis: what happens to the data', () => {
     ];
     for (const wipe of wipes) {
       await wipe();
-      await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
+      await until(async () => (await store.lookUp(key)).unsettled === 'cold-start');
       expect(await readTag(store)).toBeNull();
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
       expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'cold-start' });
       await passColdStart(redis);
-      expect((await store.lookUp(key, null)).unsettled).toBe(null);
+      expect((await store.lookUp(key)).unsettled).toBe(null);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
       expect(await readTag(store)).toBe(tag);
     }
@@ -173,21 +172,19 @@ describe.concurrent('redis: what happens to the data', () => {
     await store.warmUp();
     await passColdStart(redis);
     const named = Array.from({ length: 100 }, (_, i) => ({ one: digest([`${i}`]), newTag: randomTag() }));
-    const { stamp } = await store.lookUp(key, null);
+    const { stamp } = await store.lookUp(key);
     if (stamp === null) throw new Error('still cold');
     const read = { stamp, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
     const before = await countScripts(redis);
-    const given = await Promise.all(
-      named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag, fields: null })),
-    );
+    const given = await Promise.all(named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag })));
     expect(given.map((each) => each?.tag)).toEqual(named.map(({ newTag }) => newTag));
     expect((await countScripts(redis)) - before).toBe(2);
     // In the order in which they were asked: the change comes between the two looks.
     const one = named[0]?.one ?? key;
     const [tagged, , untagged] = await Promise.all([
-      store.lookUp(one, 'v'),
+      store.lookUp(one),
       store.end(one, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null }),
-      store.lookUp(one, 'v'),
+      store.lookUp(one),
     ]);
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
@@ -244,7 +241,7 @@ describe.concurrent('redis: what happens to the data', () => {
     for (const [i, each] of claimed.entries()) {
       const fault = each.status === 'rejected' ? each.reason : undefined;
       // They took effect, all of them.
-      expect((await beside.lookUp(carts[i] ?? key, null)).unsettled).toBe('lease');
+      expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBe('lease');
       expect(await mayHoldAfter(fault)).toBe(true);
       const release = {
         token: `t${i}`,
@@ -254,7 +251,7 @@ describe.concurrent('redis: what happens to the data', () => {
         shopTag: null,
       } as const;
       await beside.end(carts[i] ?? key, release);
-      expect((await beside.lookUp(carts[i] ?? key, null)).unsettled).toBeNull();
+      expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBeNull();
     }
   });
 
@@ -268,7 +265,7 @@ describe.concurrent('redis: what happens to the data', () => {
     await redis.command('SET', `shopward:{tags-0}:${otherType}`, 'x');
     const epoch = await redis.command('GET', 'shopward:{tags-0}:epoch');
     await redis.command('HSET', `shopward:{tags-0}:${otherForm}`, 'e', String(epoch));
-    const looks = [key, otherType, key, otherForm, key].map((each) => store.lookUp(each, null));
+    const looks = [key, otherType, key, otherForm, key].map((each) => store.lookUp(each));
     const settled = await Promise.allSettled(looks);
     expect(settled.map((each) => (each.status === 'fulfilled' ? each.value.tag : each.reason.word))).toEqual([
       tag,
@@ -286,12 +283,12 @@ describe.concurrent('redis: what happens to the data', () => {
     await store.warmUp();
     await passColdStart(redis);
     expect(await readTag(store)).toBe(tag);
-    const { stamp } = await store.lookUp(key, null);
+    const { stamp } = await store.lookUp(key);
     if (stamp === null) throw new Error('not settled');
     await redis.command('CONFIG', 'SET', 'maxmemory', '1');
-    const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null, fields: null };
+    const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null };
     const recorded = store.endRead(key, { ...read, isOfCollection: false });
-    const settled = await Promise.allSettled([store.lookUp(key, null), recorded]);
+    const settled = await Promise.allSettled([store.lookUp(key), recorded]);
     expect(settled.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
       'oom',
       'oom',
@@ -304,27 +301,27 @@ describe.concurrent('redis: what happens to the data', () => {
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passColdStart(redis);
-    await store.lookUp(key, null);
+    await store.lookUp(key);
     server.process?.pause();
     const carts = [key, digest(['two']), digest(['three'])];
     const claimed = carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null }));
     await Promise.all(claimed.map((each) => expect(each).rejects.toMatchObject({ word: 'timeout' })));
     server.process?.resume();
     await until(async () => (await redis.command('PING')) === 'PONG');
-    for (const cart of carts) expect((await store.lookUp(cart, null)).unsettled).toBeNull();
+    for (const cart of carts) expect((await store.lookUp(cart)).unsettled).toBeNull();
   });
 
   test('a record stays in the small form of Redis, with two variants and a lease', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times });
-    const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null, fields: null };
+    const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null };
     await store.warmUp();
     const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
     const [id, since] = String(client).split(':');
     // The store looks as if it were an hour old.
     await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
     for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
-      const { stamp } = await store.lookUp(key, null);
+      const { stamp } = await store.lookUp(key);
       if (stamp === null) throw new Error('still cold');
       await store.endRead(key, { ...real, stamp, variant, isOfCollection: false });
     }
@@ -339,8 +336,8 @@ describe.concurrent('redis: what happens to the data', () => {
     await passColdStart(redis);
     const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
     const read = async (isAnonymous: boolean, newTag: string, fingerprint: string) => {
-      const { stamp } = await store.lookUp(key, null);
-      const rest = { variant: 'v', shopTag: null, isOfCollection: false, fields: null };
+      const { stamp } = await store.lookUp(key);
+      const rest = { variant: 'v', shopTag: null, isOfCollection: false };
       if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isAnonymous });
     };
     const mark = { token: 'none', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
@@ -378,7 +375,7 @@ describe.concurrent('redis: what happens to the data', () => {
       await advance(oldMs);
       return { store, advance };
     }
-    const stampOf = async (store: RedisTagStore) => (await store.lookUp(key, null)).stamp;
+    const stampOf = async (store: RedisTagStore) => (await store.lookUp(key)).stamp;
     const endRead = (store: RedisTagStore, stamp: ReadStamp | null) =>
       stamp &&
       store.endRead(key, {
@@ -388,7 +385,6 @@ describe.concurrent('redis: what happens to the data', () => {
         newTag: tag,
         shopTag: null,
         isOfCollection: false,
-        fields: '[]',
       });
 
     test('back to before its start: as a new store, not for as long as the clock needs', async () => {
@@ -407,7 +403,7 @@ describe.concurrent('redis: what happens to the data', () => {
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
       await advance(-hourMs);
-      await store.lookUp(key, null);
+      await store.lookUp(key);
       await advance(1);
       const stamp = await stampOf(store);
       await advance(1);
@@ -438,9 +434,9 @@ describe.concurrent('redis: what happens to the data', () => {
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: true, outcome: 'unknown', newTag: null, shopTag: null });
       await advance(-hourMs);
-      expect((await store.lookUp(key, null)).unsettled).toBe('indeterminate');
+      expect((await store.lookUp(key)).unsettled).toBe('indeterminate');
       await advance(600_001);
-      expect((await store.lookUp(key, null)).unsettled).toBe(null);
+      expect((await store.lookUp(key)).unsettled).toBe(null);
     });
 
     test('back while a writer waits, or somebody has a turn: both are over after as long as they last', async () => {
@@ -478,7 +474,7 @@ describe.concurrent('redis: what happens to the data', () => {
       await advance(hourMs);
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toEqual({ kind: 'not-current' });
       await store.end(key, { token: 't', tagged: true, outcome: 'applied', newTag: tag, shopTag: null });
-      expect((await store.lookUp(key, null)).tag).toBeNull();
+      expect((await store.lookUp(key)).tag).toBeNull();
     });
   });
 
@@ -504,7 +500,7 @@ describe.concurrent('redis: what happens to the data', () => {
     for (const server of others) server.resume();
     // Whatever was still under way has arrived when the connection for claims answers again.
     await until(async () => (await store.claim(key, { token: 'last', tags: null })).kind === 'granted');
-    for (const each of keys) expect((await store.lookUp(each, null)).unsettled).toBeNull();
+    for (const each of keys) expect((await store.lookUp(each)).unsettled).toBeNull();
   });
 
   test('a write that takes no lease passes only if the replica confirms it', async () => {
@@ -542,8 +538,7 @@ describe.concurrent('redis: what happens to the data', () => {
     const formOf = async () =>
       String(await redis.command('HGET', `shopward:{tags-0}:${key}`, 'e')).split(/[/:]/)[1];
     expect(await readTag(old)).toBe(tag);
-    for (const store of [next, old])
-      expect(await store.lookUp(key, null)).toMatchObject({ tag, unsettled: null });
+    for (const store of [next, old]) expect(await store.lookUp(key)).toMatchObject({ tag, unsettled: null });
     const claimed = (token: string) => ({ token, tags: [tag] });
     expect(await old.claim(key, claimed('a'))).toMatchObject({ kind: 'granted' });
     expect(await next.claim(key, claimed('b'))).toMatchObject({ kind: 'busy' });
@@ -555,8 +550,8 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await late.end(key, { token: 'a', ...applied })).toBe('n');
     expect(await formOf()).toBe('7');
     for (const store of [next, late])
-      expect(await store.lookUp(key, null)).toMatchObject({ tag: 'n', unsettled: null });
-    expect(await old.lookUp(key, null)).toMatchObject({ tag: null, unsettled: 'cold-start' });
+      expect(await store.lookUp(key)).toMatchObject({ tag: 'n', unsettled: null });
+    expect(await old.lookUp(key)).toMatchObject({ tag: null, unsettled: 'cold-start' });
   });
 
   test('versions without a form in common are new to each other: no record is misread, and no write is granted', async () => {
@@ -567,7 +562,7 @@ describe.concurrent('redis: what happens to the data', () => {
     await passColdStart(redis);
     expect(await readTag(one)).toBe(tag);
     for (const store of [other, one, other, one]) {
-      expect(await store.lookUp(key, null)).toMatchObject({ tag: null, unsettled: 'cold-start' });
+      expect(await store.lookUp(key)).toMatchObject({ tag: null, unsettled: 'cold-start' });
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
     }
   });
@@ -582,6 +577,6 @@ describe.concurrent('redis: what happens to the data', () => {
     });
     await redis.command('DEL', `shopward:{tags-0}:${key}`, 'shopward:{tags-0}:epoch');
     await redis.command('LPUSH', 'shopward:{tags-0}:epoch', 'x');
-    await expect(store.lookUp(key, null)).rejects.toMatchObject({ name: 'RedisUnavailable' });
+    await expect(store.lookUp(key)).rejects.toMatchObject({ name: 'RedisUnavailable' });
   });
 });

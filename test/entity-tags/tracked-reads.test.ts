@@ -36,7 +36,6 @@ const resource = fc.uniqueArray(part, { minLength: 1, maxLength: 3 }).map((parts
     member: `${collection}/{id}`,
     methods: [],
     ifMatch: 'strict',
-    freshForMs: 0,
     ignore: [],
   };
 });

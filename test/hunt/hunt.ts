@@ -28,11 +28,9 @@ export interface HuntOptions {
   /** Nobody breaks anything, and the shop always answers: what is refused then has no reason but ours. */
   readonly isCalm?: boolean;
   /**
-   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows; `around`: some writes
-   * reach the shop around shopward, which answers 304 for five seconds without asking. All must lose, the last one also
-   * gives stale 304s.
+   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose.
    */
-  readonly broken?: 'tags' | 'landing' | 'around' | undefined;
+  readonly broken?: 'tags' | 'landing' | undefined;
 }
 
 export interface HuntReport {
@@ -55,14 +53,12 @@ const resource = {
   collection: '/carts',
   member: '/carts/{cart_id}',
   methods: ['PATCH', 'DELETE'],
-  freshFor: '300ms',
 };
 const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s', resources: [resource] };
 /** How each way of being broken is configured. */
 const brokenTags = {
   tags: false,
   landing: entityTags,
-  around: { ...entityTags, resources: [{ ...resource, freshFor: '5s' }] },
 };
 const config = {
   store: { timeout: '250ms' },
@@ -87,7 +83,6 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
       secret,
       carts,
       ports,
-      around: options.broken === 'around' ? shop.port : undefined,
       random: createRandom(seed + 1000 + i),
       sightings,
     });

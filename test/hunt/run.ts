@@ -22,7 +22,7 @@ const { calm, statuses, ...values } = readArguments<
       '--broken <what>',
       'a setup that must lose: shows that the hunt can find something',
       undefined,
-      ['tags', 'landing', 'around'],
+      ['tags', 'landing'],
     ],
     ['--calm', 'nothing is broken: what share of requests is refused all the same?'],
     ['--statuses', 'prints every status that clients saw, too'],

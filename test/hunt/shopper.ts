@@ -19,14 +19,9 @@ export interface ShopperOptions {
   readonly secret: string;
   readonly carts: readonly string[];
   readonly ports: readonly number[];
-  /** Where writes below a cart go instead, if anywhere: around the proxy. */
-  readonly around?: number | undefined;
   readonly random: Random;
   readonly sightings: Sightings;
 }
-
-/** Without a port: to any of the replicas. */
-type Sent = Omit<CartRequest, 'port'> & { readonly port?: number | undefined };
 
 interface Known {
   readonly tag: string;
@@ -140,7 +135,6 @@ export class Shopper {
       ...(known && { fields: { 'If-Match': known.tag } }),
       body: { write, cart, ...(known && { basedOn: known.version }) },
       ...(random.next() < 0.01 && { leaveAfterMs: 1 + random.upTo(30) }),
-      ...(kind === 'child' && { port: this.#options.around }),
     });
     const told = toldBy(answer);
     sightings.writes.push({
@@ -174,8 +168,9 @@ export class Shopper {
     sightings.writes.push({ write, cart: '', kind: 'collection', told, result: undefined });
   }
 
-  #send({ port, ...request }: Sent): Promise<CartAnswer> {
-    return this.#client.send({ ...request, port: port ?? this.#options.random.pick(this.#options.ports) });
+  /** To any of the replicas. */
+  #send(request: Omit<CartRequest, 'port'>): Promise<CartAnswer> {
+    return this.#client.send({ ...request, port: this.#options.random.pick(this.#options.ports) });
   }
 
   #count(what: string): void {

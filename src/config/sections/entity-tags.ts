@@ -26,10 +26,6 @@ const resource = z.strictObject({
     description:
       'For writes without `If-Match` on a route without a row. `mark`: no other write waits; when the shop has applied it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
   }),
-  freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
-    description:
-      'How long shopward may answer 304 without asking the shop; `0s`: never. It always asks if `Vary` names an unusual field.',
-  }),
   ignore: distinct(
     z
       .string()

@@ -27,7 +27,6 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
           member: '/carts/{cart_id}',
           methods: ['PATCH', 'DELETE'],
           ifMatch: 'lenient',
-          freshFor: '0s',
         },
       ],
     },

@@ -363,25 +363,10 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '15: no 304 from the store while a lease runs',
-    steps: [{ search: 'known === undefined || unsettled !== null', replace: 'known === undefined' }],
-    lua: [{ search: "local known = why == '' and record", replace: 'local known = record' }],
-    programs: ['reader', 'writer', 'fresh'],
-    faults: { 'end-lost': 1 },
-    maxTicks: 2,
-  },
-  {
-    rule: '18: a tag names the variant: a 304 from the shop',
+    rule: '18: a tag names the variant',
     proxy: 'tag-without-variant',
     isCalm: true,
     programs: ['reader', 'other', 'checker'],
-    maxTicks: 2,
-  },
-  {
-    rule: '18: a tag names the variant: a 304 from the store',
-    proxy: 'tag-without-variant',
-    isCalm: true,
-    programs: ['reader', 'other', 'fresh'],
     maxTicks: 2,
   },
   {

@@ -255,7 +255,7 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
   const opened = steps.open(store.record, { ...moment, epoch }, times);
-  const { stamp } = steps.lookUp(opened, null);
+  const { stamp } = steps.lookUp(opened);
   if (stamp === null) return false;
   const read = {
     stamp,
@@ -265,7 +265,7 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
     shopTag: null,
     isOfCollection: false,
   };
-  const { record, answer } = steps.endRead(opened, { ...read, fields: null }, times);
+  const { record, answer } = steps.endRead(opened, { ...read }, times);
   if (answer === null) return false;
   const later = steps.open(record, { ...moment, epoch }, times);
   return steps.claim(later, { token: 'last', tags: [answer.tag] }, times).answer.kind === 'granted';

@@ -33,8 +33,6 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
       return strangerSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
     case 'idle':
       return [];
-    case 'fresh':
-      return world.held.map((_, i) => go(`304 for ${i}?`, () => askFresh(setting, world, p, i, hear)));
     default:
       return writeSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
   }
@@ -49,7 +47,7 @@ function readSteps(setting: Setting, world: World, p: number, process: Process, 
       if (isTimed) return [['begin', () => put(world, p, { at: 1, startedAt: world.now })]];
       {
         const begin = (copy: Held | null) => () => {
-          const [looked, { stamp }] = lookUp(setting, world, p, 'v', hear);
+          const [looked, { stamp }] = lookUp(setting, world, p, hear);
           return put(looked, p, stamp === null ? { isDone: true } : { at: 1, stamp, copy });
         };
         if (process.program !== 'checker') return [['read-begin', begin(null)]];
@@ -96,11 +94,10 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
     newTag: `tag-${world.drawn}`,
     shopTag: null,
     isOfCollection: false,
-    fields: 'x',
   };
   const { record, answer } = setting.steps.endRead(opened, read, timesOf(setting));
   hear({ kind: 'endRead', read, answer });
-  const recorded = opened.record?.fingerprints[variant]?.value;
+  const recorded = opened.record?.fingerprints[variant];
   const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
   if (answer !== null && process.copy !== null) {
     const isKnown = recorded === fingerprintOf(process.version);
@@ -139,23 +136,6 @@ function isConfirmed304(
   if (copy.tag !== tag || copy.variant === null) return false;
   if (broken === 'tag-without-variant') return isKnown;
   return copy.variant === variant && fingerprintOf(copy.version) === fingerprint;
-}
-
-/**
- * A 304 tells the client that its copy is what the shop would give: wrong once a newer state was acknowledged. The old
- * primary of a split brain cannot know that: there the age of what is recorded, `freshFor`, is the only bound.
- */
-function askFresh(setting: Setting, world: World, p: number, i: number, hear: Hear): World {
-  const [looked, answer] = lookUp(setting, world, p, 'v', hear);
-  const copy = world.held[i];
-  const { recorded, tag } = answer;
-  const done = put(looked, p, { isDone: true });
-  if (recorded === null || tag === null || copy === undefined) return done;
-  if (!isConfirmed304(setting, copy, tag, 'v', recorded.fingerprint, true)) return done;
-  if (copy.variant !== 'v') return { ...done, wrong: 'a 304 for another representation' };
-  const isSplitOff = at(world, p).isolated && world.old !== null;
-  const isStale = !isSplitOff && copy.version < world.shop.acknowledged;
-  return { ...done, wrong: isStale ? 'a stale 304' : world.wrong };
 }
 
 function writeSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
@@ -343,10 +323,10 @@ export function acknowledge(world: World, process: Process): World {
   return { ...world, shop: { ...world.shop, acknowledged } };
 }
 
-function lookUp(setting: Setting, world: World, p: number, variant: string, hear: Hear) {
+function lookUp(setting: Setting, world: World, p: number, hear: Hear) {
   const [opened, state] = openStore(setting, world, p);
-  const answer = setting.steps.lookUp(opened, variant);
-  hear({ kind: 'lookUp', variant, answer });
+  const answer = setting.steps.lookUp(opened);
+  hear({ kind: 'lookUp', answer });
   return [keep(world, p, state), answer] as const;
 }
 

@@ -30,8 +30,7 @@ export type Program =
   | 'stranger' // the same without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
   | 'putter' // PUT with If-None-Match: * of the member
-  | 'idle' // nothing
-  | 'fresh'; // GET that a 304 from the store may answer
+  | 'idle'; // nothing
 
 /** Rules of the proxy, outside the store's steps, that a test switches off. */
 export type ProxyBreak =
@@ -153,7 +152,7 @@ export interface Action {
 
 /** One call of a store and what the model answered: replayed against the real stores. */
 export type Call =
-  | { readonly kind: 'lookUp'; readonly variant: string; readonly answer: LookUp }
+  | { readonly kind: 'lookUp'; readonly answer: LookUp }
   | {
       readonly kind: 'endRead';
       readonly read: Parameters<typeof protocol.endRead>[1];
