@@ -150,11 +150,10 @@ export class Shares {
 }
 
 /**
- * The client that uses an address: an IPv4 address, in any of its forms, or the first 64 bits of an IPv6 address, whose
+ * The client that uses an address, which `plainAddress` made: an IPv4 address, or the first 64 bits of an IPv6 address, whose
  * owner may choose the other bits (RFC 4291 section 2.5.4).
  */
-export function networkOf(sent: string): string {
-  const address = plainAddress(sent);
+export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   if (tail !== undefined) {
@@ -211,7 +210,7 @@ export class ConnectionPlaces {
 
   /** Whether a connection that was just accepted may stay; otherwise it has been destroyed. */
   admit(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? '';
+    const address = plainAddress(socket.remoteAddress);
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
     const share = peer === undefined ? undefined : this.#peers.take(peer);
     if (peer !== undefined && share === undefined) return this.#refuse(socket, 'refusedOfPeer');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectionsFor } from '../../src/app/places.ts';
+import { plainAddress } from '../../src/http/peer.ts';
 import { InFlight, networkOf, Shares } from '../../src/server/in-flight.ts';
 
 describe('who is one client', () => {
@@ -21,7 +22,7 @@ describe('who is one client', () => {
     ['::ffff:c000:201', '192.0.2.1'],
     ['', ''],
   ])('%s counts as %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
+    expect(networkOf(plainAddress(address))).toBe(network);
   });
 });
 
