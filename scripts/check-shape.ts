@@ -11,7 +11,7 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5407,
-  admin: 2479,
+  admin: 2212,
   app: 2669,
   cli: 5078,
   cluster: 1046,
@@ -23,7 +23,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   proxy: 504,
   'rate-limits': 294,
   redis: 2153,
-  'refresh-tokens': 2758,
+  'refresh-tokens': 2702,
   rollout: 1279,
   routes: 1014,
   server: 1662,

@@ -23,8 +23,6 @@ export interface JsonEndpoint {
   readonly path: string;
   /** What its query may have; anything else is 400. Default: nothing. */
   readonly parameters?: QueryParameters;
-  /** Longest body of a POST; more is 413. Default: 64 KiB. */
-  readonly maxBodyBytes?: number;
   run(question: AdminQuestion): AdminAnswer | Promise<AdminAnswer>;
 }
 

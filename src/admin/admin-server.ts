@@ -36,7 +36,8 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-const defaultBodyBytes = 64 * 1024;
+/** Longest body of a POST; more is 413. */
+const maxBodyBytes = 64 * 1024;
 
 /** Far more than an operator, a scraper and some probes need: whoever needs more is holding connections open. */
 const defaultRequestTimeoutMs = 30_000;
@@ -138,11 +139,10 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
       return endpoint.stream(incoming, response, read);
     }
     if (endpoint.method === 'GET') return reply(response, await askEndpoint(endpoint, query));
-    const maxBytes = endpoint.maxBodyBytes ?? defaultBodyBytes;
-    const body = await readJsonBody(incoming, maxBytes);
+    const body = await readJsonBody(incoming, maxBodyBytes);
     if ('value' in body) return reply(response, await askEndpoint(endpoint, query, body.value));
     if (body.fault === 'malformed') return send(response, 400, { error: 'the body must be JSON in UTF-8' });
-    refuseBody(incoming, response, maxBytes);
+    refuseBody(incoming, response);
   };
 }
 
@@ -151,8 +151,8 @@ function challenge(response: ServerResponse): void {
 }
 
 /** Does not wait for the rest of the body, and still lets the client read the refusal. */
-function refuseBody(incoming: IncomingMessage, response: ServerResponse, maxBytes: number): void {
-  const text = `${JSON.stringify({ error: `the body must not be longer than ${maxBytes} bytes` })}\n`;
+function refuseBody(incoming: IncomingMessage, response: ServerResponse): void {
+  const text = `${JSON.stringify({ error: `the body must not be longer than ${maxBodyBytes} bytes` })}\n`;
   response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' });
   endResponse(incoming, response, Buffer.from(text));
 }

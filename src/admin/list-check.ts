@@ -1,6 +1,5 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { conditionTexts } from '../access/claim-conditions.ts';
 import { openPackedList, type PackedList, packList } from '../access/packed-list.ts';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
@@ -68,20 +67,20 @@ export interface ListCheck {
   readonly rows: number;
   /** At most `mostNamed`; errors are kept first. */
   readonly problems: readonly Problem[];
-  /** Of all problems. */
-  readonly errors: number;
   readonly difference: NamedDifference | undefined;
+}
+
+/** `isLooser`: less is asked of its requests than before. */
+interface NamedRow {
+  readonly row: string;
+  readonly isLooser: boolean;
 }
 
 /** At most `mostNamed` rows of each kind, those that protect less first; `counts` counts all. */
 interface NamedDifference {
-  readonly added: readonly DescribedRow[];
-  /** `isLooser`: no other row protects the same requests as well. */
-  readonly removed: readonly (DescribedRow & { readonly isLooser: boolean })[];
-  readonly changed: readonly (Omit<RouteChange, 'before' | 'after'> & {
-    readonly before: DescribedRow;
-    readonly after: DescribedRow;
-  })[];
+  readonly added: readonly string[];
+  readonly removed: readonly NamedRow[];
+  readonly changed: readonly (NamedRow & Pick<RouteChange, 'what'>)[];
   readonly counts: {
     readonly added: number;
     readonly removed: number;
@@ -95,41 +94,35 @@ interface NamedDifference {
 
 /** More than anybody reads; without a bound, one list of 60,000 rows in place of another would name all of them. */
 const mostNamed = 500;
-/** Reported characters of a text, and of a row's scopes (50 at most): a single row may be as long as a whole list. */
+/** Characters of a problem, and of the name of a row: a single row may be as long as a whole list. */
 const longestText = 1_000;
-
-type DescribedRow = ReturnType<typeof describe>;
+const longestName = 300;
 
 /**
  * Takes some tenths of a second for 10,000 rows: in the process that serves use `checkListInThread`. `take` gets the compiled
- * list, unless it has errors; without it the problems have warnings, too.
+ * list, unless it has errors; without a list in force the problems have warnings, too.
  */
 export function checkList(
   { file, text, paths, inForce }: ListCheckInput,
   take?: (packed: PackedList) => void,
 ): ListCheck {
-  const { list, problems } = parseProtectedList(text, file, take === undefined || inForce === undefined);
+  const { list, problems } = parseProtectedList(text, file, inForce === undefined);
   if (list !== undefined) take?.(packList(list, paths));
-  const errors = problems.filter(({ severity }) => severity === 'error');
   const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
     ...problem,
     text: cutText(problem.text, longestText),
   }));
   const rows = list?.rows.length ?? 0;
-  if (list === undefined || inForce === undefined)
-    return { rows, problems: named, errors: errors.length, difference: undefined };
+  if (list === undefined || inForce === undefined) return { rows, problems: named, difference: undefined };
   const { added, removed, changed } = diffProtectedLists(openPackedList(inForce, file), list);
   return {
     rows,
     problems: named,
-    errors: errors.length,
     difference: {
-      added: added.slice(0, mostNamed).map(describe),
-      removed: nameFirst(removed, isLooser).map((one) => ({ ...describe(one.row), isLooser: one.isLooser })),
-      changed: nameFirst(changed, isLooser).map((change) => ({
-        ...change,
-        before: describe(change.before),
-        after: describe(change.after),
+      added: added.slice(0, mostNamed).map(nameOf),
+      removed: nameFirst(removed, isLooser).map(({ row, isLooser }) => ({ row: nameOf(row), isLooser })),
+      changed: nameFirst(changed, isLooser).map(({ after, what, isLooser }) => ({
+        ...{ row: nameOf(after), what, isLooser },
       })),
       counts: {
         added: added.length,
@@ -155,16 +148,6 @@ function nameFirst<One>(all: readonly One[], isImportant: (one: One) => boolean)
   return [...all.filter(isImportant), ...all.filter((one) => !isImportant(one))].slice(0, mostNamed);
 }
 
-function describe(row: ProtectedResource) {
-  const { group, tokenIn, observe, source } = row;
-  const cut = (text: string) => cutText(text, longestText);
-  const scopes = row.scopes.slice(0, 50).map(cut);
-  const conditions = conditionTexts(row).slice(0, 50).map(cut);
-  const about = {
-    id: cut(resourceId(row)),
-    group: cut(group),
-    scopes,
-    ...(conditions.length > 0 && { conditions }),
-  };
-  return { ...about, ...(tokenIn && { tokenIn }), observe, line: source.line };
+function nameOf(row: ProtectedResource): string {
+  return cutText(resourceId(row), longestName);
 }

@@ -1,10 +1,9 @@
 import { counter, type MetricSpec } from '../lib/component.ts';
-import { cutText } from '../lib/text.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { ListCheck } from './list-check.ts';
 
-/** What an edit of the list changed, whoever made it: an editor, a deployment, or the console. */
+/** What an edit of the list changed, whoever made it. */
 interface ListEdit {
   readonly atMs: number;
   /** Rows in force afterwards. */
@@ -29,11 +28,9 @@ interface ListHistoryOptions {
 const maxEdits = 50;
 const maxReported = 30;
 const maxLogged = 500;
-/** Characters of a row. */
-const longestRow = 300;
 
 /**
- * The edits of the list since the start, whether in the file or on the console. Each row that protects less than before is
+ * The edits of the list since the start. Each row that protects less than before is
  * logged as a warning.
  */
 export class ListHistory {
@@ -77,11 +74,11 @@ export class ListHistory {
     const edit: ListEdit = {
       atMs: now(),
       rows,
-      added: added.slice(0, maxReported).map(({ id }) => cutRow(id)),
+      added: added.slice(0, maxReported),
       removed: removed
         .toSorted(looserFirst)
         .slice(0, maxReported)
-        .map(({ id, isLooser }) => (isLooser ? cutRow(id) : `${cutRow(id)} (as much is asked)`)),
+        .map(({ row, isLooser }) => (isLooser ? row : `${row} (as much is asked)`)),
       changed: changed.toSorted(looserFirst).slice(0, maxReported).map(changeText),
       counts,
       looser: counts.looser,
@@ -95,19 +92,15 @@ function looserFirst(one: { readonly isLooser: boolean }, other: { readonly isLo
   return Number(other.isLooser) - Number(one.isLooser);
 }
 
-function cutRow(id: string): string {
-  return cutText(id, longestRow);
-}
-
-function changeText({ after, what, isLooser }: Difference['changed'][number]): string {
-  return `${cutRow(after.id)} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
+function changeText({ row, what, isLooser }: Difference['changed'][number]): string {
+  return `${row} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
 }
 
 function logDifference(log: Log, { added, removed, changed, counts }: Difference): void {
   const lines = [
-    ...removed.map(({ id, isLooser }) => ({ row: id, change: 'removed', isLooser })),
-    ...changed.map(({ after, what, isLooser }) => ({ row: after.id, change: what.join(', '), isLooser })),
-    ...added.map(({ id }) => ({ row: id, change: 'added', isLooser: false })),
+    ...removed.map(({ row, isLooser }) => ({ row, change: 'removed', isLooser })),
+    ...changed.map(({ row, what, isLooser }) => ({ row, change: what.join(', '), isLooser })),
+    ...added.map((row) => ({ row, change: 'added', isLooser: false })),
   ].sort(looserFirst);
   const logged = lines.slice(0, maxLogged);
   for (const { row, change, isLooser } of logged) {

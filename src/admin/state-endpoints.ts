@@ -12,7 +12,6 @@ interface StateOptions {
   readonly version: string;
   readonly startedMs: number;
   mode(): 'enforce' | 'observe';
-  readonly isEditable: boolean;
   readonly now: () => number;
   readonly decisions: DecisionCounts;
   readonly trends: Trends;
@@ -66,7 +65,6 @@ async function describeState(options: StateOptions) {
     startedMs: options.startedMs,
     nowMs,
     mode: options.mode(),
-    isEditable: options.isEditable,
     ready,
     reasons,
     incidents: options.incidents.current(),

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { KeyDescription } from '../access/signing-keys.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 
 /** A process that serves. */
@@ -34,17 +33,15 @@ interface EffectiveSetting {
 
 interface SystemOptions {
   system(): Promise<SystemState>;
-  /** Undefined: refresh tokens are not watched. */
-  readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
   /** The whole configuration, secrets masked. */
   readonly settings: () => readonly EffectiveSetting[];
 }
 
 /**
  * `GET /api/system`: processes and keys. `GET /api/config`: the configuration in force, secrets masked.
- * `GET /api/refresh-tokens`: how many tokens are in which state. `GET /api/reasons`: cause and cure of each reason.
+ * `GET /api/reasons`: cause and cure of each reason.
  */
-export function createSystemEndpoints({ system, census, settings }: SystemOptions): readonly JsonEndpoint[] {
+export function createSystemEndpoints({ system, settings }: SystemOptions): readonly JsonEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): JsonEndpoint => ({
     method: 'GET',
     path,
@@ -54,16 +51,6 @@ export function createSystemEndpoints({ system, census, settings }: SystemOption
     get('/api/system', system),
     get('/api/config', () => ({ settings: settings() })),
     get('/api/reasons', () => ({ reasons: readReasons() })),
-    {
-      method: 'GET',
-      path: '/api/refresh-tokens',
-      async run() {
-        if (census === undefined) return { status: 404, body: { error: 'refreshTokens is false' } };
-        const counted = await census();
-        if (counted !== undefined) return { status: 200, body: counted };
-        return { status: 503, body: { error: 'the store cannot be reached' } };
-      },
-    },
   ];
 }
 

@@ -10,7 +10,6 @@ import { createDecisionsEndpoint } from '../admin/decisions.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import type { ListCheck } from '../admin/list-check.ts';
-import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
 import { RowCounts } from '../admin/row-counts.ts';
@@ -107,7 +106,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, trends, observed, history, settings.edit, look, () => written),
+    endpoints: createEndpoints(input, trends, observed, history, look, () => written),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -148,11 +147,10 @@ function createEndpoints(
   trends: Trends,
   { rowCounts, drift, decisionLog, incidents }: Observed,
   history: ListHistory,
-  isEditable: boolean,
   look: () => Promise<Condition>,
   written: () => unknown,
 ): AdminEndpoint[] {
-  const { config, inForce, metrics, explain, version, list, status, log, now } = input;
+  const { config, inForce, metrics, explain, version, list, status, now } = input;
   const file = config.protectedResources;
   const rows = () => list.current().rows;
   const { rollout: counted } = status;
@@ -161,7 +159,6 @@ function createEndpoints(
       version,
       startedMs: now(),
       mode: () => inForce().mode,
-      isEditable,
       now,
       ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
       list: { file, rows, reloads: list.reloads },
@@ -169,23 +166,12 @@ function createEndpoints(
     createRowListEndpoint({ file, list: list.current, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints({
       system: status.system,
-      census: status.census,
       settings: () => effectiveSettings(written()),
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionsEndpoint({ log: decisionLog }),
     createDecisionSearchEndpoint(decisionLog),
     createListHistoryEndpoint(history),
-    ...createListEndpoints({
-      file,
-      isEditable,
-      paths: config.request,
-      inForce: list.packed,
-      onWritten(change) {
-        log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
-        list.reload();
-      },
-    }),
   ];
   if (explain !== undefined) {
     const explainNow = (question: ExplainQuestion) =>

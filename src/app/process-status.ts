@@ -6,13 +6,11 @@ import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import type { RedisStore } from '../redis/store.ts';
-import type { TokenCensus } from '../refresh-tokens/census.ts';
 import { type Counting, combineStates } from '../rollout/counting.ts';
 import type { Rollout, RolloutState } from '../rollout/rollout.ts';
 import type { Exposition, Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
-import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
 /** What the admin port reports, of the one process that serves or of all workers together. */
@@ -27,8 +25,6 @@ export interface ProcessStatus {
   readonly inspectToken: InspectToken;
   /** Processes, keys, and who shares the store. */
   system(): Promise<SystemState>;
-  /** Undefined where refresh tokens are not watched. */
-  readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
   /** What was refused, or would have been; undefined where that is not counted. */
   readonly rollout: (() => Promise<Counting>) | undefined;
   /** The counts of this process alone, for the primary to add up. */
@@ -61,7 +57,6 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
   const { components, tokens, store, filters, rollout } = sources;
   const startedMs = Date.now();
   const resolver = filters.get(urlResolverDefinition)?.resolver;
-  const refreshTokens = filters.get(refreshTokensDefinition);
   return {
     health: () => healthOfAll(components),
     metrics: sources.metrics.expose,
@@ -73,7 +68,6 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
       keys: tokens.describe(),
       sharing: (await store?.sharing()) ?? null,
     }),
-    census: refreshTokens && (() => refreshTokens.census()),
     rollout: rollout && (async () => finishInSlices(combineStates([await rollout.state()]))),
     ownRollout: rollout && (() => rollout.state()),
   };

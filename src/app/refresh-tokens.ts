@@ -2,7 +2,6 @@ import type { Config } from '../config/schema.ts';
 import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
-import { countTokens, type TokenCensus } from '../refresh-tokens/census.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
 import type { TokenRequest } from '../refresh-tokens/endpoints.ts';
 import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../refresh-tokens/filter.ts';
@@ -12,10 +11,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition, HotFilter } from './filter-definition.ts';
 import { createShopSubject } from './issuers.ts';
 
-interface RefreshTokensFilter extends Filter<TokenRequest>, HotFilter {
-  /** Counts the tokens in the store; undefined: it cannot be reached. */
-  census(): Promise<TokenCensus | undefined>;
-}
+type RefreshTokensFilter = Filter<TokenRequest> & HotFilter;
 
 /** The life cycle of refresh tokens, kept in Redis or, without one, in memory. */
 export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensFilter> = {
@@ -70,7 +66,6 @@ function createFilter(
     useSettings(changed) {
       mode = changed.mode;
     },
-    census: () => countTokens(store.list()).catch(() => undefined),
     health() {
       const delayedWrites = filter.delayedWrites();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;

@@ -21,7 +21,6 @@ interface ClusterStatusOptions {
   /** The primary's own. */
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
-  readonly watchesTokens: boolean;
   readonly countsRollout: boolean;
   readonly drain: Drain;
   /** The primary's: workers get no list that it refuses, so they do not know of one. */
@@ -58,8 +57,6 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       const inspection = await supervisor.askOne('inspectToken', { token, asked });
       return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
-    // One worker is enough: their store is shared.
-    census: options.watchesTokens ? () => supervisor.askOne('census') : undefined,
     rollout: options.countsRollout ? () => askRollout(options) : undefined,
   };
 }

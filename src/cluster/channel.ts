@@ -5,7 +5,6 @@ import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { RolloutState } from '../rollout/rollout.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
@@ -39,7 +38,6 @@ export interface WorkerCalls {
   health(): Eventually<readonly ComponentHealth[]>;
   metrics(): Promise<MetricValues>;
   system(): Promise<SystemState>;
-  census(): Promise<TokenCensus | undefined>;
   rollout(): Promise<RolloutState | undefined>;
   inspectToken(question: {
     readonly token: string;

@@ -67,7 +67,6 @@ export class Primary implements Running {
       workerMetrics,
       metrics,
       hasResolver: config.urlResolver !== false,
-      watchesTokens: config.refreshTokens !== false,
       countsRollout: config.rollout !== false,
       drain: this.#drain,
       list: this.#list,

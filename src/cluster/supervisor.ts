@@ -54,6 +54,7 @@ const workerFile = new URL(`./worker-main${extname(import.meta.url)}`, import.me
 const startTimeoutMs = 60_000;
 /** An answer of the admin port waits no longer for a worker, since probes time out after a second. */
 const askTimeoutMs = 400;
+/** Of a question to one worker: it may wait for the store or for the key server. */
 const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
 /** A worker whose event loop is blocked ends itself and logs its stack: it is given this much longer to do so. */
@@ -121,10 +122,8 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined> {
-    // A purge waits for the store, a token perhaps for the key server.
-    const timeoutMs = name === 'purge' || name === 'inspectToken' ? patientTimeoutMs : askTimeoutMs;
     for (const { channel } of this.#serving()) {
-      const answer = await channel.ask(name, argument, timeoutMs).catch(() => undefined);
+      const answer = await channel.ask(name, argument, patientTimeoutMs).catch(() => undefined);
       if (answer !== undefined) return answer as never;
     }
     return undefined;

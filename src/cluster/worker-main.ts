@@ -47,7 +47,6 @@ function runWorker(): void {
     health: () => started().status.health(),
     metrics: () => started().metricValues(),
     system: () => started().status.system(),
-    census: async () => started().status.census?.(),
     rollout: async () => started().status.ownRollout?.(),
     inspectToken: async ({ token, asked }) => started().status.inspectToken(token, asked),
     purge: async (which) => started().status.purge?.(which),

@@ -107,7 +107,6 @@ describe('the admin API', () => {
     expect(state).toMatchObject({
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
       mode: 'enforce',
-      isEditable: false,
       ready: true,
       list: { file: shopward.listFile, rows: 4, observing: 1, reloads: { failed: 0 } },
       problems: [],
@@ -255,18 +254,6 @@ describe('the admin API', () => {
     [[], 400],
   ])('purges %j: %i', async (body, expected) => {
     expect((await post('/api/purge', body)).status).toBe(expected);
-  });
-
-  it('writes no list while admin.edit is false, and says so', async () => {
-    const { text, entityTag, isEditable } = await get<{
-      text: string;
-      entityTag: string;
-      isEditable: boolean;
-    }>('/api/list');
-    expect(isEditable).toBe(false);
-    const refused = await post('/api/list', { text, entityTag });
-    expect(refused.status).toBe(403);
-    expect(refused.body.error).toContain('admin.edit');
   });
 
   it('tells decisions without queries, fields or tokens', async () => {

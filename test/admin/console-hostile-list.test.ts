@@ -25,7 +25,7 @@ async function staged(context: TestContext) {
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /carts'],
-    config: { admin: { edit: true }, mode: 'observe' },
+    config: { mode: 'observe' },
   });
   context.onTestFinished(() => shopward.stop());
   const { page } = await openPage(context, browser);

@@ -1,19 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
-import { describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../harness/free-port.ts';
 import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
-import { hold, openConsole, settings, shop, useConsole } from './console-page.ts';
+import { openConsole, settings, shop, useConsole } from './console-page.ts';
 import { filled } from './console-states.ts';
 
-/** The page in a real Chromium, in front of the demo shop: the list and its editor, the settings, and a small phone. */
+/** The page in a real Chromium, in front of the demo shop: the list, the settings, and a small phone. */
 describe.concurrent('the console', () => {
   useConsole();
-
-  const openEditor = async (page: Page) => {
-    await page.getByRole('button', { name: 'Open the file' }).click();
-    await page.getByLabel('Text of the list').waitFor();
-  };
 
   it('searches the list', async (context) => {
     const { open, page, shopward } = await openConsole(context);
@@ -55,125 +49,13 @@ describe.concurrent('the console', () => {
     await page.locator('#past-list', { hasText: 'The last edit is not in force' }).waitFor();
   });
 
-  describe('the editor', () => {
-    const opened = async (context: TestContext) => {
-      // Each with a file of its own.
-      const stage = await openConsole(context, settings());
-      const { open, page, shopward } = stage;
-      await open('list');
-      const before = await readFile(shopward.listFile, 'utf8');
-      await openEditor(page);
-      return {
-        ...stage,
-        before,
-        textarea: page.getByLabel('Text of the list'),
-        save: page.getByRole('button', { name: 'Save', exact: true }),
-        check: () => page.getByRole('button', { name: 'Check and show' }).click(),
-      };
-    };
-
-    it('checks, shows the difference, asks for consent where routes open, and saves', async (context) => {
-      const { before, check, page, shopward, save, textarea } = await opened(context);
-      expect(await textarea.inputValue()).toBe(before);
-      expect(await save.isDisabled()).toBe(true);
-
-      await textarea.fill(before.replace('    - GET /returns\n', '    - GET /gift-cards/{id}\n'));
-      await check();
-      const result = page.getByRole('region', { name: 'Result of the check' });
-      await result.locator('.difference.removed', { hasText: 'GET /returns' }).waitFor();
-      await result.locator('.difference.added', { hasText: 'GET /gift-cards/{id}' }).waitFor();
-      expect(await result.locator('.diff.removed').textContent()).toBe('-     - GET /returns\n');
-      expect(await result.locator('.diff.added').textContent()).toBe('+     - GET /gift-cards/{id}\n');
-      expect(await save.isDisabled()).toBe(true);
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(before);
-
-      await page.getByLabel('1 route will be protected less than now').check();
-      await save.click();
-      await page.locator('#notice', { hasText: 'Saved: 56 rows, 1 added, 1 removed' }).waitFor();
-      await page.getByLabel('Search rows').fill('gift-cards');
-      await page.getByText('1 row of 56').waitFor();
-      expect((await fetch(`${shopward.url}/gift-cards/1`)).status).toBe(401);
-      await page.locator('#history-list > li', { hasText: 'GET /returns' }).waitFor();
-      const edit = page.locator('#history-list > li').first();
-      expect(await edit.textContent()).toContain('1 route is protected less than before.');
-      await writeFile(shopward.listFile, before);
-      await page.getByText('0 rows of 56').waitFor();
-      // Whoever writes the file: the history has it, and the log.
-      await page.locator('#history-list > li', { hasText: 'GET /gift-cards/{id}' }).nth(1).waitFor();
-      await shopward.waitForLog(
-        ({ event, row, level }) => event === 'list-row' && row === 'GET /gift-cards/{id}' && level === 'warn',
-      );
-    });
-
-    it('saves nothing with a mistake, and leads to it', async (context) => {
-      const { before, check, page, shopward, save, textarea } = await opened(context);
-      await textarea.fill(before.replace('    - GET /returns\n', '    - GET returns\n'));
-      await check();
-      const mistakes = page.locator('#edit-result .banner.bad');
-      await mistakes.getByText('a row is a method or ANY, one space, and a path').waitFor();
-      expect(await save.isDisabled()).toBe(true);
-      await mistakes
-        .getByRole('button', { name: /go to line/ })
-        .first()
-        .click();
-      const chosen = await page.evaluate(
-        '(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)',
-      );
-      expect(chosen).toBe('GET returns');
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(before);
-    });
-
-    it('leaves whoever wrote on meanwhile, or closed it, alone with what was checked', async (context) => {
-      const { before, check, page, textarea } = await opened(context);
-      await textarea.fill(before.replace(/^complete: true/m, '# mine\ncomplete: true'));
-      for (const leave of ['writes on', 'closes']) {
-        const held = await hold(page, /api\/list\/check/);
-        await held.by(check);
-        if (leave === 'closes') await page.getByRole('button', { name: 'Close without saving' }).click();
-        else await textarea.pressSequentially(' ');
-        const focus = await page.evaluate('document.activeElement.id');
-        await held.letGo();
-        expect(await page.evaluate('document.activeElement.id'), leave).toBe(focus);
-        expect(await page.locator('#edit-result').textContent(), leave).toBe('');
-        expect(await page.locator('#notice').textContent(), leave).toBe('');
-        expect(await page.locator('#edit-save:enabled').count(), leave).toBe(0);
-      }
-    });
-
-    it('forgets the check when the text changes, and saves nothing over somebody else’s edit', async (context) => {
-      const { before, check, forgive, page, shopward, save, textarea } = await opened(context);
-      await textarea.fill(before.replace(/^complete: true/m, '# mine\ncomplete: true'));
-      await check();
-      await page.getByText('No route is protected differently.').waitFor();
-      expect(await save.isEnabled()).toBe(true);
-      await textarea.press('End');
-      await textarea.pressSequentially(' ');
-      expect(await save.isDisabled()).toBe(true);
-      await check();
-      await page.locator('#edit-save:enabled').waitFor();
-      const theirs = `# theirs\n${before}`;
-      await writeFile(shopward.listFile, theirs);
-      await save.click();
-      await page.getByRole('alert').filter({ hasText: 'the file has changed since you read it' }).waitFor();
-      expect(await readFile(shopward.listFile, 'utf8')).toBe(theirs);
-      // What was typed stays, and shows what it would undo.
-      await page.getByRole('button', { name: 'Keep my text, and compare it' }).click();
-      await page.locator('#edit-result .diff.removed', { hasText: '# theirs' }).waitFor();
-      expect(await textarea.inputValue()).toContain('# mine');
-      await page.locator('#edit-save:enabled').waitFor();
-      forgive('412');
-    });
-  });
-
   describe('the system', () => {
-    it('shows parts, processes, keys and settings, and counts refresh tokens', async (context) => {
+    it('shows parts, processes, keys and settings', async (context) => {
       const { open, page } = await openConsole(context);
       await open('system');
       await page.locator('#keys-body tr', { hasText: 'RS256' }).waitFor();
       await page.locator('#keys-about', { hasText: shop.jwksUrl }).waitFor();
       await page.getByText('1 of 1 process serves here').waitFor();
-      await page.getByRole('button', { name: 'Count them' }).click();
-      await page.locator('#tokens-result', { hasText: '0 logins' }).waitFor();
       await page.getByLabel('Search settings').fill('upstream.url');
       await page.getByText(/^1 setting of \d+$/).waitFor();
       expect(await page.locator('#config-list').textContent()).toContain(shop.url);
@@ -244,10 +126,9 @@ describe.concurrent('the console', () => {
       'reasons',
       'decisions/search',
       'series',
-      'list',
       'list/history',
     ];
-    for (const place of [...places, 'refresh-tokens']) {
+    for (const place of places) {
       const response = await fetch(`${shopward.adminUrl}/api/${place}`, { headers });
       expect(await response.text(), place).not.toContain('planted');
     }
@@ -272,31 +153,25 @@ describe.concurrent('the console', () => {
     forgive('401');
   });
 
-  it.for(['light', 'dark'] as const)(
-    'fits a small phone in %s, with the editor open',
-    async (colorScheme, context) => {
-      const { decisions, open, page, shopward } = await openConsole(context);
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width: 320, height: 800 });
-      await fetch(`${shopward.url}/${'long-'.repeat(15)}/${'x'.repeat(79)}`);
-      await open('requests');
-      const item = decisions().filter({ hasText: 'long-' }).first();
-      await item.getByRole('button').click();
-      await item.locator('.detail .pill').waitFor();
-      const fits = async () => {
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
-        expect(await findAccessibilityFaults(page)).toEqual([]);
-        expect(await findAxeFaults(page)).toEqual([]);
-      };
-      await fits();
-      await open('list');
-      await openEditor(page);
-      await page.getByLabel('Text of the list').fill('groups:\n  A:\n    - GET /a\ncomplete: true\n');
-      await page.getByRole('button', { name: 'Check and show' }).click();
-      await page.locator('#edit-consent').waitFor();
-      await fits();
-      const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
-      expect(background).toBe(colorScheme === 'dark' ? 'rgb(15, 19, 24)' : 'rgb(244, 245, 247)');
-    },
-  );
+  it.for(['light', 'dark'] as const)('fits a small phone in %s', async (colorScheme, context) => {
+    const { decisions, open, page, shopward } = await openConsole(context);
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 320, height: 800 });
+    await fetch(`${shopward.url}/${'long-'.repeat(15)}/${'x'.repeat(79)}`);
+    await open('requests');
+    const item = decisions().filter({ hasText: 'long-' }).first();
+    await item.getByRole('button').click();
+    await item.locator('.detail .pill').waitFor();
+    const fits = async () => {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+      expect(await findAccessibilityFaults(page)).toEqual([]);
+      expect(await findAxeFaults(page)).toEqual([]);
+    };
+    await fits();
+    await open('list');
+    await page.locator('#row-body tr').first().waitFor();
+    await fits();
+    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(background).toBe(colorScheme === 'dark' ? 'rgb(15, 19, 24)' : 'rgb(244, 245, 247)');
+  });
 });

@@ -16,7 +16,6 @@ let shared: RunningShopward;
 export const settings = (config: object = {}) => ({
   upstream: shop.url,
   config: {
-    admin: { edit: true },
     auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
     ...config,
   },

@@ -37,7 +37,6 @@ export class ConsoleStage {
     this.#shopward = await startShopwardHere({
       upstream,
       config: {
-        admin: { edit: true },
         auth: { keys: { jwks: this.shop.jwksUrl }, subject: 'sub.customer_reference' },
         ...config,
       },

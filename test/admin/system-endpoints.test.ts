@@ -28,29 +28,11 @@ describe('reasons', () => {
   it('come from the endpoint', async () => {
     const endpoints = createSystemEndpoints({
       system: async () => ({}) as never,
-      census: undefined,
       settings: () => [],
     });
     const endpoint = endpoints.find((one) => one.path === '/api/reasons');
     const { body } = (await endpoint?.run(nothing)) ?? {};
     expect((body as { reasons: readonly ReasonText[] }).reasons.length).toBeGreaterThan(30);
-  });
-});
-
-describe('refresh tokens', () => {
-  const ask = (census: Parameters<typeof createSystemEndpoints>[0]['census']) =>
-    createSystemEndpoints({
-      system: async () => ({}) as never,
-      census,
-      settings: () => [],
-    })
-      .find((one) => one.path === '/api/refresh-tokens')
-      ?.run(nothing);
-
-  it('that are not watched are 404, a store that is away is 503', async () => {
-    expect(await ask(undefined)).toMatchObject({ status: 404 });
-    expect(await ask(async () => undefined)).toMatchObject({ status: 503 });
-    expect(await ask(async () => ({ tokens: 1 }) as never)).toEqual({ status: 200, body: { tokens: 1 } });
   });
 });
 

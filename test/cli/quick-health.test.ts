@@ -26,11 +26,11 @@ const plain: Readonly<Record<string, string>> = {
   'no section': '',
   'no section, but words about it': '# admin: { port: 9 }\n',
   'a line for each': 'admin:\n  host: 127.0.0.1\n  port: 9000\n',
-  'in another order, with comments': 'admin: # inside\n\n  # where\n  port: 9000 # ours\n  edit: true\n',
+  'in another order, with comments': 'admin: # inside\n\n  # where\n  port: 9000 # ours\n  hosts: []\n',
   'the port alone': 'admin:\n    port: 9001\n',
   'another port stands deeper': 'admin:\n  hosts:\n    - a\n    - b\n  port: 9002\n',
   'in braces': 'admin: { host: 127.0.0.1, port: 9003 } # inside\n',
-  'in braces, with a list': 'admin: { port: 9004, hosts: [a, b], edit: true }\n',
+  'in braces, with a list': 'admin: { port: 9004, hosts: [a, b], host: 127.0.0.1 }\n',
   'lines that end as on Windows': 'admin:\r\n  port: 9005\r\n',
   'off loopback': 'admin:\n  host: 0.0.0.0\n  port: 8081\n  token: ${ADMIN_TOKEN}\n  hosts: [shop]\n',
 };

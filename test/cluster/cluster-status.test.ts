@@ -7,7 +7,7 @@ import { counter, gauge, healthOf } from '../../src/lib/component.ts';
 import type { RolloutState } from '../../src/rollout/rollout.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 
-const everything = { hasResolver: true, watchesTokens: true, countsRollout: true };
+const everything = { hasResolver: true, countsRollout: true };
 
 /** A cluster of two places whose workers answer what the test says; `asked` has every question. */
 function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features = everything) {
@@ -90,14 +90,13 @@ describe('what the primary answers for its workers', () => {
     });
   });
 
-  it('the system is told by all, the census by one', async () => {
+  it('the system is told by all', async () => {
     const system = { processes: [{ pid: 7 }], workers: 1, keys: [], sharing: 3 };
-    const { status, asked } = cluster({ system: [system, system], census: ['a census'] });
+    const { status, asked } = cluster({ system: [system, system] });
     expect(await status.system()).toEqual({
       ...{ processes: [{ pid: 7 }, { pid: 7 }], workers: 2, keys: [], sharing: 3 },
     });
-    expect(await status.census?.()).toBe('a census');
-    expect(asked).toEqual([['system'], ['census', undefined]]);
+    expect(asked).toEqual([['system']]);
   });
 
   it('who does not count refusals, or does not answer, is missing from the rollout', async () => {
@@ -113,11 +112,8 @@ describe('what the primary answers for its workers', () => {
   });
 
   it('what is not configured is not there to be asked', () => {
-    const { purge, census, rollout } = cluster(
-      {},
-      { hasResolver: false, watchesTokens: false, countsRollout: false },
-    ).status;
-    expect([purge, census, rollout]).toEqual([undefined, undefined, undefined]);
+    const { purge, rollout } = cluster({}, { hasResolver: false, countsRollout: false }).status;
+    expect([purge, rollout]).toEqual([undefined, undefined]);
   });
 });
 

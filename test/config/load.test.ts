@@ -14,7 +14,7 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       mode: 'enforce',
       listen: { host: '0.0.0.0', port: 8080, keepAliveTimeout: 75_000 },
-      admin: { host: '127.0.0.1', port: 8081, edit: false, hosts: [] },
+      admin: { host: '127.0.0.1', port: 8081, hosts: [] },
       workers: 1,
       request: { encodedSlash: [], ignoredPrefixes: ['/index.php'] },
       upstream: {

@@ -19,7 +19,7 @@ const log = createLog('silent');
 const valid = {
   mode: 'enforce',
   listen: { host: '127.0.0.1', port: 0, tls: { cert: 'cert.pem', key: 'key.pem' }, drainDelay: '0s' },
-  admin: { port: 0, edit: true, token: 'a'.repeat(32), hosts: ['shop.example'] },
+  admin: { port: 0, token: 'a'.repeat(32), hosts: ['shop.example'] },
   request: { encodedSlash: ['/a/{b}'], ignoredPrefixes: ['/index.php'], methods: ['QUERY'], itemForms: true },
   upstream: { url: 'https://shop.example/api', tls: { serverName: 'shop.example' }, webSocket: true },
   publicUrl: 'https://api.shop.example',

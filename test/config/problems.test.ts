@@ -37,7 +37,6 @@ describe('one mistake', () => {
     ['listen: { tls: { cert: a.pem } }', '11: error: listen.tls.key is required'],
     ['admin: true', '8: error: admin must be a map of keys and values, or false'],
     ['admin: { port: 8080 }', '16: error: admin.port must not be the port of the public listener'],
-    ['admin: { edit: 1 }', '16: error: admin.edit must be true or false'],
     ['admin: { token: "a b" }', '17: error: admin.token must be of visible ASCII characters'],
     ['workers: 0', '10: error: workers must be at least 1'],
     ['workers: many', '10: error: workers must be a whole number, or auto'],

@@ -1,5 +1,4 @@
 import { byId, cut, el, pathCode, renew, say } from './dom.js';
-import { startEditor } from './editor.js';
 import { problemItem } from './now.js';
 import { startRows } from './rows.js';
 import { ago, count, fullTime, plural } from './words.js';
@@ -9,14 +8,9 @@ const historyEvery = 15;
 /** Time in which the server has compared even two long lists. */
 const comparedWithinMs = 20_000;
 
-/** The protected list: its rows and their counts, routes where the shop disagrees with it, its history, and the editor. */
+/** The protected list: its rows and their counts, routes where the shop disagrees with it, and its history. */
 export function startList(api) {
   const refreshRows = startRows(api);
-  const notify = (text, { isBad = false } = {}) => {
-    byId('notice').classList.toggle('bad', isBad);
-    say(byId('notice'), text);
-  };
-  const takeEditable = startEditor(api, notify);
   let rounds = 0;
   let inForceSinceMs = 0;
   return {
@@ -27,7 +21,6 @@ export function startList(api) {
       if (params.get('part') === 'drift') byId('drift').scrollIntoView();
     },
     async refresh(state) {
-      takeEditable(state);
       showProblems(state);
       showDrift(state);
       const isNew = state.list.inForceSinceMs !== inForceSinceMs;
@@ -85,7 +78,7 @@ function showDrift({ drift: { unlisted }, nowMs }) {
   );
 }
 
-/** Edits of the list, made in the file or here, the newest first. */
+/** Edits of the list, the newest first. */
 async function showHistory(api, { nowMs }) {
   const { edits } = await api.get('api/list/history');
   byId('history-none').hidden = edits.length > 0;

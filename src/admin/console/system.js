@@ -5,7 +5,6 @@ import { ago, bytes, count, fullTime, plural, sentence, span, statusWords } from
 /** Components, processes, keys, refresh tokens and configuration; and the purge of the resolver's cache. */
 export function startSystem(api) {
   const takeSettings = startSettings();
-  startCensus(api);
   startPurge(api);
   let settings;
   /** The configuration is read again when this changes: a new process may have another one. */
@@ -143,49 +142,6 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
         el('td', { title: fullTime(sinceMs) }, ago(sinceMs, nowMs)),
       ),
     ),
-  );
-}
-
-function startCensus(api) {
-  const button = byId('tokens-count');
-  const result = byId('tokens-result');
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    try {
-      show(result, censusElement(await api.get('api/refresh-tokens')));
-    } catch (fault) {
-      show(result, el('p', { class: fault.status === 404 ? 'quiet' : 'fault' }, fault.message));
-    }
-    button.disabled = false;
-  });
-}
-
-function censusElement({
-  tokens,
-  states,
-  families,
-  livingFamilies,
-  largestFamily,
-  subjects,
-  isWhole,
-  ...times
-}) {
-  const state = Object.entries(states).map(([name, times]) => `${count(times)} ${name}`);
-  const facts = [
-    ['Tokens', `${count(tokens)}${isWhole ? '' : ' counted, and there are more'}`],
-    ['States', state.join(', ')],
-    ['Families', `${count(families)} logins, ${count(livingFamilies)} with a token that still works`],
-    ['Largest family', plural(largestFamily, 'token')],
-    ['Users', count(subjects)],
-    [
-      'Issued',
-      tokens === 0 ? 'none' : `${fullTime(times.oldestIssuedMs)} to ${fullTime(times.newestIssuedMs)}`,
-    ],
-  ];
-  return el(
-    'dl',
-    { class: 'explanation' },
-    facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))),
   );
 }
 

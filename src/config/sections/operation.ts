@@ -13,10 +13,6 @@ export const admin = z
       port: port()
         .default(defaultAdmin.port)
         .meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
-      edit: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Whether the console may write the protected list.' }),
       token: text()
         .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
         .optional()
