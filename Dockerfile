@@ -26,7 +26,7 @@ COPY config ./config
 COPY config /etc/shopward
 USER node
 EXPOSE 8080 8081
-HEALTHCHECK --interval=10s --timeout=2s --start-period=5s \
+HEALTHCHECK --interval=30s --timeout=5s --start-period=5s \
   CMD ["node", "dist/main.js", "health"]
 ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve", "--config", "/etc/shopward/shopward.yaml"]

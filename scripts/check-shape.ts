@@ -13,7 +13,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   access: 5407,
   admin: 2212,
   app: 2669,
-  cli: 5078,
+  cli: 4820,
   cluster: 1046,
   config: 2745,
   'entity-tags': 2959,

@@ -21,7 +21,7 @@ The protected list is a file of its own: [protected-list.md](protected-list.md).
 `;
 
 const rejections =
-  '[reasons.md](reasons.md) has the names, with status and code; `shopward schema` prints each `detail`. A `status` is 400 to 599.';
+  '[reasons.md](reasons.md) has the names, with status and code; `config/shopward.schema.json` has each `detail`. A `status` is 400 to 599.';
 
 /** docs/configuration.md: every key with its type, default and meaning, from the schema alone. */
 export function configReference(): string {

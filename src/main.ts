@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The entry of the command. It loads only what the command needs: a health check must be quick. */
+/** The entry of the command. It loads only what the command needs. */
 const [, , ...words] = process.argv;
 
 /** As in `engines` of package.json, for which npm only warns. */
@@ -19,12 +19,10 @@ function plainServe(): { readonly config?: string } | undefined {
   return isOfFile && more.length === 0 ? { config: file } : undefined;
 }
 
-const isAlive =
-  words[0] === 'health' && (await (await import('./cli/quick-health.ts')).isAlive(words.slice(1)));
 const serve = plainServe();
 if (serve !== undefined) {
   (await import('./cli/keep-compiled.ts')).keepCompiled();
   process.exitCode = await (await import('./cli/serve.ts')).runServe(serve);
-} else if (!isAlive) await (await import('./cli/command-line.ts')).runCommandLine(process.argv);
+} else await (await import('./cli/command-line.ts')).runCommandLine(process.argv);
 
 export {};

@@ -3,7 +3,6 @@ import { loadConfig } from '../config/load.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { loadSettings } from './load-settings.ts';
-import { reachableHost } from './quick-health.ts';
 
 /** Asks `/livez` of the proxy that runs with this configuration on this machine. Exit code 0 if it answers 200, else 1. */
 export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
@@ -62,10 +61,12 @@ export function askAdmin(
   body?: unknown,
 ): Promise<AdminReply> {
   const headers: http.OutgoingHttpHeaders = { 'Content-Type': 'application/json', Host: 'localhost' };
+  // The address of this machine at which a listener on any address is reached.
+  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[admin.host] ?? admin.host;
   if (admin.token !== undefined) headers.Authorization = `Bearer ${admin.token}`;
   return new Promise((resolve) => {
     const request = http.request(
-      { host: reachableHost(admin.host), port: admin.port, path, method, headers, timeout: 5_000 },
+      { host, port: admin.port, path, method, headers, timeout: 5_000 },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { compileProtectedList } from '../access/protected-list.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
-import { badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+import { type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { explainRequest } from './explain/explain-request.ts';
 import { adviceValidators } from './list-advice.ts';
 import { withIssuers } from './token.ts';
@@ -102,19 +101,4 @@ function summary(problems: readonly Problem[], files: readonly ConfigFile[]): st
 
 function count(number: number, noun: string): string {
   return number === 0 ? '' : `${number} ${noun}${number === 1 ? '' : 's'}`;
-}
-
-/** Prints the JSON Schema that an editor uses for one of the two files. */
-export async function runSchema(which = 'config', io: CommandIo = processIo): Promise<number> {
-  const schemas: Readonly<Record<string, string>> = {
-    config: 'shopward.schema.json',
-    'protected-resources': 'protected-resources.schema.json',
-  };
-  if (!Object.hasOwn(schemas, which)) {
-    io.err(`there is no such schema: choose ${Object.keys(schemas).join(' or ')}`);
-    return badUsage;
-  }
-  const text = await readFile(new URL(`../../config/${schemas[which]}`, import.meta.url), 'utf8');
-  io.out(text.trimEnd());
-  return 0;
 }

@@ -89,14 +89,3 @@ const packageFile = new URL('../../package.json', import.meta.url);
 
 /** Version of the package. */
 export const version: string = JSON.parse(readFileSync(packageFile, 'utf8')).version;
-
-/** Prints the versions of shopward and Node and the platform, for bug reports. */
-export async function runVersion(
-  { json = false }: { readonly json?: boolean } = {},
-  io: CommandIo = processIo,
-): Promise<number> {
-  const { version: node, platform, arch } = process;
-  const text = `shopward ${version}\nnode ${node}\n${platform} ${arch}`;
-  io.out(json ? JSON.stringify({ shopward: version, node, platform, arch }) : text);
-  return 0;
-}

@@ -1,12 +1,12 @@
 import { Command, CommanderError } from 'commander';
-import { badUsage, runVersion, version } from './command-io.ts';
+import { badUsage, version } from './command-io.ts';
 import { configFile, declareVerb, json, type Run } from './declare-verb.ts';
 
 /** The command line: verb -> command. `argv` as `process.argv`; sets the exit code of the process. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = new Command('shopward')
     .description("A reverse proxy that guards an existing shop's REST API.")
-    .version(version)
+    .version(`shopward ${version}\nnode ${process.version}\n${process.platform} ${process.arch}`)
     .showHelpAfterError('(run shopward --help for all verbs)')
     .exitOverride();
 
@@ -43,7 +43,7 @@ const large: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   verify: async () => (await import('./verify.ts')).declareVerify,
 };
 
-/** Declares every verb but `serve`. A verb's code is loaded only when it is called: a health check must be quick. */
+/** Declares every verb but `serve`. A verb's code is loaded only when it is called. */
 async function declareVerbs(program: Command, called: string): Promise<void> {
   const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 
@@ -76,9 +76,6 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
   for (const [name, load] of Object.entries(large)) {
     if (called === name || !small.includes(called)) (await load())(program);
   }
-  verb('schema', 'print the JSON Schemas that editors use', async (which) =>
-    (await import('./check.ts')).runSchema(which),
-  ).argument('[which]', 'config (default) or protected-resources');
   verb('purge', 'delete cached URL mappings, in every replica', async (options) =>
     (await import('./admin-verbs.ts')).runPurge(options),
   )
@@ -99,5 +96,4 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
   )
     .addOption(configFile)
     .addOption(json);
-  verb('version', 'print versions', async (options) => runVersion(options)).addOption(json);
 }

@@ -19,7 +19,7 @@ export type Run = (...args: any[]) => Promise<number>;
 /** Declares a verb with its examples and exit codes; `name` may be two words, the first that of `parent`. */
 export function declareVerb(parent: Command, name: string, description: string, run: Run): Command {
   return parent
-    .command(name.split(' ').at(-1) ?? name, { isDefault: name === 'protected list' })
+    .command(name.split(' ').at(-1) ?? name)
     .description(description)
     .addHelpText('after', helpAfter(name))
     .action(async (...args) => {
@@ -105,15 +105,8 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     },
   },
   protected: {
-    examples: ['shopward protected list', 'shopward protected diff old.yaml new.yaml'],
+    examples: ['shopward protected diff old.yaml new.yaml', 'shopward protected import openapi.yaml'],
     exits: { 0: 'done, or no difference', 1: 'a difference, or nothing found', 2: badUsage, 78: 'bad list' },
-  },
-  'protected list': {
-    examples: [
-      'shopward protected list --group cart',
-      'shopward protected list --json --list config/protected-resources.hardened.yaml',
-    ],
-    exits: { 0: 'printed', 1: 'no such group', 2: badUsage, 78: 'bad configuration or list' },
   },
   'protected diff': {
     examples: [
@@ -158,10 +151,6 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       78: badConfiguration,
     },
   },
-  schema: {
-    examples: ['shopward schema > shopward.schema.json', 'shopward schema protected-resources'],
-    exits: { 0: 'printed', 2: badUsage },
-  },
   purge: {
     examples: [
       'shopward purge --url /en/some-product-134',
@@ -183,7 +172,6 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     examples: ['shopward health'],
     exits: { 0: '/livez is 200', 1: '/livez is not 200, or nothing answers', 2: badUsage },
   },
-  version: { examples: ['shopward version'], exits: { 0: 'printed', 2: badUsage } },
 };
 
 /** The help below the options: examples and exit codes. */

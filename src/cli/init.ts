@@ -7,7 +7,7 @@ import { errorFormats } from '../http/rejection.ts';
 import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
 import { isThere, readBounded, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
-import { runProtectedImport } from './protected/list.ts';
+import { runProtectedImport } from './protected/import.ts';
 
 /** Exported for its tests. */
 export interface InitOptions {

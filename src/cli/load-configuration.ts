@@ -41,15 +41,3 @@ export async function readList(name: string, io: CommandIo): Promise<ProtectedRe
   for (const problem of parsed.list === undefined ? parsed.problems : []) io.err(formatProblem(problem));
   return parsed.list;
 }
-
-export interface ListChoice {
-  readonly config?: string;
-  /** A list file, instead of the one that the configuration names. */
-  readonly list?: string;
-}
-
-/** The list of `--list`, or of the configuration. Undefined as for `readList`. */
-export async function findList(options: ListChoice, io: CommandIo): Promise<ProtectedResources | undefined> {
-  if (options.list !== undefined) return readList(options.list, io);
-  return (await loadConfiguration(options.config, io))?.list;
-}

@@ -35,7 +35,7 @@ const shown = [
 ].map(([, command = '', output = '']) => [command, output.replace(/^ {4}/gm, '').trimEnd()] as const);
 
 it('the page has such commands', () => {
-  expect(shown.length).toBeGreaterThanOrEqual(6);
+  expect(shown.length).toBeGreaterThanOrEqual(5);
 });
 
 it.each(shown)('%s', async (command, output) => {
@@ -106,7 +106,7 @@ it('purge, tokens and health print what the page shows', async () => {
   });
   onTestFinished(() => one.stop());
   const commands = [...page.matchAll(/^ {4}\$ (shopward (?:purge|tokens|health)\b.*)$/gm)];
-  expect(commands.length).toBeGreaterThanOrEqual(6);
+  expect(commands.length).toBeGreaterThanOrEqual(5);
   for (const [, command = ''] of commands) {
     const printed = await printedBy(command, one);
     expect(printed.trimEnd(), command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
 import { runExplain } from '../../src/cli/explain.ts';
-import { runProtectedImport } from '../../src/cli/protected/list.ts';
+import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../harness/any-text.ts';
 import { runCommand } from './command-run.ts';

@@ -1,6 +1,6 @@
 import { resourceId } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { runProtectedImport } from '../../src/cli/protected/list.ts';
+import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { listText, runProtectedImport } from '../../src/cli/protected/list.ts';
+import { listText, runProtectedImport } from '../../src/cli/protected/import.ts';
 import { readOperations } from '../../src/cli/protected/openapi-operations.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../harness/any-text.ts';

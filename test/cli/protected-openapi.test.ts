@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runProtectedImport } from '../../src/cli/protected/list.ts';
+import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { importedRows } from './openapi-sample.ts';

@@ -67,7 +67,7 @@ test.each([
   expectHarmless(await run(...args, '--config', await writeConfig('explained.yaml')));
 });
 
-test.each([[['check']], [['protected', 'list']]])('%s prints what a list says', async (verb) => {
+test('check prints what a list says', async () => {
   const list = path.join(folder, 'list.yaml');
   const group = JSON.stringify(`group ${hostile}`);
   await writeFile(
@@ -78,5 +78,5 @@ test.each([[['check']], [['protected', 'list']]])('%s prints what a list says', 
     path.join(folder, 'shopward.yaml'),
     `protectedResources: list.yaml\n${JSON.stringify(hostile)}: 1\nauth: { keys: { secret: "a secret of no worth, long enough" }, algorithms: [HS256] }\n`,
   );
-  expectHarmless(await run(...verb, '--config', path.join(folder, 'shopward.yaml')));
+  expectHarmless(await run('check', '--config', path.join(folder, 'shopward.yaml')));
 });

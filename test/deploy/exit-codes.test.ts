@@ -118,7 +118,7 @@ const somebody = process.getuid?.() === 0 ? 65_534 : undefined;
 const lowPorts = readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').trim();
 const canTry =
   Number(lowPorts) > 81 &&
-  spawnSync(process.execPath, [main, 'version'], { ...(somebody && { uid: somebody }) }).status === 0;
+  spawnSync(process.execPath, [main, '--version'], { ...(somebody && { uid: somebody }) }).status === 0;
 
 test.skipIf(!canTry)('a port that its user may not take ends with 78', async () => {
   spawnSync('chmod', ['-R', 'a+rX', folder]);

@@ -94,7 +94,7 @@ function runInImage(...args: string[]): string {
 }
 
 test('the image runs the compiled command line with production dependencies only', () => {
-  expect(runInImage('version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(runInImage('--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
   expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
 });
 
@@ -177,7 +177,7 @@ test.skipIf(buildah === undefined)('the built image says how it is run, and runs
     ExposedPorts: { '8080/tcp': {}, '8081/tcp': {} },
     Healthcheck: { Test: ['CMD', 'node', 'dist/main.js', 'health'] },
   });
-  expect(built?.run('node', 'dist/main.js', 'version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(built?.run('node', 'dist/main.js', '--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
   expect(built?.run('node', '-p', 'process.getuid()').trim()).toBe('1000');
 });
 

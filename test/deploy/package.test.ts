@@ -66,7 +66,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the command runs', () => {
-  expect(shopward('version')).toContain('shopward ');
+  expect(shopward('--version')).toContain('shopward ');
   expect(shopward('--help')).toContain('explain');
 });
 
@@ -258,7 +258,7 @@ test('npx runs the packed file in a folder that has nothing', () => {
   mkdirSync(empty);
   const out = execFileSync(
     'npx',
-    ['--yes', '--prefer-offline', `--package=${tarball}`, 'shopward', 'version'],
+    ['--yes', '--prefer-offline', `--package=${tarball}`, 'shopward', '--version'],
     {
       cwd: empty,
       encoding: 'utf8',

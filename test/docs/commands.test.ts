@@ -23,7 +23,7 @@ const programs =
 const runElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^npm ci$/, 'test/deploy/package.test.ts'],
   [/^npm (?:pack|install \.\/shopward-\S+\.tgz\b.*)$/, 'test/deploy/package.test.ts'],
-  [/^npx --package=\.\/shopward-\S+\.tgz shopward version$/, 'test/deploy/package.test.ts'],
+  [/^npx --package=\.\/shopward-\S+\.tgz shopward --version$/, 'test/deploy/package.test.ts'],
   [/^npm install --omit=dev$/, 'test/deploy/image.test.ts'],
   [/^docker build /, 'test/deploy/image.test.ts'],
   [/^helm install shopward deploy\/helm\/shopward /, 'test/deploy/chart.test.ts'],

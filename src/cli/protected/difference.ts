@@ -4,7 +4,6 @@ import { createRowCover, type RowCover } from '../../access/protected-list-cover
 import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
 import { badConfiguration, type CommandIo, processIo, textTable } from '../command-io.ts';
 import { readList } from '../load-configuration.ts';
-import { jsonRow } from './list.ts';
 
 /**
  * Prints how the second list differs from the first, and marks what it protects less. Exit code 0 for lists that protect the
@@ -13,7 +12,6 @@ import { jsonRow } from './list.ts';
 export async function runProtectedDiff(
   first: string,
   second: string,
-  options: { readonly json?: boolean },
   io: CommandIo = processIo,
 ): Promise<number> {
   const a = await readList(first, io);
@@ -23,36 +21,15 @@ export async function runProtectedDiff(
   const cover = createRowCover(b.rows);
   const loosenings =
     removed.filter(({ isLooser }) => isLooser).length + changed.filter(({ isLooser }) => isLooser).length;
-  if (options.json) {
-    io.out(
-      JSON.stringify(
-        {
-          same: added.length + removed.length + changed.length === 0,
-          loosenings,
-          added: added.map(jsonRow),
-          removed: removed.map(({ row, isLooser }) => ({ ...jsonRow(row), isLooser })),
-          changed: changed.map(({ before, after, what, isLooser }) => ({
-            before: jsonRow(before),
-            after: jsonRow(after),
-            what,
-            isLooser,
-          })),
-        },
-        null,
-        2,
-      ),
-    );
-  } else {
-    const rows = [
-      ...removed.map(({ row, isLooser }) => line('-', row, removedText(row, isLooser, cover))),
-      ...added.map((row) => line('+', row, row.observe ? 'observed only' : '')),
-      ...changed.map((change) => line('~', change.after, changeText(change))),
-    ];
-    for (const text of textTable(rows)) io.out(text);
-    io.out(
-      `${removed.length} removed, ${added.length} added, ${changed.length} changed; ${loosenings === 0 ? 'nothing' : loosenings} looser`,
-    );
-  }
+  const rows = [
+    ...removed.map(({ row, isLooser }) => line('-', row, removedText(row, isLooser, cover))),
+    ...added.map((row) => line('+', row, row.observe ? 'observed only' : '')),
+    ...changed.map((change) => line('~', change.after, changeText(change))),
+  ];
+  for (const text of textTable(rows)) io.out(text);
+  io.out(
+    `${removed.length} removed, ${added.length} added, ${changed.length} changed; ${loosenings === 0 ? 'nothing' : loosenings} looser`,
+  );
   return added.length + removed.length + changed.length === 0 ? 0 : 1;
 }
 

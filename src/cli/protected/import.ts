@@ -1,74 +1,13 @@
 import { basename, resolve } from 'node:path';
 import { Document } from 'yaml';
-import { conditionTexts } from '../../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
 import { maxNamedFileBytes } from '../../config/named-files.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
-import {
-  badConfiguration,
-  badUsage,
-  type CommandIo,
-  escapeToLine,
-  processIo,
-  textTable,
-} from '../command-io.ts';
+import { badUsage, type CommandIo, escapeToLine, processIo } from '../command-io.ts';
 import { isThere, replaceFile } from '../files.ts';
-import { findList, type ListChoice } from '../load-configuration.ts';
 import { readOpenApi } from './openapi-document.ts';
 import { readOperations } from './openapi-operations.ts';
-
-/**
- * Prints the rows of the list; `group`: only of groups whose name holds this text, whatever its case. Exit code 0, 1 when
- * no group has that name, 78 for a list with problems.
- */
-export async function runProtectedList(
-  options: ListChoice & { readonly json?: boolean; readonly group?: string },
-  io: CommandIo = processIo,
-): Promise<number> {
-  const list = await findList(options, io);
-  if (list === undefined) return badConfiguration;
-  const wanted = options.group?.toLowerCase() ?? '';
-  const rows = list.rows.filter(({ group }) => group.toLowerCase().includes(wanted));
-  if (options.json) {
-    io.out(JSON.stringify({ file: list.file, rows: rows.map(jsonRow) }, null, 2));
-  } else if (rows.length > 0) {
-    for (const line of textTable([['group', 'method', 'path', 'needs', 'line'], ...rows.map(textRow)]))
-      io.out(line);
-    io.out(`${rows.length} of ${list.rows.length} rows of ${list.file}`);
-  }
-  if (rows.length > 0) return 0;
-  const groups = [...new Set(list.rows.map(({ group }) => group))];
-  io.err(`no group has a name like "${options.group}": there are ${groups.join(', ')}`);
-  return 1;
-}
-
-/** A row as data; the same in every verb. */
-export function jsonRow(row: ProtectedResource): object {
-  const { method, template, group, scopes, tokenIn, observe, credentials, source } = row;
-  const conditions = conditionTexts(row);
-  return {
-    row: resourceId({ method, template }),
-    method,
-    path: template,
-    group,
-    scopes,
-    ...(conditions.length > 0 && { conditions }),
-    ...(tokenIn && { tokenIn }),
-    ...(credentials && { credentials }),
-    observe,
-    file: source.file,
-    line: source.line,
-  };
-}
-
-function textRow(row: ProtectedResource): string[] {
-  const { method, template, group, scopes, observe, credentials, source } = row;
-  const usual = credentials === 'shop' ? 'token, or what the shop checks' : 'token';
-  const asked = [scopes.join(' '), ...conditionTexts(row)].filter((text) => text !== '').join(' and ');
-  const needs = asked === '' ? usual : `token with ${asked}`;
-  return [group, method, template, observe ? `${needs}, observed` : needs, String(source.line)];
-}
 
 /**
  * Prints a list of the operations that need a token by an OpenAPI document, or writes it to `out`, replacing a file only with
