@@ -55,7 +55,8 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
 
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
   const near = nearestName(key, keysAt(path));
-  const text = near === undefined ? 'is not a known key; remove it' : `is not a known key; did you mean ${near}?`;
+  const text =
+    near === undefined ? 'is not a known key; remove it' : `is not a known key; did you mean ${near}?`;
   return { path: [...path, key], text, at: 'key' };
 }
 
