@@ -50,6 +50,24 @@ it('two pieces wait at most, however short they are, and it goes on once they ar
   expect(unread.write(Buffer.from('a'))).toBe(true);
 });
 
+it('a response that breaks off still gets to its client as far as it came', async () => {
+  const { client, unread } = await startUnread(
+    () => {},
+    () => {},
+  );
+  unread.cut();
+  const chunks: Buffer[] = [];
+  client.on('data', (chunk) => chunks.push(chunk));
+  client.resume();
+  await once(client, 'close');
+  // The pieces, without the heads of their chunks.
+  const received =
+    Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/a{65536}/g) ?? [];
+  expect(received.length * 65_536).toBe(unread.bytes);
+});
+
 it.each([
   ['is not over', () => {}],
   ['is over', (unread: ClientResponse) => unread.end()],
