@@ -1,11 +1,10 @@
-import { constants, type FSWatcher, readFileSync, watch } from 'node:fs';
+import { constants, readFileSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isolated, isolateLate } from './faults.ts';
+import { isolateLate } from './faults.ts';
 
 export interface WatchOptions {
-  /** Milliseconds between two readings when no event comes. Default: 2000. Only tests set it. */
+  /** Milliseconds between two readings. Default: 1000. Only tests set it. */
   readonly pollMs?: number;
   /** Milliseconds between two readings that must agree before a change is reported. Default: 100. */
   readonly settleMs?: number;
@@ -19,8 +18,8 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
  * Reports the new content of a file, or why it cannot be read, after every change. The file may be renamed over, written in
- * place, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap): it is read every `pollMs`, which also
- * serves bind mounts and network file systems without events, and events of the directory only hasten that.
+ * place, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap). It is read every `pollMs`: bind mounts
+ * and network file systems send no events.
  *
  * A change is reported after `onChange` of the previous one has ended. Several changes meanwhile are reported as one; the
  * last content always is. A file whose content changes at 50 readings in a row (5 s) is reported as one that cannot be
@@ -33,13 +32,11 @@ export class FileWatch {
   readonly #settleMs: number;
   readonly #timer: NodeJS.Timeout;
   #known: FileBytes | undefined;
-  #directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
   #isChecking = false;
-  #mustCheckAgain = false;
   #isClosed = false;
 
   constructor(path: string, onChange: (content: FileBytes) => unknown, options: WatchOptions = {}) {
-    const { pollMs = 2000, settleMs = 100, read = readContent, known } = options;
+    const { pollMs = 1000, settleMs = 100, read = readContent, known } = options;
     this.#path = path;
     this.#onChange = onChange;
     this.#read = read;
@@ -49,7 +46,7 @@ export class FileWatch {
     this.reload();
   }
 
-  /** Checks now (SIGHUP). */
+  /** Checks now (SIGHUP), unless a check is under way: the next one follows within `pollMs`. */
   reload(): void {
     isolateLate(this.#check());
   }
@@ -58,19 +55,13 @@ export class FileWatch {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    this.#directory?.watcher.close();
   }
 
   async #check(): Promise<void> {
-    this.#mustCheckAgain = true;
     if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      while (this.#mustCheckAgain && !this.#isClosed) {
-        this.#mustCheckAgain = false;
-        await this.#watchDirectory();
-        await this.#compare();
-      }
+      await this.#compare();
     } finally {
       this.#isChecking = false;
     }
@@ -94,34 +85,6 @@ export class FileWatch {
     if (this.#known !== undefined && isSame(content, this.#known)) return;
     this.#known = content;
     if (!this.#isClosed) await this.#onChange(content);
-  }
-
-  /** Watches the file's directory, and the new one where another directory has taken its name. */
-  async #watchDirectory(): Promise<void> {
-    const inode = await stat(dirname(this.#path), { bigint: true }).then(
-      ({ ino }) => ino,
-      () => undefined,
-    );
-    if (this.#isClosed || (this.#directory !== undefined && inode === this.#directory.inode)) return;
-    this.#directory?.watcher.close();
-    this.#directory = inode === undefined ? undefined : this.#startWatching(inode);
-  }
-
-  #startWatching(inode: bigint): { readonly watcher: FSWatcher; readonly inode: bigint } | undefined {
-    try {
-      const watcher = watch(dirname(this.#path), { persistent: false }, (_event, name) => {
-        if (name === null || name === basename(this.#path) || name.startsWith('..')) this.reload();
-      });
-      const broken = isolated(() => {
-        this.#directory = undefined;
-        watcher.close();
-      });
-      watcher.on('error', broken);
-      return { watcher, inode };
-    } catch {
-      // The system allows no more watches: the readings at intervals remain.
-      return undefined;
-    }
   }
 }
 

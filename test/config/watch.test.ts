@@ -15,9 +15,6 @@ import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../src/lib/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
-/** Far beyond any test: what comes in spite of it comes by the directory's events. */
-const never = 10 * 60_000;
-
 /** Watches a file and lets a test wait until it got some content. `test`: which one, where several run at a time. */
 function watchInTest(
   file: string,
@@ -31,8 +28,8 @@ function watchInTest(
     for (const wake of waiting) wake();
   };
   const fileWatch = new FileWatch(file, change, {
-    pollMs: never,
-    settleMs: 10,
+    pollMs: 5,
+    settleMs: 1,
     known: readFileSync(file),
     ...options,
   });
@@ -49,10 +46,10 @@ function watchInTest(
   return { told, until, close: () => fileWatch.close() };
 }
 
-/** Lets the events of one edit pass, so that the next one must be noticed by its own. */
+/** More than a look takes. */
 const pause = () => sleep(100);
 
-/** Ways in which editors, people and platforms write a file; each is done three times in a row. */
+/** Ways in which editors, people and platforms write a file. */
 const writers: Readonly<Record<string, (file: string, text: string) => void>> = {
   'in place': (file, text) => writeFileSync(file, text),
   'rename over': (file, text) => {
@@ -81,15 +78,13 @@ const writers: Readonly<Record<string, (file: string, text: string) => void>> = 
   },
 };
 
-// Side by side: they wait for the events of one edit to pass.
-describe.concurrent('by events of the directory', () => {
-  it.for(Object.entries(writers))('%s, three times', async ([, write], test) => {
+describe.concurrent('a change is reported', () => {
+  it.for(Object.entries(writers))('%s, twice', async ([, write], test) => {
     const file = path.join(makeFolder({ 'list.yaml': 'zero' }, test), 'list.yaml');
     const { until } = watchInTest(file, {}, test);
-    for (const text of ['first', 'second', 'third']) {
+    for (const text of ['first', 'second']) {
       write(file, text);
       await until(text);
-      await pause();
     }
   });
 
@@ -106,7 +101,6 @@ describe.concurrent('by events of the directory', () => {
       renameSync(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
       rmSync(path.join(folder, `..2024_${index}`), { recursive: true });
       await until(text);
-      await pause();
     }
   });
 
@@ -118,12 +112,10 @@ describe.concurrent('by events of the directory', () => {
     writeFileSync(file, 'again');
     await until('again');
   });
-});
 
-describe('by looks at intervals alone', () => {
-  it('a directory that is replaced', async () => {
-    const folder = makeFolder({ 'd/list': 'zero' });
-    const { until } = watchInTest(path.join(folder, 'd/list'), { pollMs: 20 });
+  it('a directory that is replaced', async (test) => {
+    const folder = makeFolder({ 'd/list': 'zero' }, test);
+    const { until } = watchInTest(path.join(folder, 'd/list'), {}, test);
     for (const text of ['first', 'second']) {
       mkdirSync(path.join(folder, 'new'));
       writeFileSync(path.join(folder, 'new/list'), text);
@@ -135,20 +127,12 @@ describe('by looks at intervals alone', () => {
     await until('third');
   });
 
-  it('a file behind a link into another directory, as in a bind mount', async () => {
-    const folder = makeFolder({ 'elsewhere/list': 'zero', 'here/other': '' });
-    symlinkSync('../elsewhere/list', path.join(folder, 'here/list'));
-    const { until } = watchInTest(path.join(folder, 'here/list'), { pollMs: 20 });
-    writeFileSync(path.join(folder, 'elsewhere/list'), 'first');
-    await until('first');
-  });
-
-  it('content of the same length and the same time', async () => {
-    const folder = makeFolder({ 'elsewhere/list': 'aaaa', 'here/other': '' });
+  it('content of the same length and the same time, behind a link', async (test) => {
+    const folder = makeFolder({ 'elsewhere/list': 'aaaa', 'here/other': '' }, test);
     const target = path.join(folder, 'elsewhere/list');
     symlinkSync('../elsewhere/list', path.join(folder, 'here/list'));
     utimesSync(target, 1_000_000, 1_000_000);
-    const { until } = watchInTest(path.join(folder, 'here/list'), { pollMs: 20 });
+    const { until } = watchInTest(path.join(folder, 'here/list'), {}, test);
     writeFileSync(target, 'bbbb');
     utimesSync(target, 1_000_000, 1_000_000);
     await until('bbbb');
@@ -158,7 +142,7 @@ describe('by looks at intervals alone', () => {
 it('a pipe in its place, to which nobody writes, is a fault and keeps nobody waiting', async () => {
   const file = path.join(makeFolder(), 'file');
   writeFileSync(file, 'old');
-  const { until } = watchInTest(file, { pollMs: 20 });
+  const { until } = watchInTest(file);
   rmSync(file);
   execFileSync('mkfifo', [file]);
   await until('fault: it is not a regular file');
@@ -173,7 +157,7 @@ it('a file that is being written is reported when two looks agree', async () => 
   const read = async () => ({
     bytes: Buffer.from(looks.length > 1 ? (looks.shift() ?? '') : (looks[0] ?? '')),
   });
-  const { told, until } = watchInTest(file, { pollMs: 5, settleMs: 1, read });
+  const { told, until } = watchInTest(file, { read });
   await until('row\nrow\n');
   expect(told).toEqual(['row\nrow\n']);
 });
@@ -182,7 +166,6 @@ it('a file that never stays the same is reported as a fault, once, and again whe
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   let reads = 0;
   const { told, until } = watchInTest(file, {
-    ...{ pollMs: 5, settleMs: 1, known: Buffer.from('zero') },
     read: async () => ({ bytes: Buffer.from(`row ${Math.min(++reads, 200)}`) }),
   });
   await until('row 200');
@@ -191,7 +174,7 @@ it('a file that never stays the same is reported as a fault, once, and again whe
 
 it('what changed between reading and watching is reported, and nothing twice', async () => {
   const file = path.join(makeFolder({ list: 'new' }), 'list');
-  const { told, until } = watchInTest(file, { known: Buffer.from('old'), pollMs: 5 });
+  const { told, until } = watchInTest(file, { known: Buffer.from('old') });
   await until('new');
   utimesSync(file, 1, 1);
   writeFileSync(file, 'new');
@@ -212,8 +195,8 @@ it('of many quick edits the last one is reported last', async () => {
 
 it('tells nothing after it was closed', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
-  const closed = watchInTest(file, { pollMs: 5 });
-  const open = watchInTest(file, { pollMs: 5, settleMs: 60 });
+  const closed = watchInTest(file);
+  const open = watchInTest(file, { settleMs: 60 });
   writeFileSync(file, 'after');
   closed.close();
   await open.until('after');
@@ -232,7 +215,7 @@ it('tells nothing of a change that was being read when it was closed', async () 
     confirming.resolve();
     return confirmed.promise;
   };
-  const { told, close } = watchInTest(file, { settleMs: 1, read });
+  const { told, close } = watchInTest(file, { read });
   await confirming.promise;
   close();
   confirmed.resolve(after);

@@ -57,7 +57,7 @@ it('a response that breaks off still gets to its client as far as it came', asyn
   );
   unread.cut();
   const chunks: Buffer[] = [];
-  client.on('data', (chunk) => chunks.push(chunk));
+  client.on('data', (chunk: Buffer) => chunks.push(chunk));
   client.resume();
   await once(client, 'close');
   // The pieces, without the heads of their chunks.
