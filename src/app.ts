@@ -163,7 +163,7 @@ async function createFeatures(
   clock: ClockCheck,
 ) {
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock);
-  const forwarding = await createForwarding(config, secrets.upstreamTls, log, clock);
+  const forwarding = await createForwarding(config, secrets.upstreamTls, clock);
   const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
   const { list, accessToken } = access;
   const { createQuestionClient } = forwarding;

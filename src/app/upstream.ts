@@ -1,7 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import { type UpstreamAddress, parseUpstreamUrl } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
-import type { Log } from '../telemetry/log.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
 import { type Forwarder, createForwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
@@ -34,7 +33,6 @@ const writeStallTimeoutMs = 60_000;
 export async function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
-  log: Log,
   clock: ClockCheck,
 ): Promise<Forwarding> {
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
@@ -77,9 +75,7 @@ export async function createForwarding(
   return {
     forwarder,
     handshakes: createForwarder({ ...settings, client: createClient(limits.inFlight, 100, true) }),
-    component: new UpstreamComponent(upstream.url, forwarder, (fault, text) =>
-      log.error({ event: 'upstream-tls', fault }, `upstream.tls: the connection is refused, since ${text}`),
-    ),
+    component: new UpstreamComponent(upstream.url, forwarder),
     useCertificates: (changed) => tls?.use(changed),
     createQuestionClient: () => createClient(questionConnections, 100),
   };

@@ -62,7 +62,7 @@ it('a shop that is gone', async () => {
   expect(await reasons()).toEqual([]);
   await upstream.close();
   expect((await ask('/stores')).status).toBe(502);
-  expect(await reasons()).toEqual(['upstream: the last request failed: upstream-unreachable']);
+  expect(await reasons()).toEqual(['upstream: the last request failed: upstream-unreachable (ECONNREFUSED)']);
   expect(await tile('upstream')).toMatchObject({ status: 'down' });
   const line = await shopward.waitForLog(({ status }) => status === 502);
   expect(line).toMatchObject({ rejection: 'upstream-unreachable' });

@@ -131,19 +131,19 @@ describe('upstream.tls', () => {
     expect((await shake(one)).status).toBe(101);
   });
 
-  it('without the authority, with an expired certificate or for another name: 502, and why is said', async () => {
+  it('without the authority, with an expired certificate or for another name: 502, and /readyz says why', async () => {
     const ca = await put('ca.pem', testCertificate + expiredCertificate);
     const untrusted = await start(undefined);
     const misnamed = await start({ ca, serverName: 'other.example' });
     const expired = await start({ ca, serverName: 'localhost' });
     expect((await ask(expired)).status).toBe(200);
     server.setSecureContext({ ...ended, ca: [testCertificate] });
-    const seen: [RunningShopward, string, string][] = [
-      [expired, 'CERT_HAS_EXPIRED', 'has expired'],
-      [misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID', 'another name'],
-      [untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT', 'upstream.tls.ca'],
+    const seen: [RunningShopward, string][] = [
+      [expired, 'CERT_HAS_EXPIRED'],
+      [misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+      [untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     ];
-    for (const [one, fault, words] of seen) {
+    for (const [one, fault] of seen) {
       if (one !== expired) server.setSecureContext({ ...ours, ca: [testCertificate] });
       const refused = await ask(one);
       expect([refused.status, String(refused.body)]).toEqual([
@@ -153,14 +153,12 @@ describe('upstream.tls', () => {
       // What broke is for operators alone.
       expect(String(refused.body)).not.toContain('certificate');
       expect((await shake(one)).status).toBe(502);
-      const line = await one.waitForLog(({ event }) => event === 'upstream-tls');
-      expect(line).toMatchObject({ level: 'error', fault, msg: expect.stringContaining(words) });
+      await one.waitForLog((line) => line.status === 502 && line.fault === fault);
       const readyz = await fetch(`${one.adminUrl}/readyz`);
       expect([readyz.status, await readyz.text()]).toEqual([
         200,
-        expect.stringMatching(new RegExp(`upstream: .*${fault}.*${words}`)),
+        expect.stringContaining(`upstream: the last request failed: upstream-unreachable (${fault})`),
       ]);
-      expect(one.log().filter(({ event }) => event === 'upstream-tls')).toHaveLength(1);
     }
     expect((await ask(untrusted)).status).toBe(502);
   });

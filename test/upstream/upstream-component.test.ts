@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { UpstreamActivity, UpstreamComponent } from '../../src/upstream/upstream-component.ts';
 
-const failure = (fault?: string) =>
-  ({ decision: 'refused', rejection: 'upstream-unreachable', fault }) as const;
+const failure = { decision: 'refused', rejection: 'upstream-unreachable', fault: 'ECONNREFUSED' } as const;
 
 describe('what exchanges have shown of the upstream', () => {
   it('is told apart from what was refused here', () => {
@@ -11,7 +10,7 @@ describe('what exchanges have shown of the upstream', () => {
     activity.note({ decision: 'answered' }, 2);
     expect([activity.answers, activity.failures, activity.failingSinceMs]).toEqual([0, 0, 0]);
     activity.note({ decision: 'forwarded' }, 3);
-    activity.note(failure(), 4);
+    activity.note(failure, 4);
     activity.note({ decision: 'refused', rejection: 'upstream-timeout' }, 5);
     expect(activity).toMatchObject({
       ...{ answers: 1, lastAnswerMs: 3, failures: 2, lastFailureMs: 5, failingSinceMs: 4 },
@@ -19,27 +18,6 @@ describe('what exchanges have shown of the upstream', () => {
     });
     activity.note({ decision: 'forwarded' }, 6);
     expect([activity.failingSinceMs, activity.lastAnswerMs]).toEqual([0, 6]);
-  });
-
-  it('of TLS is told in words, once a minute or when it is another fault', () => {
-    const told: string[] = [];
-    const activity = new UpstreamActivity((fault) => void told.push(fault));
-    activity.note(failure('ECONNREFUSED'), 1);
-    expect([told, activity.lastFailureText]).toEqual([[], 'upstream-unreachable']);
-    activity.note(failure('CERT_HAS_EXPIRED'), 1_000);
-    activity.note(failure('CERT_HAS_EXPIRED'), 60_999);
-    expect(told).toEqual(['CERT_HAS_EXPIRED']);
-    expect(activity.lastFailureText).toBe(
-      "upstream-unreachable (CERT_HAS_EXPIRED): the shop's certificate has expired",
-    );
-    activity.note(failure('CERT_HAS_EXPIRED'), 61_000);
-    activity.note(failure('SELF_SIGNED_CERT_IN_CHAIN'), 61_001);
-    expect(told.slice(1)).toEqual(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN']);
-    activity.note(failure(), 61_002);
-    expect(activity.lastFailureText).toBe('upstream-unreachable');
-    activity.note(failure('CERT_HAS_EXPIRED'), 61_003);
-    activity.note({ decision: 'forwarded' }, 61_004);
-    expect(activity.tlsFault).toBeUndefined();
   });
 });
 
@@ -68,7 +46,7 @@ describe('its tile', () => {
     });
     upstream.activity.note({ decision: 'forwarded' }, 5);
     expect(said()).toEqual(['ok', 'it answers']);
-    upstream.activity.note(failure(), 7);
+    upstream.activity.note(failure, 7);
     expect(details()).toMatchObject({ 'last answer': 5, 'last failure': 7, 'failing since': 7 });
     expect(upstream.health().seenMs).toBe(7);
     const values = upstream.metrics.map(({ name, value }) => [name, value()]);
@@ -80,14 +58,14 @@ describe('its tile', () => {
 
   it('remembers a failure for a minute', () => {
     const { upstream, said } = open();
-    upstream.activity.note(failure(), 1_000_000);
-    const failed = 'the last request failed: upstream-unreachable';
+    upstream.activity.note(failure, 1_000_000);
+    const failed = 'the last request failed: upstream-unreachable (ECONNREFUSED)';
     expect(said()).toEqual(['down', failed, `upstream: ${failed}`]);
     upstream.activity.note({ decision: 'forwarded' }, 1_000_001);
     vi.setSystemTime(1_059_999);
     expect(said()).toEqual([
       'degraded',
-      'it answers, but failed within the last minute: upstream-unreachable',
+      'it answers, but failed within the last minute: upstream-unreachable (ECONNREFUSED)',
     ]);
     vi.setSystemTime(1_060_000);
     expect(said()).toEqual(['ok', 'it answers']);
