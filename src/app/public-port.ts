@@ -22,7 +22,7 @@ import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
 import { largestBody } from './filter-definition.ts';
 import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
-import { type Forwarding, bodyBytesPerSecond, forwardsHost, upstreamHostOf } from './upstream.ts';
+import { type Forwarding, forwardsHost, upstreamHostOf } from './upstream.ts';
 
 interface PublicPortInput {
   readonly config: Config;
@@ -119,7 +119,6 @@ function createHandlers(
         {
           bodyLimitBytes: Math.min(own?.requestBodyBytes ?? limits.requestBody, limits.wholeBody),
           bodyTimeoutMs: limits.bodyTimeout,
-          bodyBytesPerSecond,
         },
         () => sendContinue(canonical, response),
       ),

@@ -23,9 +23,6 @@ export interface Forwarding {
 /** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
 export const questionConnections = 64;
 
-/** Bytes of a request body that give back one second of `limits.bodyTimeout`. */
-export const bodyBytesPerSecond = 500;
-
 /** Milliseconds within which a client must read the end of a response. */
 const writeStallTimeoutMs = 60_000;
 
@@ -64,7 +61,6 @@ export async function createForwarding(
     responseTimeoutMs: upstream.responseTimeout,
     bodyLimitBytes: limits.requestBody,
     bodyTimeoutMs: limits.bodyTimeout,
-    bodyBytesPerSecond,
     writeStallTimeoutMs,
     references,
   };

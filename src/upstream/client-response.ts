@@ -20,11 +20,10 @@ export interface ClientPatience {
   /** Milliseconds within which a client must read the rest of a finished response. */
   readonly writeStallTimeoutMs: number;
   /**
-   * A third of the milliseconds for which a client may read nothing; every `responseBytesPerSecond` that it takes give back
+   * A third of the milliseconds for which a client may read nothing; every 4,096 bytes that it takes give back
    * one second. Kernels show what it takes only after a third of 4 MiB, which take 22 s at 64 KB/s.
    */
   readonly bodyTimeoutMs: number;
-  readonly responseBytesPerSecond?: number | undefined;
 }
 
 const noOctets = Buffer.alloc(0);
@@ -246,8 +245,7 @@ export class ClientResponse {
 
   /** Adds the time earned since the last call, and returns what is left. */
   #earnedMs(): number {
-    const { responseBytesPerSecond: rate = defaultBytesPerSecond } = this.#patience;
-    const earnedMs = ((this.bytes - this.#bytesTaken) / rate) * 1_000;
+    const earnedMs = ((this.bytes - this.#bytesTaken) / bytesPerSecond) * 1_000;
     this.#bytesTaken = this.bytes;
     this.#leftMs = Math.min(this.#mostMs, this.#leftMs + earnedMs);
     return this.#leftMs;
@@ -276,6 +274,6 @@ export class ClientResponse {
 }
 
 /** A client that takes 2 KB/s gets 120 s with the usual `limits.bodyTimeout`. */
-const defaultBytesPerSecond = 4_096;
+const bytesPerSecond = 4_096;
 
 function ignore(): void {}

@@ -9,21 +9,18 @@ export interface BodyLimits {
   readonly bodyLimitBytes: number;
   /** Milliseconds for which a reader may wait beyond the time that the body's bytes account for; then 408. */
   readonly bodyTimeoutMs: number;
-  /** Bytes that account for one second of waiting: the lowest rate of a long body. Default 500. */
-  readonly bodyBytesPerSecond?: number | undefined;
 }
 
-/** Bytes a second; like the minimum rate of Apache's mod_reqtimeout. */
-const defaultBytesPerSecond = 500;
+/** Bytes that account for one second of waiting; like the minimum rate of Apache's mod_reqtimeout. */
+const bytesPerSecond = 500;
 
 /** The limits of a route's request, if the route has limits of its own. */
 export function limitsOfRoute(
   usual: BodyLimits,
   route: { readonly requestBodyBytes: number } | undefined,
 ): BodyLimits {
-  const { bodyTimeoutMs, bodyBytesPerSecond } = usual;
   if (route === undefined) return usual;
-  return { bodyLimitBytes: route.requestBodyBytes, bodyTimeoutMs, bodyBytesPerSecond };
+  return { bodyLimitBytes: route.requestBodyBytes, bodyTimeoutMs: usual.bodyTimeoutMs };
 }
 
 /**
@@ -138,7 +135,7 @@ export class CollectedBody {
  */
 export function watchBody(
   incoming: IncomingMessage,
-  { bodyLimitBytes, bodyTimeoutMs, bodyBytesPerSecond = defaultBytesPerSecond }: BodyLimits,
+  { bodyLimitBytes, bodyTimeoutMs }: BodyLimits,
   refused: (rejection: Rejection) => void,
   onProgress?: () => void,
 ): () => void {
@@ -158,7 +155,7 @@ export function watchBody(
   };
   const count = isolated((chunk: Buffer) => {
     bytes += chunk.length;
-    leftMs = Math.min(bodyTimeoutMs, leftMs + (chunk.length / bodyBytesPerSecond) * 1_000);
+    leftMs = Math.min(bodyTimeoutMs, leftMs + (chunk.length / bytesPerSecond) * 1_000);
     onProgress?.();
     if (bytes > bodyLimitBytes) refuse(reject('payload-too-large'));
   }, cut);

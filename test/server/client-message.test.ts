@@ -161,7 +161,7 @@ describe('a body that may have come with its head', () => {
 
   it('is refused to a second reader, and an empty one is not made of it', async () => {
     const { incoming, given } = await ask(post(4, 'abcd'));
-    const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 1000, bodyBytesPerSecond: 1000 };
+    const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 1000 };
     expect([given, await readWholeBody(incoming, { length: 4 }, limits)]).toMatchObject([
       'abcd',
       { rejection: 'bad-request', reason: 'body-cut' },

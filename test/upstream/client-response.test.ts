@@ -105,7 +105,7 @@ describe('a client that reads slowly', () => {
     const response = new ServerResponse(incoming);
     response.assignSocket(socket as Socket);
     const events = { onDrain: () => void client.write(Buffer.alloc(octets)), onGone: () => {} };
-    const slow = { writeStallTimeoutMs: 60_000, bodyTimeoutMs: 20_000, responseBytesPerSecond: 4_000 };
+    const slow = { writeStallTimeoutMs: 60_000, bodyTimeoutMs: 20_000 };
     const client = new ClientResponse(incoming, response, slow, events);
     client.begin(200, 'OK', []);
     for (let i = 0; i < 3; i += 1) client.write(Buffer.alloc(5_000));

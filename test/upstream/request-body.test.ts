@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { readWholeBody, sendContinue } from '../../src/upstream/request-body.ts';
 
-const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 4_000, bodyBytesPerSecond: 2 };
+const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 4_000 };
 const incomingOf = (stream: PassThrough) => stream as unknown as IncomingMessage;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
