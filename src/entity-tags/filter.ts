@@ -9,6 +9,7 @@ import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from '
 import { type Identity, isCreation, readIfMatch } from './keys.ts';
 import { beginRead } from './read.ts';
 import {
+  type TrackedMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
   collectionKeyOf,
@@ -19,13 +20,9 @@ import { noTag } from './protocol.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { type Write, beginWrite } from './write.ts';
 
-/** A match with a tracked resource, or `lenient` if only another spelling of the path matches. */
-type EntityTagMatch = TrackedRequest | 'lenient';
-
 /** The decision about a request that needs no store. */
-export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
-  /** A change with nothing where a member's id belongs is refused for its form: `resource-id-missing`. */
-  match(request: CanonicalRequest): EntityTagMatch | Rejection | undefined;
+export interface EntityTagMatcher extends Matcher<TrackedMatch> {
+  match(request: CanonicalRequest): TrackedMatch | undefined;
 }
 
 /**
@@ -34,7 +31,7 @@ export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
  */
 export interface EntityTags extends EntityTagMatcher {
   run(
-    match: EntityTagMatch,
+    match: TrackedMatch,
     context: Pick<FilterContext, 'request' | 'isObserved'> & { readonly identity: Identity },
   ): Eventually<ObservedHooks | Rejection>;
 }
@@ -44,14 +41,10 @@ export function createEntityTagMatcher(
   resources: readonly TrackedResourceOptions[],
   paths: PathRules,
 ): EntityTagMatcher {
-  const matchTracked = compileTrackedResources(resources, paths);
   return {
     name: 'entity-tags',
     hooksUpstream: true,
-    match(request) {
-      const match = matchTracked(request);
-      return match === 'no-id' ? reject('resource-id-missing') : match;
-    },
+    match: compileTrackedResources(resources, paths),
     refusal: (match) => (match === 'lenient' ? reject('lenient-spelling') : undefined),
     /**
      * A write claims the resource only once its body has been read. A refusal that follows from the head needs no
@@ -69,7 +62,7 @@ export function createEntityTagMatcher(
       const precondition = preconditionOf(match, request);
       if (isRejection(precondition)) return precondition;
       if (rule === 'collection-write') return reject('collection-write');
-      if (precondition === null || match.isAmbiguous) return undefined;
+      if (precondition === null) return undefined;
       return precondition.includes(noTag)
         ? 'If-None-Match: * is there; whether the member exists, the store and the shop know'
         : 'If-Match is there; whether it is the current tag, the store knows';
@@ -128,7 +121,7 @@ function ruleOf(tracked: TrackedRequest, request: CanonicalRequest): EntityTagRu
   return tracked.role === 'member' ? 'write' : 'child-write';
 }
 
-function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRefusal): FilterDescription {
+function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefusal): FilterDescription {
   if (match === 'lenient') {
     const text = `a change of a tracked resource must use its exact path: ${name('lenient-spelling')}`;
     return { label: 'entity tag', text, details: { rule: 'lenient-spelling', resource: null, text } };
@@ -163,7 +156,6 @@ function preconditionOf(
   const mayCreate = role === 'member' && (request.method === 'PUT' || !isRequired);
   if (mayCreate && isCreation(lines, unless)) return [noTag];
   const ifMatch = readIfMatch(lines, unless, resource.ifMatch);
-  if (tracked.isAmbiguous && typeof ifMatch === 'string') return [noTag];
   if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
   if (ifMatch !== 'never') return ifMatch;
   // Below a member, a tag that does not have shopward's form is the shop's own tag of the child.
@@ -182,7 +174,7 @@ function beginTrackedWrite(
     tags: isRejection(precondition) ? null : precondition,
     isOfOwnPath: tracked.role !== 'below',
     isCreation: creates,
-    answerTag: creates && !tracked.isAmbiguous ? 'own' : answerTagOf(tracked, request),
+    answerTag: creates ? 'own' : answerTagOf(tracked, request),
     // Collections that are read without a verified token have no tag.
     alsoChanged: tracked.member === undefined || isAnonymous ? undefined : collectionKeyOf(tracked, subject),
   };
@@ -222,7 +214,7 @@ function unleased(observed: Rejection): ObservedHooks {
 }
 
 function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
-  if (tracked.role === 'below') return tracked.isAmbiguous ? 'gone' : 'shown';
+  if (tracked.role === 'below') return 'shown';
   const { method, isFormPost } = request;
   // The shop may take a POST for a DELETE, so no tag stays current, unless `methods` lists POST and the body is no form.
   const mayDelete = method === 'POST' && (isFormPost || !tracked.resource.methods.includes('POST'));

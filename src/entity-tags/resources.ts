@@ -38,15 +38,10 @@ export interface TrackedRequest {
   readonly collectionIds: readonly string[];
   /** Key of the member; undefined at the collection. */
   readonly member: ResourceKey | undefined;
-  /** A POST such as `/carts//x`: below a member without an id, or to member x where the shop merges slashes. */
-  readonly isAmbiguous?: boolean;
 }
 
-/**
- * `lenient`: a request that changes a tracked resource, but does not spell its path exactly. `no-id`: a PATCH or DELETE
- * whose path has nothing where a member's id belongs, such as `/carts/` and `/carts//items/1`.
- */
-type TrackedMatch = TrackedRequest | 'lenient' | 'no-id' | undefined;
+/** `lenient`: a request that changes a tracked resource, but does not spell its path exactly. */
+export type TrackedMatch = TrackedRequest | 'lenient';
 
 interface NamedResource {
   readonly resource: TrackedResourceOptions;
@@ -62,7 +57,7 @@ interface TrackedRow extends NamedResource {
 export function compileTrackedResources(
   resources: readonly TrackedResourceOptions[],
   rules: PathRules,
-): (request: CanonicalRequest) => TrackedMatch {
+): (request: CanonicalRequest) => TrackedMatch | undefined {
   const rows = resources.flatMap((resource): PathTableRow<TrackedRow>[] => {
     const names = parameterNames(resource.member);
     return [
@@ -86,8 +81,7 @@ export function compileTrackedResources(
     const exact =
       matches.find((match) => isExact(match, request)) ??
       matches.find(({ interpretation: [step, ...more] }) => step === 'format-suffix' && more.length === 0);
-    if (exact === undefined) return readEmptyIds(matches, request);
-    if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
+    if (exact === undefined || matches.some((match) => !isSameResource(match, exact))) return 'lenient';
     if (namesNoMember(exact.data.resource, segments)) return undefined;
     const ids = idsOf(exact);
     const last = exact.data.role === 'member' ? segments.at(-1) : undefined;
@@ -105,31 +99,6 @@ function withoutSuffix(segments: readonly string[], suffixes: FormatSuffixes): r
 }
 
 /**
- * A change whose path is not spelled exactly, where empty segments are all that is odd about it. Nothing tracked has an
- * empty id: an interpretation in which one stands there changes nothing. What the other interpretations meet counts, if it is one and
- * the same, and no precondition.
- */
-function readEmptyIds(matches: readonly PathMatch<TrackedRow>[], request: CanonicalRequest): TrackedMatch {
-  if (!request.segments.includes('') || request.isFormPost || !matches.every(isOddByEmptiesAlone)) {
-    return 'lenient';
-  }
-  const named = matches.filter((match) => !idsOf(match).includes(''));
-  const { method } = request;
-  const hasEmptyId = named.length < matches.length;
-  const isAmbiguous = hasEmptyId && method === 'POST';
-  const isGuarded = ({ data }: PathMatch<TrackedRow>) =>
-    needsIfMatch(isAmbiguous && data.role === 'member' ? { ...data, role: 'below' } : data, request);
-  if (named.some((match) => match.data.role !== 'collection' && isGuarded(match))) return 'lenient';
-  if (hasEmptyId && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
-  // The member whose path the segments before could be read as.
-  const [first] = named.toSorted((a, b) => roles.indexOf(a.data.role) - roles.indexOf(b.data.role));
-  if (first === undefined) return undefined;
-  if (isGuarded(first) || named.some((match) => !isSameResource(match, first))) return 'lenient';
-  const tracked = toTracked(first.data, first.data.role, idsOf(first));
-  return isAmbiguous && tracked.role === 'member' ? { ...tracked, role: 'below', isAmbiguous } : tracked;
-}
-
-/**
  * Whether a change needs `If-Match`. A POST to a member always does: to the shop it may be any method, named by a field,
  * a parameter or the body. POST among the methods extends this to paths below. A POST of the collection creates a
  * member, which has no tag yet, unless a form may name another method.
@@ -141,12 +110,6 @@ export function needsIfMatch(
   const isListed = methods.includes(method);
   if (role === 'below') return method === 'POST' && isListed;
   return method === 'POST' ? isFormPost || role === 'member' : isListed;
-}
-
-const roles: readonly Role[] = ['collection', 'member', 'below'];
-
-function isOddByEmptiesAlone({ interpretation }: PathMatch<TrackedRow>): boolean {
-  return interpretation.every((step) => step === 'empty-segments' || step === 'empty-id');
 }
 
 function idsOf({ data, params }: PathMatch<TrackedRow>): string[] {

@@ -75,7 +75,6 @@ export const rejectionTable = {
   'unexpected-body': refusal(400, 'A GET or HEAD request must not have a body.'),
   'method-override': refusal(400, 'Method override is not accepted.'),
   'lenient-spelling': refusal(400, 'A request that changes this resource must use its exact path.'),
-  'resource-id-missing': refusal(400, 'Resource id is not specified.'),
   'method-not-allowed': refusal(405, 'The method is not allowed.'),
   'request-timeout': refusal(408, 'The request did not arrive in time.'),
   'payload-too-large': refusal(413, 'The request body is too large.'),

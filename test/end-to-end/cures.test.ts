@@ -209,12 +209,6 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'method-override': [{ says: 'Send the method itself', attempt: () => ask('DELETE /a') }],
   'lenient-spelling': [{ says: 'Send the exact path', attempt: () => change('/carts/8') }],
-  'resource-id-missing': [
-    {
-      says: 'Send the id.',
-      attempt: async () => ask('DELETE /carts/9', [`If-Match: ${await tagOf('/carts/9')}`]),
-    },
-  ],
   'method-not-allowed': [
     {
       says: '`Allow` lists the methods.',

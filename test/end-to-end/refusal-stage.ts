@@ -250,7 +250,7 @@ function provocations({
       return send(line('PATCH /notes', [bearer(), `If-Match: ${tag}`, ...json('{}')], '{}'));
     },
     'unexpected-body': () => send(line('GET /a', json('{}'), '{}')),
-    'resource-id-missing': () => send(line('DELETE /carts/')),
+
     'url-missing': () => send(line('GET /url-resolver')),
     'url-not-found': () => send(line('GET /url-resolver?url=/en/x')),
     'refresh-token-invalid': async () => {
