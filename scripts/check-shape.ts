@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5407,
+  access: 5406,
   admin: 2212,
   app: 2669,
   cli: 4820,

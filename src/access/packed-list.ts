@@ -2,8 +2,9 @@ import { type PackedPathTable, type PathRules, packPathTable } from '../routes/p
 import {
   type ProtectedList,
   type ProtectedResource,
-  type ProtectedResources,
+  type Rows,
   type RowSequence,
+  readsParameters,
   resourceId,
   tableOfPacked,
 } from './protected-list.ts';
@@ -34,15 +35,13 @@ export interface PackedList {
   readonly openTable: PackedPathTable;
 }
 
-type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
-
 /** Compiles a parsed list into arrays. */
 export function packList({ rows, open = [] }: Rows, rules: PathRules): PackedList {
   const openRows = Array.from(open, (row) => ({ ...row, scopes: [], observe: false }));
   return {
     rows: packRows([...rows]),
     open: packRows(openRows),
-    table: packPathTable([...rows], rules, ({ require }) => require !== undefined),
+    table: packPathTable([...rows], rules, readsParameters),
     openTable: packPathTable(openRows, rules),
   };
 }

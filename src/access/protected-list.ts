@@ -159,13 +159,18 @@ export interface ProtectedList {
   openedBy(request: PathTableRequest): OpenRow | undefined;
 }
 
-type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
+export type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
 
 /** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
 export function compileProtectedList({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
-  const table = buildPathTable(rows.map(toTableRow), rules, ({ require }) => require !== undefined);
+  const table = buildPathTable(rows.map(toTableRow), rules, readsParameters);
   const openTable = buildPathTable(open.map(toTableRow), rules);
   return listOf({ rows, open, terms: rows }, table, openTable);
+}
+
+/** Whether a condition depends on the path, so that each reading of it counts. */
+export function readsParameters({ require = [] }: Pick<ProtectedResource, 'require'>): boolean {
+  return require.some(({ parameter }) => parameter !== undefined);
 }
 
 /** The same of tables that were packed. */
@@ -271,14 +276,9 @@ function strictest(met: readonly Met[]): Requirement | undefined {
   const first = met[0]?.data;
   if (first === undefined) return undefined;
   // Nearly every request matches one row or none.
-  if (met.length === 1) {
-    const { scopes, tokenIn, require, anyScopes } = first;
-    const plain = requirementOf([first], first, scopes, tokenIn);
-    return require || anyScopes ? { ...plain, ...claimsOf(met, first) } : plain;
-  }
-  const rows = [...new Set(met.map(({ data }) => data))];
+  const rows = met.length === 1 ? [first] : [...new Set(met.map(({ data }) => data))];
   const deciding = rows.find(({ observe }) => !observe) ?? first;
-  const scopes = [...new Set(rows.flatMap((row) => row.scopes))];
+  const scopes = rows.length === 1 ? first.scopes : [...new Set(rows.flatMap((row) => row.scopes))];
   const tokenIn = rows.map((row) => row.tokenIn).reduce(commonPlaces);
   const plain = requirementOf(rows, deciding, scopes, tokenIn);
   return rows.some(({ require, anyScopes }) => require || anyScopes)

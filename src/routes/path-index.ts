@@ -85,7 +85,7 @@ export class PathIndex {
    */
   lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet): void {
     // One interpretation has no twin.
-    const seen = interpretations.length > 1 ? new SeenPaths() : undefined;
+    const seen = interpretations.length > 1 ? new Set<string>() : undefined;
     const meet = lastPair ? report : ofWhole(report);
     let seenPairs: SeenPaths | undefined;
     for (const interpretation of interpretations) {
@@ -97,7 +97,7 @@ export class PathIndex {
       this.#meetWildcards(interpretation, meet, seen, lastPair ? Infinity : 1);
       // A path of up to four segments has no pair between its first and its last one.
       if (!lastPair || interpretation.ids.length < 5) continue;
-      seenPairs ??= new SeenPaths();
+      seenPairs ??= new Set<string>();
       this.#meetPairs(interpretation, ofWhole(report), seenPairs);
     }
   }
@@ -113,7 +113,7 @@ export class PathIndex {
     const count = ids.length;
     // Whether the path ends with a type or with an id decides what is met, too.
     const end = this.#keyOf(interpretation).slice(-this.#suffixRoutes.longest);
-    if (seen?.has(`${steps} ${count % 2}:${end.join('/')}`)) return;
+    if (seen && hasSeen(seen, `${steps} ${count % 2}:${end.join('/')}`)) return;
     this.#suffixRoutes.find(ids, count - 1, (row, length) => meet(row, interpretation, count - length));
   }
 
@@ -149,7 +149,8 @@ export class PathIndex {
       if (!routes.mayBeginWith(ids[start])) continue;
       // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
       if (start === ids.length - 1 && !isTypePosition(start)) continue;
-      if (seen?.has(`${steps} rest:${key.slice(start, start + routes.longest).join('/')}`)) continue;
+      if (seen && hasSeen(seen, `${steps} rest:${key.slice(start, start + routes.longest).join('/')}`))
+        continue;
       routes.find(ids, start, (row) => meet(row, interpretation, start));
     }
   }
@@ -301,21 +302,11 @@ function ofWhole(meet: Meet): Meet {
   };
 }
 
-/** The look-ups that were made for one request. An ordinary path takes one, for which no Set is made. */
-class SeenPaths {
-  #first: string | undefined;
-  #more: Set<string> | undefined;
+/** The look-ups that were made for one request. */
+type SeenPaths = Set<string>;
 
-  /** Whether it was asked for this one before. */
-  has(path: string): boolean {
-    if (this.#first === undefined) {
-      this.#first = path;
-      return false;
-    }
-    if (path === this.#first) return true;
-    this.#more ??= new Set();
-    if (this.#more.has(path)) return true;
-    this.#more.add(path);
-    return false;
-  }
+/** Whether it was asked for this one before. */
+function hasSeen(seen: SeenPaths, path: string): boolean {
+  const { size } = seen;
+  return seen.add(path).size === size;
 }

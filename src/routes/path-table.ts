@@ -96,7 +96,7 @@ export interface PathTable<T> {
  *
  * HEAD meets rows of GET too. `ANY` is every method but OPTIONS, which is never authenticated and meets only rows of
  * its own name. A form POST, and a method that no row can be written for, meet the rows of every method but OPTIONS.
- * `needsReadings`: such a row is met once for each different reading of its parameters.
+ * `needsReadings`: such a row is met once for each different reading of its parameters, and without any if there are too many.
  * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
  */
 export function buildPathTable<T>(
@@ -169,17 +169,23 @@ export function openPathTable<T>(
       if (!asks.has(asked)) return none;
       if (!isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       let met: Map<number | string, PathMatch<T>> | undefined;
+      let counts: Map<number | string, number> | undefined;
       const meet: Meet = (entry, interpretation, start) => {
         const rowIndex = rowIndexOf(entry);
         const method = methods[methodOf[rowIndex] as number] as Method | 'ANY';
         const key = perSteps ? `${rowIndex} ${interpretation.steps}` : rowIndex;
         const isEach = readings[rowIndex] === 1;
-        if (!isAskedBy(method, asked) || (!isEach && met?.has(key) === true)) return;
+        const count = counts?.get(key) ?? 0;
+        if (!isAskedBy(method, asked) || count > maxReadings || (!isEach && met?.has(key) === true)) return;
         // A resource type alone is met only where a type stands: paths are pairs of type and id.
         if ((entry & (isOneType | isRest)) === isOneType && start % 2 === 1) return;
         const match = matchOf(rowOf(rowIndex), entry, interpretation, start, request);
         met ??= new Map();
-        met.set(isEach ? `${key} ${Object.values(match.params).join('/')}` : key, match);
+        const reading = isEach ? `${key} ${Object.values(match.params).join('/')}` : key;
+        if (met.has(reading)) return;
+        if (isEach) counts = (counts ?? new Map()).set(key, count + 1);
+        if (count < maxReadings) met.set(reading, match);
+        else met.set(`${key}/`, { ...match, params: {} });
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
@@ -194,6 +200,9 @@ export function openPathTable<T>(
 }
 
 const none: readonly never[] = [];
+
+/** Readings of a row's parameters in one path and by one kind of steps; after more it is met without parameters. */
+const maxReadings = 4;
 
 function matchOf<T>(
   { template, data }: Omit<PathTableRow<T>, 'method'>,

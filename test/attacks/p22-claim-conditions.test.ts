@@ -91,6 +91,8 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /teams/', { groups: [''] }, 403],
   ['GET /teams/a/teams/c/x', { groups: ['a'] }, 403],
   ['GET /teams/a/teams/c/x', { groups: ['a', 'c'] }, 200],
+  // More readings than are compared.
+  ['GET /teams/a/teams/b/teams/c/teams/d/teams/e/x', { groups: ['a', 'b', 'c', 'd', 'e'] }, 403],
   // Literals.
   ['GET /reports/1', { realm_access: { roles: ['analyst'] } }, 200],
   ['GET /reports/1', { realm_access: { roles: 'admin' } }, 200],

@@ -125,6 +125,25 @@ describe('the most expensive paths', () => {
   });
 });
 
+describe('a row that is met for each reading of its parameters', () => {
+  const table = buildPathTable([{ method: 'ANY', template: '/{a}/{b}/**', data: 0 }], rules, () => true);
+
+  it('is met four times, and once without parameters if a path has more readings', () => {
+    const pairs = Array.from({ length: 32 }, (_, i) => [`type-${i}`, `${i}`]).flat();
+    for (const path of [pairs, ['v1', '', ...pairs.flatMap((part) => [part, ''])]]) {
+      const params = table.match(segments(...path)).map((met) => Object.keys(met.params).join());
+      expect(params.toSorted()).toEqual(['', 'a,b', 'a,b', 'a,b', 'a,b']);
+    }
+    const params = table.match(segments('a', '1', 'b', '2')).map((met) => Object.values(met.params).join());
+    expect(params).toEqual(['a,1', '1,b', 'b,2']);
+  });
+
+  it('is exact by the reading as it stands, also where the end of the path reads alike', () => {
+    const [first] = table.match(segments('a', '1', 'a', '1'));
+    expect(first).toMatchObject({ params: { a: 'a', b: '1' }, exact: true });
+  });
+});
+
 describe('the interpretations of one path', () => {
   it('are a small constant, whatever its length', () => {
     const interner = createSegmentInterner();
