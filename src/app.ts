@@ -220,6 +220,7 @@ function createLifeCycle(
     async listen() {
       for (const component of components) await component.start?.();
       const address = await port.listener.listen();
+      await port.authorize?.listen();
       const adminAddress = await admin?.server.listen();
       return {
         url: addressUrl(secrets.tls ? 'https' : 'http', address),
@@ -236,8 +237,8 @@ function createLifeCycle(
         isolated(() => port.webSockets.close()),
         graceMs,
       );
-      const { cut, listener } = port;
-      await listener.drain({ graceMs, withinMs: drainMs, cut });
+      const { cut, listener, authorize } = port;
+      await Promise.all([listener, authorize].map((one) => one?.drain({ graceMs, withinMs: drainMs, cut })));
       const { requests } = cut;
       const webSockets = port.webSockets.drained;
       if (webSockets + requests > 0)

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { identityFieldNames } from '../access/identity-fields.ts';
+import { createAuthorizePipeline } from '../authorize/pipeline.ts';
+import { readQuestion } from '../authorize/question.ts';
 import type { Config } from '../config/schema.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
@@ -37,6 +39,8 @@ interface PublicPortInput {
 /** The port that clients connect to. */
 export interface PublicPort {
   readonly listener: Listener;
+  /** For fronts that ask about requests; undefined: switched off. */
+  readonly authorize: Listener | undefined;
   readonly webSockets: OpenWebSockets;
   readonly cut: ExchangeContext['cut'];
   readonly components: readonly Component[];
@@ -51,23 +55,34 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const context = createContext(input);
   const { places, connections } = createPlaces(config, log);
   const canonicalise = createCanonicalise(config, upstreamHostOf(config));
-  const { handle, run, webSockets } = createHandlers(input, canonicalise, inFlight, context);
-  const listener = new Listener({
-    host: listen.host,
-    port: listen.port,
+  const { run, webSockets } = createHandlers(input, canonicalise);
+  const common = {
     keepAliveTimeoutMs: listen.keepAliveTimeout,
     requestHeadersBytes: limits.requestHeaders,
-    ...(tls && { tls }),
     rejectMalformed: createRejectMalformed(context),
-    handle,
     places,
+  };
+  const listener = new Listener({
+    ...common,
+    host: listen.host,
+    port: listen.port,
+    ...(tls && { tls }),
+    handle: handleWith(run, inFlight, context),
     // Without a listener for upgrades, Node handles one as an ordinary request.
     ...(config.upstream.webSocket && {
       handleUpgrade: createUpgradeHandler(new InFlight(share), run, context),
     }),
   });
+  const { authorize } = config;
   return {
     listener,
+    authorize: authorize
+      ? new Listener({
+          ...common,
+          ...authorize.listen,
+          handle: handleWith(createAuthorizeRun(input), inFlight, context),
+        })
+      : undefined,
     webSockets,
     cut: context.cut,
     components: [
@@ -101,12 +116,7 @@ function revocationPaths({ refreshTokens }: Config): string[] {
 }
 
 /** One pipeline for requests and for WebSocket handshakes. */
-function createHandlers(
-  { config, rules, forwarding }: PublicPortInput,
-  canonicalise: Canonicalise,
-  inFlight: InFlight,
-  context: ExchangeContext,
-) {
+function createHandlers({ config, rules, forwarding }: PublicPortInput, canonicalise: Canonicalise) {
   const { limits, auth } = config;
   const { run, admits } = new Pipeline<Exchange>({
     canonicalise: (incoming) =>
@@ -132,14 +142,25 @@ function createHandlers(
     },
   });
   const webSockets = new OpenWebSockets({ admits, clockToleranceMs: auth.clockTolerance });
-  const handle = (incoming: IncomingMessage, response: ServerResponse): Exchange => {
+  return { run, webSockets };
+}
+
+function createAuthorizeRun({ config, rules }: PublicPortInput): RunExchange {
+  const canonicalise = createCanonicalise(config, upstreamHostOf(config), readQuestion);
+  const identityFields = identityFieldNames(config.auth.forward);
+  return createAuthorizePipeline({ canonicalise, rules, identityFields }).run;
+}
+
+type RunExchange = (exchange: Exchange) => void;
+
+function handleWith(run: RunExchange, inFlight: InFlight, context: ExchangeContext) {
+  return (incoming: IncomingMessage, response: ServerResponse): Exchange => {
     const place = inFlight.enter();
     const exchange = new Exchange(incoming, response, place, context);
     if (place.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
     else run(exchange);
     return exchange;
   };
-  return { handle, run, webSockets };
 }
 
 /** Node says so of each request of which the listener has said so. */
@@ -153,7 +174,11 @@ type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
  * The one way from Node's message to the request that is decided on. The peer is worked out once for each connection.
  * Exported for its tests.
  */
-export function createCanonicalise(config: Config, upstreamHost: string): Canonicalise {
+export function createCanonicalise(
+  config: Config,
+  upstreamHost: string,
+  read = canonicaliseRequest,
+): Canonicalise {
   const { upstream, request, limits } = config;
   const rules = buildRequestRules({
     upstreamHost,
@@ -175,5 +200,5 @@ export function createCanonicalise(config: Config, upstreamHost: string): Canoni
     peers.set(socket, peer);
     return peer;
   };
-  return (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules);
+  return (incoming) => read(incoming, peerOf(incoming.socket), rules);
 }

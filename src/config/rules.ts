@@ -16,6 +16,7 @@ const rules: readonly Rule[] = [
   rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
   rule(['admin', 'listen'], portProblems),
+  rule(['authorize', 'admin', 'listen', 'trustedProxies'], authorizeProblems),
   rule(['listen', 'upstream'], loopProblems),
   rule(['upstream'], upstreamWarnings),
   rule(['upstream'], upstreamTlsProblems),
@@ -68,6 +69,22 @@ function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
 function portProblems({ admin, listen }: Pick<Config, 'admin' | 'listen'>): SettingProblem[] {
   if (admin === false || admin.port === 0 || admin.port !== listen.port) return [];
   return [{ path: ['admin', 'port'], text: 'must not be the port of the public listener' }];
+}
+
+function authorizeProblems({
+  authorize,
+  admin,
+  listen,
+  trustedProxies,
+}: Pick<Config, 'authorize' | 'admin' | 'listen' | 'trustedProxies'>): SettingProblem[] {
+  if (authorize === false) return [];
+  const { port } = authorize.listen;
+  const text = 'must not be the port of another listener';
+  if (port === listen.port || (admin !== false && port === admin.port))
+    return [{ path: ['authorize', 'listen', 'port'], text }];
+  if (trustedProxies.length > 0) return [];
+  const empty = 'answers each question with 403: trustedProxies is empty';
+  return [{ path: ['authorize'], text: empty, severity: 'warning' }];
 }
 
 function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {

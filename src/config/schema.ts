@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { auth } from './sections/auth.ts';
 import { entityTags } from './sections/entity-tags.ts';
-import { limits, listen, request, trustedFields, trustedProxies } from './sections/listener.ts';
+import { authorize, limits, listen, request, trustedFields, trustedProxies } from './sections/listener.ts';
 import { admin, log, rollout, workers } from './sections/operation.ts';
 import { rateLimits } from './sections/rate-limits.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
@@ -27,6 +27,7 @@ export const configSchema = z.strictObject({
   upstream,
   trustedProxies,
   trustedFields,
+  authorize,
   store,
   protectedResources: filePath().default('protected-resources.yaml').meta({
     description: 'File with the protected list, relative to this file.',

@@ -15,7 +15,7 @@ import { type Rejection, isRejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
-/** The head of a request, in the form of node's `IncomingMessage`. Exported for its tests. */
+/** The head of a request, in the form of node's `IncomingMessage`. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;

@@ -75,6 +75,7 @@ export const rejectionTable = {
   'unexpected-body': refusal(400, 'A GET or HEAD request must not have a body.'),
   'method-override': refusal(400, 'Method override is not accepted.'),
   'lenient-spelling': refusal(400, 'A request that changes this resource must use its exact path.'),
+  'peer-not-trusted': refusal(403, 'Only a trusted proxy may ask for a decision.'),
   'method-not-allowed': refusal(405, 'The method is not allowed.'),
   'request-timeout': refusal(408, 'The request did not arrive in time.'),
   'payload-too-large': refusal(413, 'The request body is too large.'),

@@ -113,6 +113,56 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
+/** They forward to the shop themselves, and ask shopward at its port for questions. */
+const askingKinds: readonly (Runnable & {
+  readonly program: string | undefined;
+  write(folder: string, port: number, ports: Asked): string;
+})[] = [
+  {
+    ...(kinds[0] as Kind),
+    write: (folder, port, { shop, authorize }) =>
+      wholeNginx(
+        folder,
+        swap(shipped('authorize-nginx.conf'), [
+          ['listen 443 ', `listen 127.0.0.1:${port} `],
+          ['server 127.0.0.1:9000;', `server 127.0.0.1:${shop};`],
+          ['server 127.0.0.1:8082;', `server 127.0.0.1:${authorize};`],
+          ['/etc/ssl/', `${folder}/`],
+        ]),
+      ),
+  },
+  {
+    name: 'Caddy',
+    program: findProgram('caddy'),
+    check: (file) => ['validate', '--adapter', 'caddyfile', '--config', file],
+    run: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
+    // A name that its own DNS would have to know is swapped for any name.
+    write: (folder, port, { shop, authorize }) =>
+      `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n${swap(shipped('Caddyfile'), [
+        ['https://api.shop.example:443 {', `https://:${port} {\n\tbind 127.0.0.1`],
+        ['127.0.0.1:9000', `127.0.0.1:${shop}`],
+        ['forward_auth 127.0.0.1:8082', `forward_auth 127.0.0.1:${authorize}`],
+        ['/etc/ssl/', `${folder}/`],
+      ])}`,
+  },
+];
+
+export interface Asked {
+  readonly shop: number;
+  readonly authorize: number;
+}
+
+export const asking: Readonly<Record<string, ((ports: Asked) => Promise<Front>) | undefined>> =
+  Object.fromEntries(
+    askingKinds.map((kind) => [
+      kind.name,
+      kind.program === undefined
+        ? undefined
+        : (ports: Asked) =>
+            start(kind, kind.program as string, (folder, port) => kind.write(folder, port, ports)),
+    ]),
+  );
+
 /** Caches that keep every answer that they may; undefined where the program cannot be had. */
 export const caches: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> = {
   nginx: cachingNginx(),

@@ -16,6 +16,7 @@ import { isFailureOfShop, type RejectionName, rejectionTable } from '../../src/h
 import { publicJwk } from '../access/signing.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
+import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { issueToken, type RunningShopward } from '../harness/shopward.ts';
@@ -54,6 +55,8 @@ let eased: RunningShopward;
 /** One request at a time, and a second for its body. */
 let tight: RunningShopward;
 let redis: RedisProcess | undefined;
+/** Where fronts ask `tight`. */
+let askPort: number;
 const servers = new Map<string, Promise<http.Server>>();
 
 beforeAll(async () => {
@@ -80,11 +83,13 @@ beforeAll(async () => {
       entityTags: { ...(config as { entityTags: object }).entityTags, lease: '40s' },
     },
   });
+  askPort = await freePort();
   tight = await startShopwardHere({
     ...common,
     config: {
       ...config,
       trustedProxies: ['127.0.0.1'],
+      authorize: { listen: { port: askPort } },
       limits: {
         ...{ inFlight: 1, clientShare: 100, bodyTimeout: '1s', requestBody: '1KiB' },
         routes: [{ path: '/a', requestBody: '4KiB' }],
@@ -209,6 +214,12 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'method-override': [{ says: 'Send the method itself', attempt: () => ask('DELETE /a') }],
   'lenient-spelling': [{ says: 'Send the exact path', attempt: () => change('/carts/8') }],
+  'peer-not-trusted': [
+    {
+      says: 'in `trustedProxies`',
+      attempt: () => exchangeRaw(askPort, requestText('GET /authorize/a', ['X-Forwarded-Proto: https'])),
+    },
+  ],
   'method-not-allowed': [
     {
       says: '`Allow` lists the methods.',

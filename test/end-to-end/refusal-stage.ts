@@ -108,6 +108,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     return answer('{}', 'Content-Type: application/json\r\n');
   };
   const upstream: RecordingUpstream = await startRecordingUpstream(script);
+  const askPort = await freePort();
   const common = {
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: [
@@ -140,7 +141,10 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       ],
     },
   };
-  shopward = await startShopwardHere({ ...common, config });
+  shopward = await startShopwardHere({
+    ...common,
+    config: { ...config, authorize: { listen: { port: askPort } } },
+  });
   const missing = { keys: await freePort(), redis: await freePort(), shop: await freePort() };
   const cutOff = await startShopwardHere({
     ...common,
@@ -158,7 +162,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     held = Promise.withResolvers();
   };
   const { fields = [] } = options;
-  const provoked = provocations({ shopward, cutOff, upstream, fields, release });
+  const provoked = provocations({ shopward, askPort, cutOff, upstream, fields, release });
   const answers = new Map<string, Promise<RawResponse>>();
   return {
     provoked: Object.keys(provoked),
@@ -188,6 +192,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
 
 interface Provoking {
   readonly shopward: RunningShopward;
+  /** Where fronts ask; no peer is trusted. */
+  readonly askPort: number;
   readonly cutOff: RunningShopward;
   readonly upstream: RecordingUpstream;
   readonly fields: readonly string[];
@@ -197,6 +203,7 @@ interface Provoking {
 
 function provocations({
   shopward,
+  askPort,
   cutOff,
   upstream,
   fields: ofAll,
@@ -214,6 +221,8 @@ function provocations({
     'bad-host': () => send(`GET /a HTTP/1.1\r\n${more}\r\n`),
     'method-override': () => send(line('POST /a', ['X-HTTP-Method-Override: DELETE', 'Content-Length: 0'])),
     'lenient-spelling': () => send(line('PATCH /carts//8', json('{}'), '{}')),
+    'peer-not-trusted': () =>
+      exchangeRaw(askPort, line('GET /authorize', ['X-Original-Method: GET', 'X-Original-URI: /a'])),
     'method-not-allowed': () => send(line('TRACE /a')),
     'payload-too-large': () => send(line('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000))),
     'target-too-long': () => send(line(`GET /${'x'.repeat(15_000)}`)),

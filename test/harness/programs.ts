@@ -23,6 +23,7 @@ const programs = {
   },
   nginx: program('nginx', 'nginx-light', 'NGINX'),
   haproxy: program('haproxy', 'haproxy', 'HAPROXY'),
+  caddy: program('caddy', 'caddy', 'CADDY'),
   varnish: program('varnishd', 'varnish', 'VARNISHD'),
   php: program('php', 'php-cli', 'PHP'),
   // A file of Symfony's routers, which it is found by.

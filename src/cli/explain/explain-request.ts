@@ -10,6 +10,7 @@ import {
 import { compileRules, type FilterDefinition, largestBody } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
+import { filtersOfQuestions } from '../../authorize/pipeline.ts';
 import { takesOpaqueTokens } from '../../config/issuers.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, methods, requestTarget } from '../../http/canonical-request.ts';
@@ -67,7 +68,8 @@ export function explainRequest(
       `${rejections[rejection].status} code ${rejections[rejection].code}`;
     const { whenOpen, ...description } = filter.describe(match, request, name);
     const text = isOpen ? (whenOpen ?? description.text) : description.text;
-    return { name: filter.name, ...description, text };
+    const isProxyOnly = config.authorize !== false && !filtersOfQuestions.includes(filter.name);
+    return { name: filter.name, ...description, text: isProxyOnly ? `${text}; not by /authorize` : text };
   };
   if ('endpoint' in planned) {
     const filter = describe(planned.endpoint);

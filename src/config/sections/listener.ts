@@ -129,6 +129,24 @@ export const trustedFields = distinct(trustableField()).prefault([]).meta({
   description: 'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone.',
 });
 
+export const authorize = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      listen: z
+        .strictObject({
+          host: listenHost().default('127.0.0.1').meta({ description: 'Address of this listener.' }),
+          port: port().min(1).meta({ description: 'Its port.' }),
+        })
+        .meta({ description: 'Where `trustedProxies` ask, over plain HTTP; others get 403.' }),
+    }),
+  ])
+  .default(false)
+  .meta({
+    description:
+      'Answers `GET /authorize` for a proxy that forwards requests itself ([how](deployment.md#behind-a-proxy-that-forwards-itself)).',
+  });
+
 export const limits = z
   .strictObject({
     requestHeaders: size({ from: 1024, to: 1024 ** 2 })

@@ -1,0 +1,44 @@
+import { fieldValue } from '../http/field-list.ts';
+import { reject } from '../http/rejection.ts';
+import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
+import type { Exchange } from '../server/exchange.ts';
+
+type Dependencies = PipelineDependencies<Exchange>;
+
+interface AuthorizeOptions extends Pick<Dependencies, 'canonicalise' | 'rules'> {
+  /** Fields in which shopward would send the identity to the shop. */
+  readonly identityFields: readonly string[];
+}
+
+/** Filters that need neither the body nor the shop's answer. */
+export const filtersOfQuestions: readonly string[] = ['rate-limits'];
+
+/** Decides about requests that a front forwards itself, by the plan of the public port. */
+export function createAuthorizePipeline({ canonicalise, rules, identityFields }: AuthorizeOptions) {
+  const names = ['Authorization', ...identityFields];
+  return new Pipeline<Exchange>({
+    canonicalise,
+    rules: {
+      endpoints: [],
+      accessToken: rules.accessToken,
+      filters: rules.filters.filter(({ name }) => filtersOfQuestions.includes(name)),
+      get observe() {
+        return rules.observe;
+      },
+    },
+    readBody: () => Promise.resolve(reject('unexpected-body')),
+    forward(exchange, request) {
+      // The front would forward the token that shopward takes out of the query.
+      if (request.query !== exchange.request?.query) return exchange.refuse(tokenInQuery);
+      // An empty one says that the shop gets none: Caddy leaves a placeholder where a field is missing.
+      const fields = names.flatMap((name) => [name, fieldValue(request.fields, name.toLowerCase()) ?? '']);
+      exchange.answer({
+        status: 200,
+        fields: [...fields, 'Cache-Control', 'no-store', 'Content-Length', '0'],
+        body: '',
+      });
+    },
+  });
+}
+
+const tokenInQuery = reject('bad-request-target', { reason: 'token-in-query' });
