@@ -62,7 +62,7 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     )
     .option(
       '--errors <format>',
-      'how it writes errors: jsonapi, problem, json or negotiate (default: found at the shop)',
+      'how it writes errors: jsonapi, problem or json (default: found at the shop)',
     )
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');

@@ -107,8 +107,6 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   return 0;
 }
 
-const errorChoices: readonly string[] = [...errorFormats, 'negotiate'];
-
 function findUsageProblem({
   spryker,
   openapi,
@@ -125,8 +123,8 @@ function findUsageProblem({
     return '--upstream is the address of the shop, such as http://127.0.0.1:9000 or http://127.0.0.1:9000/api/v2';
   }
   if (keys !== undefined && secret !== undefined) return '--keys and --secret: tokens are signed in one way';
-  if (errors !== undefined && !errorChoices.includes(errors))
-    return `--errors is one of ${errorChoices.join(', ')}: the format in which the shop writes its errors`;
+  if (errors !== undefined && !(errorFormats as readonly string[]).includes(errors))
+    return `--errors is one of ${errorFormats.join(', ')}: the format in which the shop writes its errors`;
   if (secret !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(secret)) {
     return '--secret names an environment variable, such as JWT_SECRET; the secret itself is not written into files';
   }
@@ -164,7 +162,7 @@ async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
     prefix: address?.pathname.replace(/\/$/, '') ?? '',
     keys: isGiven ? options.keys : facts?.jwks,
     facts: isGiven && facts ? { ...facts, jwks: undefined } : facts,
-    errors: options.errors ?? facts?.errors ?? 'negotiate',
+    errors: options.errors ?? facts?.errors ?? 'json',
     issuer: typeof sample.iss === 'string' ? sample.iss : facts?.issuer,
     audience: [sample.aud].flat().filter((name) => typeof name === 'string'),
     algorithms: options.secret === undefined ? asked : ['HS256'],
@@ -202,7 +200,7 @@ complete: true
 `;
 
 const otherShop = (prefix: string, errors: string) => `
-errors: { format: ${errors} } # of refusals: jsonapi, problem (RFC 9457), json, or negotiate (by Accept)
+errors: { format: ${errors} } # of refusals: jsonapi, problem (RFC 9457) or json
 
 # Off until you say what your shop has; docs/configuration.md describes each. \`false\` takes the place of the rest.
 # entityTags:                          # no update of these is lost: a change must name the state that it changes

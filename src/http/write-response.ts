@@ -30,7 +30,7 @@ export function writeRejection(
     response.destroy();
     return { status: 0, bytes: 0 };
   }
-  const { status, fields: rendered, body } = renderRejection(rejection, bodies, incoming.headers.accept);
+  const { status, fields: rendered, body } = renderRejection(rejection, bodies);
   const fields = joinFields(rendered, more);
   const { socket } = response;
   const isEndless = closing.has(rejection.rejection) && socket !== null;
@@ -43,9 +43,9 @@ export function writeRejection(
   return { status, bytes: chunk?.length ?? 0 };
 }
 
-/** A refusal as a complete response. `accept`: the request's field, if it was read. */
-export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
-  const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept, rejection.hint);
+/** A refusal as a complete response. */
+export function renderRejection(rejection: Rejection, bodies: RejectionBodies): Answer {
+  const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, rejection.hint);
   const all = [...fields, ...fieldsOf(rejection, bodies.allow)];
   // A cache in front must not give it to another client, or to the same one with a token.
   if (fieldValue(all, 'cache-control') === undefined) all.push('Cache-Control', 'no-store');

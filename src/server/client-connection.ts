@@ -24,8 +24,6 @@ export interface MalformedHead {
   readonly reason: string;
   readonly method?: string | undefined;
   readonly target?: string | undefined;
-  /** Its `Accept`, if a head was read. */
-  readonly accept?: string | undefined;
 }
 
 type Broken = Readonly<{ why: RejectionName; head: MalformedHead }>;
@@ -229,9 +227,7 @@ export class ClientConnection {
   #end({ why, head }: Broken): void {
     const { incoming } = this.#current ?? {};
     // It broke in the body of a request whose head was read.
-    const known = incoming
-      ? { ...head, method: incoming.method, target: incoming.url, accept: incoming.headers.accept }
-      : head;
+    const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
     this.#options.rejectMalformed(why, this.#socket, known);
   }
 }

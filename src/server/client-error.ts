@@ -60,7 +60,7 @@ export function createRejectMalformed({
 }: Pick<ExchangeContext, 'rejections' | 'redactPath' | 'record'>) {
   return (why: RejectionName, socket: Duplex, head: MalformedHead = { reason: 'unread' }): void => {
     const rejection = reject(why, { reason: head.reason });
-    const rendered = renderRejection(rejection, rejections, head.accept);
+    const rendered = renderRejection(rejection, rejections);
     // RFC 9110 section 9.3.2.
     const answer = head.method === 'HEAD' ? { ...rendered, body: null } : rendered;
     const malformed = readMalformedRequest(head.method, head.target);

@@ -218,13 +218,9 @@ export class Listener {
    * CONNECT asks for a tunnel, which shopward does not offer (RFC 9110 section 9.3.6). Node leaves the socket to its
    * user.
    */
-  #refuseTunnel({ socket, method, headers }: IncomingMessage): void {
+  #refuseTunnel({ socket, method }: IncomingMessage): void {
     socket.on('error', () => socket.destroy());
-    this.#connectionOf(socket).breakOff('method-not-allowed', {
-      reason: 'tunnel',
-      method,
-      accept: headers.accept,
-    });
+    this.#connectionOf(socket).breakOff('method-not-allowed', { reason: 'tunnel', method });
   }
 
   #connectionOf(socket: Duplex): ClientConnection {

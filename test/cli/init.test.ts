@@ -138,7 +138,7 @@ describe('init', () => {
     ['application/vnd.api+json', 'jsonapi'],
     ['application/problem+json; charset=utf-8', 'problem'],
     ['application/json', 'json'],
-    ['text/html', 'negotiate'],
+    ['text/html', 'json'],
   ])('writes refusals as the shop writes its errors: %s', async (type, format) => {
     const answer: RequestListener = (_, response) =>
       void response.writeHead(404, { 'Content-Type': type }).end('{}');

@@ -17,7 +17,6 @@ import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
 import { parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
 import { foldCase, foldSegment } from '../../src/http/path-folding.ts';
 import { toPrivate } from '../../src/server/own-fields.ts';
-import { negotiateFormat } from '../../src/http/rejection-bodies.ts';
 import { toRedisFault } from '../../src/redis/faults.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
@@ -113,9 +112,6 @@ type Row = readonly [name: string, limit: number, read: (text: string) => unknow
 const rows: readonly Row[] = [
   ['a list of entity tags', field, (text) => parseEntityTags([text], 'strict')],
   ['a list of entity tags, leniently', field, (text) => readIfMatch([text], [text], 'lenient')],
-  // Longer ones are not looked at.
-  ['an Accept of a refused request', 512, negotiateFormat],
-  ['a long Accept of a refused request', field, negotiateFormat],
   ['an ETag of the shop', field, parseStrongTag],
   ['a Vary of the shop', field, (text) => readVary([text])],
   ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],

@@ -56,30 +56,28 @@ const account = () => ({
   cart: cartIds.everyday,
 });
 
-/** The three forms of errors, by setting, and as a client may choose. */
-const forms = ['jsonapi', 'problem', 'json', 'negotiate'] as const;
+const forms = ['jsonapi', 'problem', 'json'] as const;
 
 const expectedOf = (form: (typeof forms)[number]) => {
-  // The default form has no type; where the client may choose, fetch says that it takes anything, and axios prefers JSON.
-  const hasType = { fetch: form === 'problem' || form === 'json', axios: form !== 'jsonapi' };
-  const refusal = (library: 'fetch' | 'axios', status: number, code: string, reason: string) => ({
+  const refusal = (status: number, code: string, reason: string) => ({
     ...{ status, code, hasRequestId: true },
-    reason: hasType[library] ? reason : null,
+    // The default form has no type.
+    reason: form === 'jsonapi' ? null : reason,
   });
   return {
-    refused: refusal('fetch', 401, '002', 'access-token-missing'),
-    refusedByAxios: refusal('axios', 401, '002', 'access-token-missing'),
-    untagged: refusal('fetch', 428, '005', 'if-match-missing'),
-    untaggedByAxios: refusal('axios', 428, '005', 'if-match-missing'),
+    refused: refusal(401, '002', 'access-token-missing'),
+    refusedByAxios: refusal(401, '002', 'access-token-missing'),
+    untagged: refusal(428, '005', 'if-match-missing'),
+    untaggedByAxios: refusal(428, '005', 'if-match-missing'),
     edits: [2, 2],
     names: ['By axios, edited', 'By fetch, edited'],
     areTags: true,
     readings: [200, 304],
     isSameCopy: true,
     isOnePair: true,
-    usedAgain: refusal('fetch', 401, '004', 'refresh-token-invalid'),
+    usedAgain: refusal(401, '004', 'refresh-token-invalid'),
     refreshedByAxios: [200, 200, true],
-    spentByAxios: refusal('axios', 401, '004', 'refresh-token-invalid'),
+    spentByAxios: refusal(401, '004', 'refresh-token-invalid'),
   };
 };
 

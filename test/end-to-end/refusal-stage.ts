@@ -45,8 +45,6 @@ export interface RefusalStage {
 interface RefusalStageOptions {
   /** Merged into the configuration of both. */
   readonly config?: object;
-  /** Lines of every request that is provoked, such as `Accept: application/json`. */
-  readonly fields?: readonly string[];
 }
 
 const bodyWith = (refreshToken: string) =>
@@ -161,8 +159,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     held.resolve();
     held = Promise.withResolvers();
   };
-  const { fields = [] } = options;
-  const provoked = provocations({ shopward, askPort, cutOff, upstream, fields, release });
+  const provoked = provocations({ shopward, askPort, cutOff, upstream, release });
   const answers = new Map<string, Promise<RawResponse>>();
   return {
     provoked: Object.keys(provoked),
@@ -196,7 +193,6 @@ interface Provoking {
   readonly askPort: number;
   readonly cutOff: RunningShopward;
   readonly upstream: RecordingUpstream;
-  readonly fields: readonly string[];
   /** Lets the shop answer what it holds. */
   readonly release: () => void;
 }
@@ -206,19 +202,16 @@ function provocations({
   askPort,
   cutOff,
   upstream,
-  fields: ofAll,
   release,
 }: Provoking): Partial<Record<RejectionName, () => Promise<RawResponse>>> {
-  const more = ofAll.map((one) => `${one}\r\n`).join('');
-  const line = (start: string, fields: readonly string[] = [], body = '') =>
-    requestText(start, [...ofAll, ...fields], body);
+  const line = requestText;
   const bearer = (claims: object = {}) => `Authorization: Bearer ${issueToken(shopward.signer, claims)}`;
   const send = (bytes: string, to = shopward) => exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
   return {
-    'bad-request': () => send(`GET / HTTP/1.1\r\nHost: a\r\n${more}no field\r\n\r\n`),
+    'bad-request': () => send(`GET / HTTP/1.1\r\nHost: a\r\nno field\r\n\r\n`),
     'bad-request-target': () => send(line('GET /a/../b')),
     'bad-request-fields': () => send(line('GET /a', ['Content-Type: a/b', 'Content-Type: a/c'])),
-    'bad-host': () => send(`GET /a HTTP/1.1\r\n${more}\r\n`),
+    'bad-host': () => send(`GET /a HTTP/1.1\r\n\r\n`),
     'method-override': () => send(line('POST /a', ['X-HTTP-Method-Override: DELETE', 'Content-Length: 0'])),
     'lenient-spelling': () => send(line('PATCH /carts//8', json('{}'), '{}')),
     'peer-not-trusted': () =>
@@ -229,7 +222,7 @@ function provocations({
     'expectation-failed': () => send(line('GET /a', ['Expect: miracles'])),
     'fields-too-large': () => send(line('GET /a', [`X: ${'x'.repeat(20_000)}`])),
     'transfer-encoding-unsupported': () => send(line('POST /a', ['Transfer-Encoding: gzip, chunked'])),
-    'http-version-unsupported': () => send(`GET /a HTTP/3.0\r\nHost: a\r\n${more}\r\n`),
+    'http-version-unsupported': () => send(`GET /a HTTP/3.0\r\nHost: a\r\n\r\n`),
     'access-token-missing': () => send(line('GET /secret')),
     'access-token-invalid': () => send(line('GET /secret', ['Authorization: Bearer x'])),
     'access-token-repeated': () => send(line('GET /basket', [bearer(), 'Cookie: sid=x'])),

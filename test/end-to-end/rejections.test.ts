@@ -4,7 +4,7 @@ import { parseProtectedList } from '../../src/access/protected-list-document.ts'
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { buildRejections, isFailureOfShop } from '../../src/http/rejection.ts';
+import { isFailureOfShop } from '../../src/http/rejection.ts';
 import { provokedElsewhere, type RefusalStage, rejectionNames, startRefusalStage } from './refusal-stage.ts';
 
 /** Another status, code and detail for every rejection there is. */
@@ -16,20 +16,12 @@ const overrides = Object.fromEntries(
 );
 
 let stage: RefusalStage;
-/** Its errors are in the form that the client prefers. */
-let negotiated: RefusalStage;
 beforeAll(async () => {
-  const errors = { format: 'negotiate' };
-  const fields = ['Accept: application/problem+json, text/html;q=0.5'];
-  // Side by side: the start of each waits for a Redis that is not there.
-  [stage, negotiated] = await Promise.all([
-    startRefusalStage({ config: { rejections: overrides } }),
-    startRefusalStage({ config: { errors }, fields }),
-  ]);
+  stage = await startRefusalStage({ config: { rejections: overrides } });
   // The time-out passes while others are refused.
-  for (const each of [stage, negotiated]) each.provoke('upstream-timeout').catch(() => {});
+  stage.provoke('upstream-timeout').catch(() => {});
 });
-afterAll(() => Promise.all([stage?.close(), negotiated?.close()]));
+afterAll(() => stage?.close());
 const provoked = rejectionNames.filter((name) => !provokedElsewhere.includes(name));
 
 /** Refused before it is understood. */
@@ -78,33 +70,3 @@ describe('each refusal is found again by the id on its answer, and is explained 
     if (name === 'payload-too-large') expect(said).toEqual(['open', name, null]);
   });
 });
-
-describe('in the form that the client prefers, where it may choose', () => {
-  it.each(provoked)('%s', async (name) => {
-    const response = await negotiated.provoke(name);
-    const { status, code, detail } = buildRejections()[name];
-    // Of octets that are no request nobody knows what it accepts.
-    const isUnread = response.field('content-type') === 'application/vnd.api+json';
-    expect(isUnread && !noRequest.has(name)).toBe(false);
-    expect([response.status, response.fields('vary')]).toEqual([status, expect.arrayContaining(['Accept'])]);
-    expect(response.field('content-length')).toBe(String(response.body.length));
-    const type = `urn:shopward:reason:${name}`;
-    const body = JSON.parse(response.body.toString());
-    // A hint for this request may follow the row's text.
-    const hint = name.startsWith('token-request-') ? ' The field of the token is `refreshToken`.' : '';
-    if (isUnread) expect(body).toEqual({ errors: [{ detail, status, code }] });
-    else {
-      expect(response.field('content-type')).toBe('application/problem+json');
-      expect(body).toMatchObject({ status, code, detail: detail + hint, type });
-    }
-  });
-});
-
-/** Octets that node's parser does not take for a request. */
-const noRequest: ReadonlySet<string> = new Set([
-  'bad-request',
-  'fields-too-large',
-  'http-version-unsupported',
-  'method-not-allowed',
-  'transfer-encoding-unsupported',
-]);

@@ -75,13 +75,10 @@ const shape = Object.fromEntries(
 
 export const errors = z
   .strictObject({
-    format: z
-      .enum([...errorFormats, 'negotiate'])
-      .default('jsonapi')
-      .meta({
-        description:
-          'Format of refusals: `jsonapi`, `problem` (RFC 9457), `json` (flat), or `negotiate` (what `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same.',
-      }),
+    format: z.enum(errorFormats).default('jsonapi').meta({
+      description:
+        'Format of refusals: `jsonapi`, `problem` (RFC 9457) or `json` (flat). Status, `code` and `detail` are the same.',
+    }),
   })
   .prefault({})
   .meta({ description: 'How refusals are written.' });
