@@ -32,16 +32,12 @@ type Answers<Name extends keyof WorkerCalls> = readonly {
 /** The place of one worker: when it ends, another one takes it. */
 interface Place {
   readonly number: number;
-  readonly backOff: BackOff;
   current: WorkerProcess | undefined;
-  /** Starts the next worker now; set while that waits for the back-off. */
-  startNow: (() => void) | undefined;
 }
 
 interface WorkerProcess {
   readonly worker: Worker;
   readonly channel: Channel;
-  readonly startedMs: number;
   isServing: boolean;
   /** Its replacement is under way already. */
   isDismissed: boolean;
@@ -59,13 +55,10 @@ const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
 /** A worker whose event loop is blocked ends itself and logs its stack: it is given this much longer to do so. */
 const stallGraceMs = stackWithinMs + 2_000;
-/** Longest back-off while no worker serves. */
-const longestOutageMs = 1_000;
+/** Until a worker is replaced that served, and one that did not: the next start may fail as well. */
+const [soonMs, laterMs] = [100, 1_000];
 
-/**
- * Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced: after 100 ms, later each
- * time while workers end soon, and within a second while none serves.
- */
+/** Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced within a second. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #places: readonly Place[];
@@ -82,9 +75,7 @@ export class Supervisor {
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
     this.#places = Array.from({ length: options.count }, (_, i) => ({
       number: i + 1,
-      backOff: new BackOff(),
       current: undefined,
-      startNow: undefined,
     }));
     if (options.stallMs !== undefined) this.#lookTimer = setInterval(this.#look, lookMs).unref();
   }
@@ -159,7 +150,6 @@ export class Supervisor {
     const { promise: ended, reject } = Promise.withResolvers<never>();
     running.worker.once('exit', (code, signal) => {
       this.#alive.delete(running);
-      running.isServing = false;
       this.#options.onEnd(running.worker.process.pid ?? 0);
       reject(new Error(`worker ${place.number} ended with ${signal ?? code} before it served`));
       this.#replace(place, running, signal ?? code);
@@ -181,7 +171,6 @@ export class Supervisor {
     const running: WorkerProcess = {
       worker,
       channel: createChannel(worker.process as unknown as Line, { ...calls }),
-      startedMs: performance.now(),
       isServing: false,
       isDismissed: false,
       silentLooks: 0,
@@ -194,30 +183,19 @@ export class Supervisor {
 
   #replace(place: Place, running: WorkerProcess, why: string | number): void {
     if (running.isDismissed || this.#isStopping) return;
+    const delayMs = running.isServing ? soonMs : laterMs;
     running.isDismissed = true;
     running.isServing = false;
-    const backOffMs = place.backOff.delayMs(running.startedMs, performance.now());
-    const serving = this.serving;
-    const isOutage = serving === 0;
-    const delayMs = isOutage ? Math.min(backOffMs, longestOutageMs) : backOffMs;
+    const { serving } = this;
     this.#restarts++;
     const { pid } = running.worker.process;
     this.#options.log.error(
       { event: 'worker-ended', worker: place.number, pid, why, serving, restartInMs: delayMs },
       `worker ${place.number} ended (${why}); another one starts`,
     );
-    this.#refillAfter(place, delayMs);
-    if (isOutage) for (const { startNow } of this.#places) if (startNow !== place.startNow) startNow?.();
-  }
-
-  #refillAfter(place: Place, delayMs: number): void {
-    const refill = () => {
-      clearTimeout(timer);
-      place.startNow = undefined;
+    setTimeout(() => {
       if (!this.#isStopping) void this.#refill(place);
-    };
-    const timer = setTimeout(refill, delayMs);
-    place.startNow = refill;
+    }, delayMs);
   }
 
   async #refill(place: Place): Promise<void> {
@@ -256,24 +234,4 @@ export class Supervisor {
       );
     }
   };
-}
-
-/** The back-off: its first delay and its longest, milliseconds. */
-const firstMs = 100;
-const longestMs = 30_000;
-/** A worker that has run so long did not end because of its start: the back-off begins again. */
-const steadyMs = 60_000;
-
-/**
- * How long to wait before a worker is replaced: twice as long each time while workers end soon after their start.
- * Exported for its tests.
- */
-export class BackOff {
-  #ends = 0;
-
-  /** For a worker that was started at `startedMs` and has ended at `nowMs`. */
-  delayMs(startedMs: number, nowMs: number): number {
-    if (nowMs - startedMs >= steadyMs) this.#ends = 0;
-    return Math.min(firstMs * 2 ** this.#ends++, longestMs);
-  }
 }

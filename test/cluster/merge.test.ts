@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ComponentHealth, readinessOf } from '../../src/app/process-status.ts';
 import { mergeHealth, mergeSystem } from '../../src/cluster/aggregate.ts';
-import { BackOff } from '../../src/cluster/supervisor.ts';
 import type { HealthDetail } from '../../src/lib/component.ts';
 
 const health = (status: ComponentHealth['status'], more: Partial<ComponentHealth> = {}): ComponentHealth => ({
@@ -60,14 +59,6 @@ it('what is only seen in passing is as the worker says that saw it last', () => 
   expect(merged(back, { ...gone, seenMs: 3_000 }, idle)).toEqual([
     { status: 'down', reasons: ['the last request failed'] },
   ]);
-});
-
-it('who does not last is replaced later each time, and who has lasted at once', () => {
-  const backOff = new BackOff();
-  const delays = Array.from({ length: 12 }, () => backOff.delayMs(0, 10));
-  expect(delays.slice(0, 4)).toEqual([100, 200, 400, 800]);
-  expect(delays.at(-1)).toBe(30_000);
-  expect(backOff.delayMs(0, 60_000)).toBe(100);
 });
 
 it('the system is all processes, and each key once, as old as who has had it longest says', () => {

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
-import { freePort } from '../harness/free-port.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -34,11 +33,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function start(workers: number, how = 'loop', port = 0, eventLoopStall = '1s'): Promise<Shopward> {
+async function start(workers: number, how = 'loop', eventLoopStall = '1s'): Promise<Shopward> {
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: {
-      listen: { port },
       workers,
       store: { url: `redis://127.0.0.1:${redis.port}` },
       limits: { eventLoopStall },
@@ -53,14 +51,6 @@ async function start(workers: number, how = 'loop', port = 0, eventLoopStall = '
 function workersOf(shopward: Shopward): number[] {
   const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It ended since it was listed.
-  }
 }
 
 /** Only a hang is longer. */
@@ -115,7 +105,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
   });
 
   it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
-    const shopward = await start(2, 'loop', 0, '5s');
+    const shopward = await start(2, 'loop', '5s');
     const [victim = Number.NaN] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     // A probe that a busy machine made late is made again: one that waits for the worker is late each time.
@@ -134,20 +124,4 @@ describe.concurrent('a worker whose event loop is blocked', () => {
     await shopward.waitForLog(isEvent('worker-replaced'));
     for (let i = 0; i < 10; i++) expect(await served(shopward)).toBe(true);
   });
-});
-
-it.concurrent('where nobody serves, no back-off is longer than a second', async () => {
-  // A port of its own: without workers it is free for a while, and another one would be taken for port 0.
-  const shopward = await start(2, 'loop', await freePort());
-  const outages = () => shopward.log().filter((line) => isEvent('worker-ended')(line) && line.serving === 0);
-  for (let round = 0; round < 6; round++) {
-    const before = outages().length;
-    // What /proc lists while one of them ends may lack another one (proc(5)): once more, until nobody serves.
-    await eventually('an outage', () => {
-      for (const pid of workersOf(shopward)) killIfThere(pid);
-      return outages().length > before || undefined;
-    });
-    await eventually('an answer', () => served(shopward, 500));
-  }
-  for (const { restartInMs } of outages()) expect(restartInMs).toBeLessThanOrEqual(1_000);
 });
