@@ -14,7 +14,7 @@ const ofScript =
   'keys and arguments of one script: those of a fixed operation with the tags of one `If-Match`, or one batch of `batchSize`';
 const ofServers = 'one of each Redis server';
 const ofWorkers = 'one of each worker';
-const ofWarnings = 'at most two warnings about one URL';
+const ofWarnings = 'at most one warning about one URL';
 const ofPage = 'a page of `most` entries';
 
 /** `file: what is spread` -> what bounds its length. */

@@ -3,7 +3,6 @@ import type { Config } from '../config/schema.ts';
 import { compileTrust } from '../http/peer.ts';
 import { type Component, type MetricSpec, counter, gauge, healthOf } from '../lib/component.ts';
 import { ConnectionPlaces } from '../server/in-flight.ts';
-import type { Log } from '../telemetry/log.ts';
 import { questionConnections } from './upstream.ts';
 
 /** File descriptors kept for Redis, files, pipes, the event loop, and the admin port with its connections. */
@@ -16,25 +15,18 @@ const fewDescriptors = 1_024;
 const fullForMs = 10_000;
 
 /** The places for connections of the public listener, and their component. */
-export function createPlaces(config: Config, log: Log): { places: ConnectionPlaces; connections: Component } {
+export function createPlaces(config: Config): { places: ConnectionPlaces; connections: Component } {
   const descriptors = openFilesLimit();
   const fitting = connectionsFor(descriptors, config);
   const limit = config.listen.maxConnections ?? Math.min(fitting, maxByDefault);
-  if (limit > fitting || descriptors < fewDescriptors) {
-    log.warn(
-      { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit, fitting },
-      'few files may be open for so many connections (ulimit -n, LimitNOFILE): clients can shut out the upstream, Redis and the admin port',
-    );
-  }
   const isTrusted = compileTrust(config.trustedProxies);
   const places = new ConnectionPlaces({ limit, sharePercent: config.limits.clientShare, isTrusted });
-  watchPlaces(places, log);
   return {
     places,
     connections: {
       name: 'connections',
       title: false,
-      health: () => healthOf(connectionProblems(places, descriptors)),
+      health: () => healthOf(connectionProblems(places, descriptors, fitting)),
       metrics: connectionMetrics(places),
     },
   };
@@ -52,9 +44,9 @@ export function connectionsFor(descriptors: number, { upstream }: Pick<Config, '
 }
 
 /** Why clients may be turned away, for `/readyz`. */
-function connectionProblems(places: ConnectionPlaces, descriptors: number): string[] {
+function connectionProblems(places: ConnectionPlaces, descriptors: number, fitting: number): string[] {
   const problems: string[] = [];
-  if (descriptors < fewDescriptors) {
+  if (places.limit > fitting || descriptors < fewDescriptors) {
     problems.push(
       `open files: this process may have ${descriptors}, so that ${places.limit} clients find a place; raise the limit (ulimit -n, LimitNOFILE)`,
     );
@@ -89,32 +81,13 @@ function connectionMetrics(places: ConnectionPlaces): MetricSpec[] {
   ];
 }
 
-/** Logs that all places are taken, at most once a minute. */
-function watchPlaces(places: ConnectionPlaces, log: Log): void {
-  let loggedMs = Number.NEGATIVE_INFINITY;
-  places.onShort = () => {
-    const now = performance.now();
-    if (now - loggedMs < 60_000) return;
-    loggedMs = now;
-    const { evicted, refused, refusedOfPeer } = places.counts;
-    log.warn(
-      { event: 'connections-full', limit: places.limit, open: places.open, evicted, refused, refusedOfPeer },
-      'no place for a connection: an idle one was ended for it, or it was turned away',
-    );
-  };
-}
-
 /** Files that this process may have open: the soft limit, which Node has raised to the hard one. */
 function openFilesLimit(): number {
-  let text = '';
   try {
-    text = readFileSync('/proc/self/limits', 'latin1');
+    const [, said] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    return said === undefined ? Number.MAX_SAFE_INTEGER : Number(said);
   } catch {
     // Not Linux.
+    return Number.MAX_SAFE_INTEGER;
   }
-  const [, said] = /^Max open files +(\S+)/m.exec(text) ?? [];
-  if (said !== undefined) return said === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(said);
-  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
-  const soft = report.userLimits?.open_files?.soft;
-  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER;
 }

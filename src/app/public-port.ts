@@ -48,12 +48,12 @@ export interface PublicPort {
 
 /** The listener with a pipeline for requests, and one for WebSocket handshakes. */
 export function createPublicPort(input: PublicPortInput): PublicPort {
-  const { config, tls, log } = input;
+  const { config, tls } = input;
   const { listen, limits } = config;
   const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
   const inFlight = new InFlight(share);
   const context = createContext(input);
-  const { places, connections } = createPlaces(config, log);
+  const { places, connections } = createPlaces(config);
   const canonicalise = createCanonicalise(config, upstreamHostOf(config));
   const { run, webSockets } = createHandlers(input, canonicalise);
   const common = {

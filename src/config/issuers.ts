@@ -1,7 +1,7 @@
 import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config } from './schema.ts';
-import { isLinkLocal, isLoopback, linkLocalText } from './values.ts';
+import { isLoopback } from './values.ts';
 
 type Auth = Config['auth'];
 
@@ -145,15 +145,10 @@ function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProbl
   return problems;
 }
 
-/** Warnings about the URL of an identity provider: whoever can change its answers decides who gets in. */
+/** Whoever can change the answers of an identity provider decides who gets in. */
 function urlWarnings(url: string, path: SettingPath, what: string): SettingProblem[] {
   const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(url) ?? [];
-  const host = authority.replace(/^\[|\]$/g, '');
-  const problems: SettingProblem[] = [];
-  if (scheme.toLowerCase() !== 'https' && !isLoopback(host)) {
-    const text = `is ${what} without TLS: whoever can change that traffic can ${what === 'asked' ? 'let anybody in, and reads tokens and clientSecret' : 'sign tokens'}`;
-    problems.push({ path, text, severity: 'warning' });
-  }
-  if (isLinkLocal(host)) problems.push({ path, text: linkLocalText, severity: 'warning' });
-  return problems;
+  if (scheme.toLowerCase() === 'https' || isLoopback(authority.replace(/^\[|\]$/g, ''))) return [];
+  const text = `is ${what} without TLS: whoever can change that traffic can ${what === 'asked' ? 'let anybody in, and reads tokens and clientSecret' : 'sign tokens'}`;
+  return [{ path, text, severity: 'warning' }];
 }

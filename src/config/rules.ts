@@ -4,7 +4,7 @@ import { buildPathTable } from '../routes/path-table.ts';
 import { issuerProblems } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Config, PartialConfig } from './schema.ts';
-import { isLinkLocal, isLoopback, linkLocalText, parseUpstreamUrl } from './values.ts';
+import { isLoopback, parseUpstreamUrl } from './values.ts';
 
 interface Rule {
   readonly sections: readonly (keyof Config)[];
@@ -15,10 +15,8 @@ interface Rule {
 const rules: readonly Rule[] = [
   rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
-  rule(['admin', 'listen'], portProblems),
   rule(['authorize', 'admin', 'listen', 'trustedProxies'], authorizeProblems),
   rule(['listen', 'upstream'], loopProblems),
-  rule(['upstream'], upstreamWarnings),
   rule(['upstream'], upstreamTlsProblems),
   rule(['workers', 'store'], workerProblems),
   rule(['store'], failoverWarnings),
@@ -28,7 +26,6 @@ const rules: readonly Rule[] = [
   rule(['entityTags'], entityTagResourceProblems),
   rule(['entityTags', 'request'], longerPathWarnings),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
-  rule(['rateLimits', 'urlResolver', 'protectedResourcesPath'], rateLimitWarnings),
   rule(['refreshTokens'], refreshTokenProblems),
 ];
 
@@ -66,11 +63,6 @@ function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   return problems;
 }
 
-function portProblems({ admin, listen }: Pick<Config, 'admin' | 'listen'>): SettingProblem[] {
-  if (admin === false || admin.port === 0 || admin.port !== listen.port) return [];
-  return [{ path: ['admin', 'port'], text: 'must not be the port of the public listener' }];
-}
-
 function authorizeProblems({
   authorize,
   admin,
@@ -85,12 +77,6 @@ function authorizeProblems({
   if (trustedProxies.length > 0) return [];
   const empty = 'answers each question with 403: trustedProxies is empty';
   return [{ path: ['authorize'], text: empty, severity: 'warning' }];
-}
-
-function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
-  const origin = parseUpstreamUrl(upstream.url);
-  if (origin === undefined || !isLinkLocal(origin.hostname)) return [];
-  return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
 }
 
 /** TLS settings without https: the shop's certificate would seem to be checked. */
@@ -205,22 +191,6 @@ function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourc
   if (urlResolver === false || urlResolver.path.toLowerCase() !== protectedResourcesPath.toLowerCase())
     return [];
   return [{ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' }];
-}
-
-/** Requests that shopward answers itself are not counted, so that a limit on them would only seem to hold. */
-function rateLimitWarnings(
-  config: Pick<Config, 'rateLimits' | 'urlResolver' | 'protectedResourcesPath'>,
-): SettingProblem[] {
-  const { rateLimits, urlResolver, protectedResourcesPath } = config;
-  if (rateLimits === false) return [];
-  const own = new Set(
-    [protectedResourcesPath, urlResolver === false ? '' : urlResolver.path].map(writtenShape),
-  );
-  return rateLimits.rows.flatMap(({ method, path }, index) => {
-    if (!own.has(writtenShape(path)) || (method !== 'GET' && method !== 'ANY')) return [];
-    const text = 'limits nothing: shopward answers this path itself';
-    return [{ path: ['rateLimits', 'rows', index, 'path'], text, severity: 'warning' as const }];
-  });
 }
 
 function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {

@@ -268,13 +268,3 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|0:0:0:0:0:0:0:1|::ffff:127(\
 export function isLoopback(hostname: string): boolean {
   return loopback.test(hostname);
 }
-
-const linkLocal = /^(169\.254\.|fe[89ab][0-9a-f]:|metadata\.google\.internal$)/i;
-
-/** Whether a host is link-local (RFC 3927, RFC 4291 section 2.5.6), where clouds serve a machine's credentials. */
-export function isLinkLocal(hostname: string): boolean {
-  return linkLocal.test(hostname);
-}
-
-export const linkLocalText =
-  'is a link-local address, where clouds hand out credentials of machines: is that meant?';

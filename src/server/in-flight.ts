@@ -190,8 +190,6 @@ export class ConnectionPlaces {
   readonly limit: number;
   /** `performance.now()` of the last time that there was no place. */
   lastFullMs = Number.NEGATIVE_INFINITY;
-  /** Called each time that there was no place, or that a peer had its share. */
-  onShort: (() => void) | undefined;
   readonly #options: ConnectionPlacesOptions;
   readonly #peers: Shares;
   /** The longest idle first, by address and port of the peer, which a TLS socket shares with the TCP socket below it. */
@@ -233,7 +231,6 @@ export class ConnectionPlaces {
   #refuse(socket: Socket, why: 'refused' | 'refusedOfPeer'): false {
     this.counts[why] += 1;
     socket.destroy();
-    this.onShort?.();
     return false;
   }
 
@@ -255,7 +252,6 @@ export class ConnectionPlaces {
       if (socket.destroyed) continue;
       this.counts.evicted += 1;
       socket.destroy();
-      this.onShort?.();
       return true;
     }
     return false;

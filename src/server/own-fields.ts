@@ -1,4 +1,4 @@
-import { type CanonicalRequest, type Method, methods } from '../http/canonical-request.ts';
+import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue, isNamed, joinFields, trimOws, varyingBy } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
@@ -72,14 +72,8 @@ export interface CorsSettings {
   readonly origins: readonly string[];
   /** Whether pages may send cookies. Default: unless the origin is `*`. */
   readonly credentials?: boolean | undefined;
-  /** Default: all that shopward knows. */
-  readonly methods?: readonly Method[] | undefined;
-  /** Request fields that pages may send. Default: those of this API, and whatever a preflight asks for. */
-  readonly fields?: readonly string[] | undefined;
   /** Response fields that pages may read besides the shop's own. */
   readonly exposedFields: readonly string[];
-  /** Milliseconds for which a browser keeps the answer to a preflight. */
-  readonly maxAge: number;
 }
 
 /** Request fields of this API that need a preflight. */
@@ -94,14 +88,15 @@ const usualFields = [
   'X-Anonymous-Customer-Unique-Id',
 ];
 const fieldName = /^[A-Za-z0-9-]{1,100}$/;
+/** Of every answer to a preflight; browsers keep it for ten minutes. */
+const preflightFields = ['Access-Control-Allow-Methods', methods.join(', '), 'Access-Control-Max-Age', '600'];
 
 export function createCors(settings: CorsSettings): Cors {
-  const { origins, fields, exposedFields, maxAge } = settings;
+  const { origins, exposedFields } = settings;
   const known = new Set(origins);
   const isEverybody = known.has('*');
   const isAllowed = (origin: string | undefined): origin is string =>
     origin !== undefined && (isEverybody || known.has(origin));
-  const always = preflightFields(settings.methods ?? methods, maxAge);
   const credentials =
     settings.credentials !== false && !isEverybody ? ['Access-Control-Allow-Credentials', 'true'] : [];
   const exposed = exposedFields.join(', ');
@@ -112,10 +107,10 @@ export function createCors(settings: CorsSettings): Cors {
       fieldValue(sent, 'access-control-request-method') !== undefined,
     answerPreflight(request) {
       const asked = fieldValue(request.fields, 'access-control-request-headers') ?? '';
-      const allowed = fields ?? union(usualFields, namesIn(asked));
+      const allowed = union(usualFields, namesIn(asked));
       return {
         status: 204,
-        fields: ['Access-Control-Allow-Headers', allowed.join(', '), ...always],
+        fields: ['Access-Control-Allow-Headers', allowed.join(', '), ...preflightFields],
         body: null,
       };
     },
@@ -134,15 +129,6 @@ export function createCors(settings: CorsSettings): Cors {
       ];
     },
   };
-}
-
-function preflightFields(allowed: readonly string[], maxAgeMs: number): FieldList {
-  return [
-    'Access-Control-Allow-Methods',
-    allowed.join(', '),
-    'Access-Control-Max-Age',
-    String(Math.floor(maxAgeMs / 1000)),
-  ];
 }
 
 function namesIn(list: string): string[] {

@@ -206,9 +206,7 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
     'Time that the upstream took for forwarded requests.',
     false,
   );
-  const countUnlisted = createUnlistedCounter(registry);
   return (record) => {
-    countUnlisted(record);
     const { method, status, route } = record;
     duration.observe(record.durationMs / 1000, method, status, route);
     if (record.upstreamMs !== undefined) {
@@ -234,29 +232,6 @@ function exposeRejections(registry: Registry, decisions: DecisionCounts): void {
       }
     },
   });
-}
-
-/** Resource types that are counted; further ones are `other`, so that no client can add series without end. */
-const maxTypes = 50;
-const typeShape = /^\/([a-z][a-z-]{0,63})(?:\/|$)/i;
-
-/** Counts what the shop itself refused although no row names it. */
-function createUnlistedCounter(registry: Registry): (record: ExchangeRecord) => void {
-  const types = new Set<string>();
-  const unlisted = new Counter({
-    name: 'shopward_unlisted_refusals',
-    help: 'Requests that the shop itself refused and no row names, by resource type.',
-    labelNames: ['resource_type', 'http_response_status_code'],
-    registers: [registry],
-  });
-  return ({ route, decision, method, status, path }) => {
-    if (status !== 401 && status !== 403) return;
-    if (route !== '*' || decision !== 'forwarded' || method === 'OPTIONS') return;
-    const type = typeShape.exec(path)?.[1]?.toLowerCase() ?? 'other';
-    if (types.size < maxTypes) types.add(type);
-    const resource_type = types.has(type) ? type : 'other';
-    unlisted.inc({ resource_type, http_response_status_code: status });
-  };
 }
 
 type Labels = Readonly<Record<string, string | number>>;

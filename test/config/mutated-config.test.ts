@@ -51,7 +51,7 @@ const valid = {
   },
   rateLimits: { rows: [{ method: 'GET', path: '/a/**', requests: 5, per: '1s', mode: 'enforce' }] },
   limits: { routes: [{ path: '/uploads/**', requestBody: '5MiB' }], eventLoopStall: 'none' },
-  cors: { origins: ['https://shop.example'], methods: ['GET'] },
+  cors: { origins: ['https://shop.example'] },
   rejections: { 'url-missing': { status: 404 } },
 };
 

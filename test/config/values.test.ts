@@ -3,7 +3,6 @@ import {
   cidr,
   distinct,
   duration,
-  isLinkLocal,
   isLoopback,
   listenHost,
   originUrl,
@@ -35,16 +34,6 @@ it.each([
   ['quux', ['port'], undefined],
   ['', ['a'], 'a'],
 ])('the name nearest to %j', (typed, names, near) => expect(nearestName(typed, names)).toBe(near));
-
-it.each([
-  ['169.254.169.254', true],
-  ['fe80::1', true],
-  ['FEBF::1', true],
-  ['metadata.google.internal', true],
-  ['169.25.4.1', false],
-  ['fec0::1', false],
-  ['metadata.google.internal.example', false],
-])('link-local %s: %s', (host, is) => expect(isLinkLocal(host)).toBe(is));
 
 /** What each kind of setting takes, and what it makes of it; undefined: it is refused. */
 const kinds = {

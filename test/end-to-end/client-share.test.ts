@@ -219,7 +219,6 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
       expect(busy).toEqual([]);
       expect(await metric('shopward_connections')).toBeLessThanOrEqual(20);
       expect(await reasons()).toContain('listen.maxConnections');
-      await shopward.waitForLog(({ event }) => event === 'connections-full');
     },
   );
 
@@ -287,8 +286,6 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
       expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
     }
     expect(await reasons()).toMatch(/open files: this process may have 256, so that 80 clients find a place/);
-    const line = await shopward.waitForLog(({ event }) => event === 'few-descriptors');
-    expect(line).toMatchObject({ level: 'warn', openFiles: 256, maxConnections: 80 });
     expect(shopward.output()).not.toContain('EMFILE');
   });
 });

@@ -22,7 +22,7 @@ const origin = 'https://shop.example';
 const context: ExchangeContext = {
   cut: { isDue: false, requests: 0 },
   rejections: new RejectionBodies(buildRejections()),
-  ownFields: createOwnFields(createCors({ origins: [origin], exposedFields: ['ETag'], maxAge: 1_000 })),
+  ownFields: createOwnFields(createCors({ origins: [origin], exposedFields: ['ETag'] })),
   redactPath: (segments) => `/${segments.join('/')}`,
   record: ({ decision, status, rejection, reason, observed, fault, route }, request, sender) =>
     records.push({

@@ -7,7 +7,6 @@ const shop = 'https://shop.example';
 const settings: CorsSettings = {
   origins: [shop],
   exposedFields: ['ETag', 'Location', 'Retry-After'],
-  maxAge: 600_000,
 };
 
 function request(method: Method, fields: FieldList): CanonicalRequest {

@@ -154,43 +154,4 @@ describe('metrics of one process', () => {
       'counter_total{where="b"} 20',
     ]);
   });
-
-  it('refusals of the shop that no row names count by resource type', async () => {
-    const metrics = createMetrics({ ofProcess: false });
-    for (const path of ['/orders/1', '/Orders', '/123']) {
-      metrics.observeExchange({ ...record, route: '*', status: 403, path }, 1);
-    }
-    metrics.observeExchange({ ...record, route: '*', status: 404, path: '/orders/1' }, 1);
-    const name = 'shopward_unlisted_refusals_total';
-    expect(await linesOf(metrics, name)).toEqual([
-      `${name}{resource_type="orders",http_response_status_code="403"} 2`,
-      `${name}{resource_type="other",http_response_status_code="403"} 1`,
-    ]);
-  });
-});
-
-it.each<[string, Partial<ExchangeRecord>, string | undefined]>([
-  ['401 of the shop', { path: '/orders/1' }, 'orders'],
-  ['403 of the shop', { path: '/Orders', status: 403 }, 'orders'],
-  ['an answer', { status: 200 }, undefined],
-  ['our own refusal', { decision: 'refused' }, undefined],
-  ['a row of the list', { route: '/carts/{cart_id}' }, undefined],
-  ['a preflight', { method: 'OPTIONS' }, undefined],
-  ['no type', { path: '/123' }, 'other'],
-  ['an escape', { path: '/%C3%BC' }, 'other'],
-  ['the root', { path: '/' }, 'other'],
-])('unlisted refusals: %s', async (_, more, type) => {
-  const metrics = createMetrics({ ofProcess: false });
-  metrics.observeExchange({ ...record, route: '*', status: 401, ...more }, 1);
-  const [line] = await linesOf(metrics, 'shopward_unlisted_refusals_total');
-  expect(/resource_type="([^"]+)"/.exec(line ?? '')?.[1]).toBe(type);
-});
-
-it('unlisted refusals: at most 50 types, however many a client invents', async () => {
-  const metrics = createMetrics({ ofProcess: false });
-  for (let i = 0; i < 500; i++) {
-    const path = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
-    metrics.observeExchange({ ...record, route: '*', status: 401, path }, 1);
-  }
-  expect(await linesOf(metrics, 'shopward_unlisted_refusals_total')).toHaveLength(51);
 });

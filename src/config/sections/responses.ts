@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { extensionMethods, methods } from '../../http/canonical-request.ts';
 import { errorFormats, type RejectionName, rejectionNames, rejectionTable } from '../../http/rejection.ts';
-import { distinct, duration, text } from '../values.ts';
+import { distinct, text } from '../values.ts';
 
-const responseField = (what: string) =>
-  z.string().regex(/^[A-Za-z0-9-]{1,100}$/, { error: `must be the name of a field that pages may ${what}` });
+const responseField = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,100}$/, { error: 'must be the name of a field that pages may read' });
 
 export const cors = z
   .strictObject({
@@ -22,23 +22,12 @@ export const cors = z
     credentials: z.boolean().optional().meta({
       description: 'Whether pages may send cookies. Left out: yes for named origins, no with `*`.',
     }),
-    methods: distinct(z.enum([...methods, ...extensionMethods]))
-      .optional()
-      .meta({
-        description: `Methods that a preflight allows. Left out: ${methods.join(', ')}.`,
-      }),
-    fields: distinct(responseField('send')).optional().meta({
-      description: 'Request fields that a preflight allows. Left out: the usual ones and the requested ones.',
-    }),
-    exposedFields: distinct(responseField('read'))
+    exposedFields: distinct(responseField)
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
       .meta({
         description:
           "Response fields that pages may read, besides those of the shop's `Access-Control-Expose-Headers`.",
       }),
-    maxAge: duration({ from: '0s', to: '24h' })
-      .prefault('10m')
-      .meta({ description: 'How long browsers may keep the answer to a preflight.' }),
   })
   .check((context) => {
     const { origins, credentials } = context.value;
