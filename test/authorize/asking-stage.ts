@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import http from 'node:http';
-import { type AddressInfo, createServer, type Server } from 'node:net';
-import { connect } from 'node:tls';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { Asked, Front } from '../deploy/front.ts';
 import { freePort } from '../harness/free-port.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
@@ -40,14 +39,11 @@ export async function startAskingStage(
     },
   });
   const questions: Question[] = [];
-  const witness = http.createServer((incoming, response) => pass(incoming, response, authorize, questions));
+  const witness = startWitness(authorize, questions);
   const front = await start({ shop, authorize: await listening(witness) });
-  const tunnel = createServer((client) => {
-    const server = connect({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false });
-    for (const socket of [client, server])
-      socket.on('error', () => [client, server].map((one) => one.destroy()));
-    client.pipe(server).pipe(client);
-  });
+  const tunnel = createServer((client) =>
+    join(client, connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false })),
+  );
   return {
     port: await listening(tunnel),
     shopward,
@@ -56,7 +52,6 @@ export async function startAskingStage(
       await front.close();
       await shopward.stop();
       tunnel.close();
-      witness.closeAllConnections();
       witness.close();
     },
   };
@@ -68,27 +63,33 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Stands between the front and shopward, and changes nothing. */
-function pass(
-  incoming: http.IncomingMessage,
-  response: http.ServerResponse,
-  port: number,
-  questions: Question[],
-): void {
-  const { method, url, rawHeaders: headers } = incoming;
+/** Stands between the front and shopward, changes no octet, and reads both sides. */
+function startWitness(authorize: number, questions: Question[]): Server {
+  return createServer((front) => {
+    const shopward = connect(authorize, '127.0.0.1');
+    let [asked, answered, count] = ['', '', 0];
+    front.on('data', (octets) => {
+      asked += octets.toString('latin1');
+    });
+    shopward.on('data', (octets) => {
+      answered += octets.toString('latin1');
+      const statuses = [...answered.matchAll(/HTTP\/1\.1 (\d{3}) /g)];
+      const heads = asked.split('\r\n\r\n');
+      for (; count < statuses.length; count += 1)
+        questions.push({ ...readHead(heads[count] ?? ''), status: Number(statuses[count]?.[1]) });
+    });
+    join(front, shopward);
+  });
+}
+
+/** Of fields of both kinds, those of a client are refused with 400. */
+function readHead(head: string) {
   const field = (name: string) =>
-    ['x-original-', 'x-forwarded-']
-      .map((start) => incoming.headers[start + name])
-      .find((one) => one !== undefined);
-  const asked = http.request(
-    { host: '127.0.0.1', port, method, path: url, headers, agent: false },
-    (answer) => {
-      const status = answer.statusCode ?? 0;
-      questions.push({ method: String(field('method')), target: String(field('uri')), status });
-      response.writeHead(status, answer.rawHeaders);
-      answer.pipe(response);
-    },
-  );
-  asked.on('error', () => response.destroy());
-  asked.end();
+    new RegExp(`^x-(?:original|forwarded)-${name}: (.*?)\r?$`, 'im').exec(head)?.[1] ?? '';
+  return { method: field('method'), target: field('uri') };
+}
+
+function join(one: Socket, other: Socket): void {
+  for (const socket of [one, other]) socket.on('error', () => [one, other].map((each) => each.destroy()));
+  one.pipe(other).pipe(one);
 }

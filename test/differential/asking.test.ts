@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
+import { type AskingStage, startAskingStage } from '../authorize/asking-stage.ts';
+import { asking } from '../deploy/front.ts';
+import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
+import { request } from '../harness/attack-stage.ts';
+import { sendAll, sendAnswered } from './send-whole.ts';
+import { isProtectedToShop, type Understood } from './shop-rule.ts';
+import { type Understanding, upstreams } from './upstreams.ts';
+
+const plain = (target: string, fields: string[] = []) =>
+  request(`GET ${target}`, ['Connection: close', ...fields]);
+let markers = 0;
+
+const attacks = corpusOctets();
+const generated = fc.sample(
+  fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
+  Number(process.env.DIFFERENTIAL_RUNS ?? 300),
+);
+
+const shops = ['node:http', 'PHP as Symfony reads it'] as const;
+const pairs = Object.entries(asking).flatMap(([name, front]) =>
+  shops.map((shop) => ({ name, front, shop, start: upstreams[shop] })),
+);
+
+/** The corpus without tokens, through fronts that ask shopward and forward to the shop themselves. */
+describe.each(pairs)('$name in front of $shop', ({ front, shop, start }) => {
+  describe.skipIf(front === undefined || start === undefined)('asks', () => {
+    let upstream: Understanding;
+    let stage: AskingStage;
+    beforeAll(async () => {
+      if (front === undefined || start === undefined) return;
+      upstream = await start();
+      stage = await startAskingStage(front, upstream.port);
+    });
+    afterAll(async () => {
+      await stage?.close();
+      await upstream?.close();
+    });
+
+    async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
+      const mark = async () => {
+        const marker = `/marker-${markers++}`;
+        await sendAnswered(upstream.port, plain(marker));
+        return (await upstream.understood(marker)).length;
+      };
+      const before = await mark();
+      await act();
+      const after = await mark();
+      return (await upstream.understood(`/marker-${markers - 1}`)).slice(before, after - 1);
+    }
+
+    it('the shop sees a protected request with a token', async () => {
+      const token = `Authorization: Bearer ${stage.shopward.issueToken()}`;
+      const seen = await understoodWhile(() => sendAnswered(stage.port, plain('/orders', [token])));
+      expect(seen.filter(isProtectedToShop)).toHaveLength(1);
+    });
+
+    it.each([
+      ['attack of the corpus', attacks, 40],
+      ['generated request', generated, 5],
+    ] as const)(
+      'the shop gets no %s as a protected request, or with another target',
+      async (_, all, some) => {
+        const { length } = stage.questions;
+        const seen = await understoodWhile(() => sendAll(stage.port, all));
+        expect(seen.filter(isProtectedToShop)).toEqual([]);
+        expect(seen.length).toBeGreaterThan(some);
+        const allowed = new Set(
+          stage.questions
+            .slice(length)
+            .flatMap(({ status, method, target }) => (status === 200 ? `${method} ${target}` : [])),
+        );
+        // PHP shows its own reading of the target.
+        const lines = shop === 'node:http' ? seen.map(({ line }) => line) : [];
+        expect(lines.filter((line) => !allowed.has(line))).toEqual([]);
+        const asked = await understoodWhile(() => sendAnswered(stage.port, plain('/stores')));
+        expect(asked).toHaveLength(1);
+      },
+    );
+  });
+});
