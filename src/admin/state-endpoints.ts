@@ -2,7 +2,7 @@ import type { RowSequence } from '../access/protected-list.ts';
 import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
 import { isRange, ranges, type Trends } from '../telemetry/trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
-import type { Purge } from '../url-resolver/purge-epochs.ts';
+import type { Purge } from '../url-resolver/purges.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
 import type { Condition, Incidents } from './incidents.ts';

@@ -7,10 +7,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
-import { createRedisEpochStore } from '../url-resolver/purge-epochs.ts';
+import { createRedisPurgeLog } from '../url-resolver/purges.ts';
 import { type ResolverMatcher, UrlResolver, createResolverMatcher } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
-import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { forwardsHost, questionConnections } from './upstream.ts';
@@ -58,7 +57,6 @@ function createResolver(
   const { urlResolver: settings, upstream, store } = config;
   if (settings === false) throw new TypeError('urlResolver is off');
   const { source, ttl, notFoundTtl, staleWhileRevalidate, staleIfError, ...more } = settings;
-  const keyPrefix = `${store.prefix}:url`;
   return new UrlResolver({
     ...more,
     publicUrl: config.publicUrl,
@@ -79,10 +77,7 @@ function createResolver(
       staleWhileRevalidateMs: staleWhileRevalidate,
       staleIfErrorMs: staleIfError,
     },
-    shared: redis && {
-      mappings: createRedisSharedMapping(redis.redis, keyPrefix),
-      epochs: createRedisEpochStore(redis.redis, keyPrefix),
-    },
+    purgeLog: redis && createRedisPurgeLog(redis.redis, `${store.prefix}:url`),
     onEvent: (event) => emit(event, log, metrics),
   });
 }
@@ -99,7 +94,7 @@ function resolverHealth(resolver: UrlResolver): Health {
     problems,
     details: [
       total('entries', stats.entries),
-      total('hits', stats.hits + stats.notFoundHits + stats.sharedHits),
+      total('hits', stats.hits + stats.notFoundHits),
       total('stale hits', stats.staleHits),
       total('misses', stats.misses),
       total('questions', stats.lookups),
@@ -115,7 +110,6 @@ const counters = [
   ['hits', 'Answers from fresh mappings of this process.', 'hits'],
   ['not_found_hits', 'Answers from remembered "not found".', 'notFoundHits'],
   ['stale_hits', 'Answers from stale mappings.', 'staleHits'],
-  ['shared_hits', 'Answers from the copies that replicas share.', 'sharedHits'],
   ['file_answers', 'Answers from the mapping file.', 'fileAnswers'],
   ['misses', 'Requests that waited for the shop.', 'misses'],
   ['questions_asked', 'Questions to the shop.', 'lookups'],

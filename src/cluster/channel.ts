@@ -8,7 +8,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { RolloutState } from '../rollout/rollout.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
-import type { Purge } from '../url-resolver/purge-epochs.ts';
+import type { Purge } from '../url-resolver/purges.ts';
 
 /**
  * All that a worker needs. The primary sends it, and the worker reads no file: one that replaces another runs with the same

@@ -61,7 +61,7 @@ const maxEntityIdLength = 255;
 export const controlCharacter = /[\x00-\x1f\x7f]/;
 
 /** The mapping, if the type is configured and the id is well-formed: 1 to 255 UTF-16 units, no control characters. */
-export function toMapping(
+function toMapping(
   entityType: unknown,
   entityId: unknown,
   entityTypes: readonly string[],

@@ -6,7 +6,7 @@ import type { Matcher } from '../proxy/filter.ts';
 import { createOwnPathTest } from '../routes/path-interpretations.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import { createMappingTag, jsonText } from './envelope.ts';
-import { EpochFollower, type Purge } from './purge-epochs.ts';
+import { PurgeFollower, type Purge } from './purges.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
@@ -30,7 +30,6 @@ import {
   refuseUnknown,
   varyOf,
 } from './response.ts';
-import { SharedCache } from './shared-cache.ts';
 import { UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
@@ -55,9 +54,6 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
 
 type Resolution = Answer | Rejection;
 
-/** Shared slots for each entry of a process. */
-const slotsPerEntry = 4;
-
 /** The URL resolver: answers, purges, reloads. */
 export class UrlResolver {
   /** As it stands in a JSON string. */
@@ -70,16 +66,15 @@ export class UrlResolver {
   readonly #readQuery = createQueryReader();
   readonly #counts = startCounts();
   readonly #emit: (event: ResolverEvent) => void;
-  readonly #follower: EpochFollower;
+  readonly #follower: PurgeFollower;
   readonly #local: LocalCache;
-  readonly #shared: SharedCache | undefined;
   readonly #source: UpstreamSource | undefined;
   readonly #cache: MappingCache | undefined;
   readonly #file: MappingFile | undefined;
 
   constructor(options: UrlResolverOptions) {
     const { entityTypes, lifetimes, locales, maxEntries, publicUrl = '', stores, storeByHost } = options;
-    const { now = () => performance.now(), wallClock = Date.now } = options;
+    const { now = () => performance.now() } = options;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || storeByHost);
     this.#tagOf = createMappingTag(publicUrl);
@@ -87,24 +82,17 @@ export class UrlResolver {
     this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
     this.#clientOf = options.clientOf;
     this.#emit = options.onEvent ?? (() => {});
-    this.#follower = new EpochFollower(options.shared?.epochs, () => this.#forget());
-    this.#local = new LocalCache(maxEntries, this.#follower.epochs);
+    this.#follower = new PurgeFollower(options.purgeLog, () => {
+      // At the first reading of the log nothing is lost.
+      if (this.#local.size > 0) this.#emit({ kind: 'forgotten' });
+    });
+    this.#local = new LocalCache(maxEntries, this.#follower.purges);
     if (options.mappingFile !== undefined) {
       this.#file = new MappingFile({ ...options.mappingFile, entityTypes, onEvent: this.#emit });
     }
     if (options.upstream === undefined) return;
 
     const emit = this.#emit;
-    if (options.shared !== undefined) {
-      this.#shared = new SharedCache({
-        store: options.shared.mappings,
-        slots: maxEntries * slotsPerEntry,
-        timeoutMs: options.shared.timeoutMs ?? 100,
-        lifetimes,
-        entityTypes,
-        wallClock,
-      });
-    }
     this.#source = new UpstreamSource({
       ...options.upstream,
       path: options.path,
@@ -113,9 +101,8 @@ export class UrlResolver {
     });
     this.#cache = new MappingCache({
       local: this.#local,
-      shared: this.#shared,
       source: this.#source,
-      epochs: this.#follower.epochs,
+      purges: this.#follower.purges,
       lifetimes,
       staleWaitMs: options.staleWaitMs ?? 1000,
       tagOf: this.#tagOf,
@@ -231,12 +218,6 @@ export class UrlResolver {
 
   #passOn(): undefined {
     this.#counts.passedOn += 1;
-  }
-
-  #forget(): void {
-    // At the first reading of the epochs nothing is lost.
-    if (this.#local.size > 0) this.#emit({ kind: 'forgotten' });
-    this.#local.clear();
   }
 }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Mapping } from './envelope.ts';
-import type { PurgeEpochs } from './purge-epochs.ts';
+import type { Purges } from './purges.ts';
 
 /** How long entries live, in milliseconds. */
 export interface Lifetimes {
@@ -27,8 +27,8 @@ export interface CachedMapping {
   /** By a monotonic clock. */
   readonly freshUntilMs: number;
   /** Of its URL, from before the source was asked. */
-  readonly stamp: string;
-  /** Of `PurgeEpochs`, when the stamp was last compared. */
+  readonly stamp: number;
+  /** Of `Purges`, when the stamp was last compared. */
   version: number;
   /** After a failure of the source for this key: when it may be asked again. */
   retryAtMs: number;
@@ -58,12 +58,12 @@ const notFoundShare = 10;
 export class LocalCache {
   readonly #found: LRUCache<string, CachedMapping>;
   readonly #notFound: LRUCache<string, CachedMapping>;
-  readonly #epochs: PurgeEpochs;
+  readonly #purges: Purges;
 
-  constructor(maxEntries: number, epochs: PurgeEpochs) {
+  constructor(maxEntries: number, purges: Purges) {
     this.#found = createCache(maxEntries);
     this.#notFound = createCache(Math.max(1, Math.floor(maxEntries / notFoundShare)));
-    this.#epochs = epochs;
+    this.#purges = purges;
   }
 
   get size(): number {
@@ -73,9 +73,9 @@ export class LocalCache {
   /** The entry, fresh or stale, unless it was purged. */
   get(key: string, url: string): CachedMapping | undefined {
     const entry = this.#found.get(key) ?? this.#notFound.get(key);
-    if (entry === undefined || entry.version === this.#epochs.version) return entry;
-    if (entry.stamp === this.#epochs.stampOf(url)) {
-      entry.version = this.#epochs.version;
+    if (entry === undefined || entry.version === this.#purges.version) return entry;
+    if (entry.stamp === this.#purges.stampOf(url)) {
+      entry.version = this.#purges.version;
       return entry;
     }
     this.#found.delete(key);
@@ -87,11 +87,6 @@ export class LocalCache {
     const [into, other] = isFound(entry) ? [this.#found, this.#notFound] : [this.#notFound, this.#found];
     other.delete(key);
     into.set(key, entry);
-  }
-
-  clear(): void {
-    this.#found.clear();
-    this.#notFound.clear();
   }
 }
 

@@ -11,9 +11,8 @@ import {
 } from './local-cache.ts';
 import type { ResolverCounts } from './options.ts';
 import type { Partition } from './partition.ts';
-import type { PurgeEpochs } from './purge-epochs.ts';
+import type { Purges } from './purges.ts';
 import { cacheStatus, type Provenance } from './response.ts';
-import type { SharedCache } from './shared-cache.ts';
 import {
   fail,
   type LookupFailure,
@@ -46,9 +45,8 @@ export type MappingResult =
 
 interface MappingCacheOptions {
   readonly local: LocalCache;
-  readonly shared: SharedCache | undefined;
   readonly source: UpstreamSource;
-  readonly epochs: PurgeEpochs;
+  readonly purges: Purges;
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. */
   readonly staleWaitMs: number;
@@ -71,11 +69,11 @@ interface Filled {
 /** A look-up in progress or waiting for its turn. A client that leaves does not end it. */
 interface Flight {
   /** Of its URL, from before the source was asked. */
-  readonly stamp: string;
+  readonly stamp: number;
   readonly filled: Promise<Filled>;
 }
 
-/** The mapping cache: first this process, then the shared copies, then the source, one look-up at a time for each key. */
+/** The mapping cache: first this process, then the source, one look-up at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
   /** By key, or, while it waits for its turn, by client and key. */
@@ -87,14 +85,10 @@ export class MappingCache {
 
   /** Without a promise when this process has a usable copy. Never rejects. */
   find(lookup: MappingQuery): Eventually<MappingResult> {
-    const { local, shared } = this.#options;
     const { key } = lookup;
     if (key === undefined) return this.#findUncached(lookup);
-    const entry = local.get(key, lookup.url);
-    if (entry !== undefined) return this.#use(lookup, key, entry, false);
-    return shared === undefined || this.#flightOf(lookup, key) !== undefined
-      ? this.#findAtSource(lookup, key, undefined)
-      : this.#findShared(lookup, key, shared);
+    const entry = this.#options.local.get(key, lookup.url);
+    return entry === undefined ? this.#findAtSource(lookup, key, undefined) : this.#use(lookup, key, entry);
   }
 
   async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
@@ -107,38 +101,15 @@ export class MappingCache {
     return this.#unkept(outcome, lookup, cacheStatus.notStored('bypass', false));
   }
 
-  async #findShared(lookup: MappingQuery, key: string, shared: SharedCache): Promise<MappingResult> {
-    const { epochs, lifetimes, local, now } = this.#options;
-    const copy = await shared.get(key);
-    // Another request may have filled it meanwhile.
-    const known = local.get(key, lookup.url);
-    if (known !== undefined) return this.#use(lookup, key, known, false);
-    if (copy?.stamp === epochs.stampOf(lookup.url)) {
-      const nowMs = now();
-      const entry = this.#entryOf(lookup, copy.mapping, nowMs - copy.ageMs, copy.stamp);
-      if (nowMs < Math.max(staleUntilMs(entry, lifetimes), usableUntilMs(entry, lifetimes))) {
-        local.set(key, entry);
-        return this.#use(lookup, key, entry, true);
-      }
-    }
-    return this.#findAtSource(lookup, key, undefined);
-  }
-
   /** Answers from an entry; a stale one may have to wait for the source. */
-  #use(
-    lookup: MappingQuery,
-    key: string,
-    entry: CachedMapping,
-    isShared: boolean,
-  ): Eventually<MappingResult> {
+  #use(lookup: MappingQuery, key: string, entry: CachedMapping): Eventually<MappingResult> {
     const { counts, lifetimes, now } = this.#options;
     const nowMs = now();
     if (nowMs < entry.freshUntilMs) {
-      if (isShared) counts.sharedHits += 1;
-      else if (isFound(entry)) counts.hits += 1;
+      if (isFound(entry)) counts.hits += 1;
       else counts.notFoundHits += 1;
       const ttl = secondsLeft(entry, nowMs);
-      return resultOf(entry, isShared ? cacheStatus.shared(ttl) : cacheStatus.hit(ttl), ttl);
+      return resultOf(entry, cacheStatus.hit(ttl), ttl);
     }
     if (nowMs < staleUntilMs(entry, lifetimes)) {
       if (nowMs >= entry.retryAtMs) isolateLate(this.#refresh(lookup, key, entry));
@@ -183,7 +154,7 @@ export class MappingCache {
    * client. A client that joined the queued look-up of another would wait for all look-ups of that client.
    */
   #flightOf({ url, client }: MappingQuery, key: string): Flight | undefined {
-    const stamp = this.#options.epochs.stampOf(url);
+    const stamp = this.#options.purges.stampOf(url);
     const begun = this.#flights.get(key);
     if (begun?.stamp === stamp) return begun;
     const waiting = this.#flights.get(waitingKey(client, key));
@@ -191,17 +162,17 @@ export class MappingCache {
   }
 
   #fill(lookup: MappingQuery, key: string): Flight {
-    const { epochs, local, now, source } = this.#options;
+    const { purges, local, now, source } = this.#options;
     const sinceMs = now();
     const place = source.enter(lookup.client);
     if (place?.turn === undefined) return this.#begin(lookup, key, place, 0);
     const { turn } = place;
-    return this.#fly(waitingKey(lookup.client, key), epochs.stampOf(lookup.url), async () => {
+    return this.#fly(waitingKey(lookup.client, key), purges.stampOf(lookup.url), async () => {
       const hasTurn = await turn;
       const entry = local.get(key, lookup.url);
       const isKnown = entry !== undefined && now() < entry.freshUntilMs;
       const begun = this.#flights.get(key);
-      const joined = begun?.stamp === epochs.stampOf(lookup.url) ? begun : undefined;
+      const joined = begun?.stamp === purges.stampOf(lookup.url) ? begun : undefined;
       // Another client's look-up of this key had its turn meanwhile.
       if (!hasTurn || isKnown || joined !== undefined) place.leave();
       if (isKnown) return { outcome: outcomeOf(entry), entry };
@@ -212,14 +183,14 @@ export class MappingCache {
 
   /** Asks the source with the turn of `place`; undefined: there was none in time. */
   #begin(lookup: MappingQuery, key: string, place: LookupPlace | undefined, waitedMs: number): Flight {
-    const stamp = this.#options.epochs.stampOf(lookup.url);
+    const stamp = this.#options.purges.stampOf(lookup.url);
     return this.#fly(key, stamp, async () => {
       const outcome = await this.#ask(lookup, place, waitedMs);
       return { outcome, entry: this.#keep(outcome, lookup, key, stamp) };
     });
   }
 
-  #fly(name: string, stamp: string, fill: () => Promise<Filled>): Flight {
+  #fly(name: string, stamp: number, fill: () => Promise<Filled>): Flight {
     const flight = { stamp, filled: fill() };
     this.#flights.set(name, flight);
     const ended = flight.filled.finally(() => {
@@ -243,26 +214,25 @@ export class MappingCache {
     return outcome;
   }
 
-  #keep(outcome: LookupOutcome, lookup: MappingQuery, key: string, stamp: string): CachedMapping | undefined {
-    const { epochs, local, shared, now } = this.#options;
+  #keep(outcome: LookupOutcome, lookup: MappingQuery, key: string, stamp: number): CachedMapping | undefined {
+    const { purges, local, now } = this.#options;
     if (outcome.kind !== 'found' && outcome.kind !== 'unknown') return undefined;
-    if (!outcome.keep || stamp !== epochs.stampOf(lookup.url)) return undefined;
+    if (!outcome.keep || stamp !== purges.stampOf(lookup.url)) return undefined;
     const mapping = outcome.kind === 'found' ? outcome.mapping : null;
     const entry = this.#entryOf(lookup, mapping, now(), stamp);
     local.set(key, entry);
-    shared?.put(key, { mapping, stamp });
     return entry;
   }
 
-  #entryOf(lookup: MappingQuery, mapping: Mapping | null, storedAtMs: number, stamp: string): CachedMapping {
-    const { epochs, lifetimes } = this.#options;
+  #entryOf(lookup: MappingQuery, mapping: Mapping | null, storedAtMs: number, stamp: number): CachedMapping {
+    const { purges, lifetimes } = this.#options;
     return {
       entityType: mapping?.entityType ?? null,
       entityId: mapping?.entityId ?? '',
       tag: this.#tag(mapping, lookup),
       freshUntilMs: storedAtMs + (mapping === null ? lifetimes.notFoundTtlMs : lifetimes.ttlMs),
       stamp,
-      version: epochs.version,
+      version: purges.version,
       retryAtMs: 0,
     };
   }

@@ -1,8 +1,7 @@
 import type { WatchOptions } from '../lib/watched-file.ts';
-import type { EpochStore } from './purge-epochs.ts';
+import type { PurgeLog } from './purges.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
-import type { SharedMapping } from './shared-cache.ts';
 import type { AskUpstream, LookupTurns } from './source.ts';
 
 /** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
@@ -34,22 +33,13 @@ export interface UrlResolverOptions {
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. Default 1000. */
   readonly staleWaitMs?: number;
-  /** Entries of this process; there are four times as many shared slots. */
+  /** Entries of this process. */
   readonly maxEntries: number;
   /** Left out: nothing is shared with other processes. */
-  readonly shared?:
-    | {
-        readonly mappings: SharedMapping;
-        readonly epochs: EpochStore;
-        /** Longest wait for the shared copies. Default 100. */
-        readonly timeoutMs?: number;
-      }
-    | undefined;
+  readonly purgeLog?: PurgeLog | undefined;
   readonly onEvent?: (event: ResolverEvent) => void;
   /** Monotonic clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
-  /** Milliseconds since 1970, by which processes tell each other the age of a copy. Default `Date.now`. */
-  readonly wallClock?: () => number;
 }
 
 /** Counts since the start. The names are stable, for metrics and console. */
@@ -58,8 +48,6 @@ const noCounts = {
   hits: 0,
   notFoundHits: 0,
   staleHits: 0,
-  /** Answers from the copies that replicas share. */
-  sharedHits: 0,
   /** Answers from the mapping file, found or not. */
   fileAnswers: 0,
   /** Requests that waited for the source, including those that joined a lookup. */

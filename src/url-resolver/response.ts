@@ -75,8 +75,6 @@ function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance, vary: string): 
 /** Values of `Cache-Status` (RFC 9211). `ttl`: seconds for which the mapping is still fresh, negative once it is stale. */
 export const cacheStatus = {
   hit: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}`,
-  /** From a copy that replicas share. */
-  shared: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}; detail=shared`,
   /** A stale copy, while the source is asked or cannot be. */
   stale: (ttlSeconds: number, why: 'revalidating' | 'error') =>
     `shopward; hit; ttl=${ttlSeconds}; detail=${why}`,

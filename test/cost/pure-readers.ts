@@ -25,9 +25,8 @@ import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
 import { PublicReferences } from '../../src/upstream/response-fields.ts';
 import { contractEntityTypes } from '../../src/url-resolver/envelope.ts';
-import { foldUrl } from '../../src/url-resolver/purge-epochs.ts';
+import { foldUrl } from '../../src/url-resolver/purges.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
-import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 import type { Reader } from './reader.ts';
@@ -156,7 +155,6 @@ const rows: readonly Row[] = [
     (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
   ],
   ['a URL of a purge', body, foldUrl],
-  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes, 0)],
   ['a reply of the shop to a question', body, (text) => validateResponse(reply(text), contractEntityTypes)],
   [
     'the fields of such a reply',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toMapping } from '../../src/url-resolver/envelope.ts';
+import { readDocument } from '../../src/url-resolver/envelope.ts';
 
 it.each<[unknown, unknown]>([
   ['page', 'a\nb'],
@@ -8,6 +8,7 @@ it.each<[unknown, unknown]>([
   ['page', undefined],
   [undefined, '7'],
   ['other', '7'],
-])('%j with id %j is no mapping', (type, id) => {
-  expect(toMapping(type, id, ['product', 'page'])).toBeUndefined();
+])('%j with id %j is no mapping', (entityType, entityId) => {
+  const element = { type: 'url-resolver', attributes: { entityType, entityId } };
+  expect(readDocument({ data: [element] }, ['product', 'page'])).toBeUndefined();
 });

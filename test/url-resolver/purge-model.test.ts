@@ -23,21 +23,8 @@ async function breakModule<T>(name: string, from: string, to: string): Promise<T
   return import(pathToFileURL(file).href) as Promise<T>;
 }
 
-/** A follower whose epochs, of purge-epochs.ts, are broken. */
-async function breakEpochs(from: string, to: string): Promise<Partial<Code>> {
-  const { PurgeEpochs } = await breakModule<typeof import('../../src/url-resolver/purge-epochs.ts')>(
-    'purge-epochs.ts',
-    from,
-    to,
-  );
-  class EpochFollower extends code.follower.EpochFollower {
-    override readonly epochs = new PurgeEpochs();
-  }
-  return { follower: { ...code.follower, EpochFollower } };
-}
-
 const breakFollower = async (from: string, to: string) => ({
-  follower: await breakModule<Code['follower']>('purge-epochs.ts', from, to),
+  follower: await breakModule<Code['follower']>('purges.ts', from, to),
 });
 const breakCache = async (from: string, to: string) => ({
   cache: await breakModule<Code['cache']>('mapping-cache.ts', from, to),
@@ -45,19 +32,19 @@ const breakCache = async (from: string, to: string) => ({
 
 /** Each breaks one rule of docs/decisions/url-mapping-purge.md. */
 const broken: Readonly<Record<string, () => Promise<Partial<Code>> | Partial<Code>>> = {
-  'a stamp has no epoch of a prefix': () => breakEpochs('stamp.push(epoch)', ''),
-  'a stamp has no epoch of its URL': () => breakEpochs('stamp.push(own)', ''),
-  'a stamp has no epoch of everything': () => breakEpochs('[this.#everything]', "['']"),
-  'a process keeps its mappings although purges may be lost': () => breakFollower('this.#forget();', '{}'),
+  'a stamp has no purge of a prefix': () => breakFollower('stamp = version;', '{}'),
+  'a stamp has no purge of its URL': () => breakFollower('this.#urls.get(foldedUrl) ?? 0', '0'),
+  'a stamp has no purge of everything': () => breakFollower('Math.max(this.#everything, ', 'Math.max(0, '),
+  'an older purge lowers a stamp': () => breakFollower('isCovered && version > stamp', 'isCovered'),
+  'a process keeps its mappings although purges may be lost': () =>
+    breakFollower("this.purges.add('all');", ''),
+  'of several purges only the last is read': () => breakFollower('missed.toReversed()', 'missed.slice(0, 1)'),
   'a purge ends before this process knows it': () =>
     breakFollower('if (!(await this.catchUp()))', 'if (false)'),
-  'a full store drops a scope': () => ({ whenFull: 'drops a scope' }),
   'the stamp is that of the end of the look-up': () =>
-    breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.epochs.stampOf(lookup.url)) };'),
+    breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.purges.stampOf(lookup.url)) };'),
   'a look-up from before a purge is joined': () =>
     breakCache('begun?.stamp === stamp', 'begun !== undefined'),
-  'a shared copy is used whatever its stamp': () =>
-    breakCache('copy?.stamp === epochs.stampOf(lookup.url)', 'copy !== undefined'),
 };
 
 /** The first run that breaks the rule, of as many as are given. */

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
-import * as followerModule from '../../src/url-resolver/purge-epochs.ts';
-import { type EpochStore, type Purge, everything } from '../../src/url-resolver/purge-epochs.ts';
+import * as followerModule from '../../src/url-resolver/purges.ts';
+import type { Purge, PurgeLog } from '../../src/url-resolver/purges.ts';
 import * as localModule from '../../src/url-resolver/local-cache.ts';
 import * as cacheModule from '../../src/url-resolver/mapping-cache.ts';
 import { startCounts } from '../../src/url-resolver/options.ts';
 import type { Partition } from '../../src/url-resolver/partition.ts';
-import type { SharedCache } from '../../src/url-resolver/shared-cache.ts';
 import type { LookupOutcome, UpstreamSource } from '../../src/url-resolver/source.ts';
 
 /** The code under test, of which a test may break a part. */
@@ -13,18 +12,15 @@ export interface Code {
   readonly follower: typeof followerModule;
   readonly local: typeof localModule;
   readonly cache: typeof cacheModule;
-  /** Scopes that the store has room for besides everything. */
-  readonly storeRoom: number;
-  /** What a full store does: purges everything, or drops the scope that was purged the longest ago. */
-  readonly whenFull: 'purges everything' | 'drops a scope';
+  /** Purges that the log has room for. */
+  readonly room: number;
 }
 
 export const code: Code = {
   follower: followerModule,
   local: localModule,
   cache: cacheModule,
-  storeRoom: 2,
-  whenFull: 'purges everything',
+  room: 3,
 };
 
 const urls = ['/a', '/a/b', '/c'] as const;
@@ -53,10 +49,17 @@ const purgeAll: Step = ['purge', 0, 0];
 export const traces: readonly (readonly Step[])[] = [
   // A mapping from before a purge of everything, once the other scopes are as they were.
   [purgeOf('/c'), settle, ['ask', 0, 0], settle, purgeAll, settle, purgeOf('/c'), settle, ['ask', 0, 0]],
-  // A store that was full is read late.
+  // A purge of a URL after one of a prefix.
+  [['purge', 0, 1], settle, ['ask', 0, 1], settle, purgeOf('/a/b'), settle, ['ask', 0, 1]],
+  // Two purges are read at once.
+  [
+    ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/c'), settle] as Step[]),
+    ...([['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+  ],
+  // A log that has dropped purges is read late.
   [
     ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/a/b'), settle, purgeOf('/c')] as Step[]),
-    ...([settle, ['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+    ...([settle, purgeOf('/c'), settle, ['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
   ],
 ];
 
@@ -68,12 +71,9 @@ class World {
   readonly #code: Code;
   /** Version of each URL's mapping at the shop; it changes before each purge. */
   readonly #shop = new Map<string, number>(urls.map((url) => [url, 0]));
-  #table = new Map<string, string>();
-  /** Epochs of the purges, the last one first. */
-  #recent: string[] = [];
-  #epochs = 0;
-  #before = { table: new Map<string, string>(), recent: [] as string[], made: 0 };
-  readonly #copies = new Map<string, { mapping: unknown; stamp: string }>();
+  /** The newest first. */
+  #log: readonly string[] = [];
+  #before = { log: [] as readonly string[], made: 0 };
   #travelling: (() => void)[] = [];
   #made: Made[] = [];
   readonly processes: ReturnType<World['createProcess']>[];
@@ -86,17 +86,10 @@ class World {
 
   createProcess() {
     const { follower: followers, local: locals, cache: caches } = this.#code;
-    const follower = new followers.EpochFollower(this.#store(), () => local.clear());
-    const local = new locals.LocalCache(100, follower.epochs);
+    const follower = new followers.PurgeFollower(this.#store(), () => {});
+    const local = new locals.LocalCache(100, follower.purges);
     const hour = 3_600_000;
     const lifetimes = { ttlMs: hour, notFoundTtlMs: hour, staleWhileRevalidateMs: 0, staleIfErrorMs: 0 };
-    const shared = {
-      get: (key: string) => {
-        const copy = this.#copies.get(key);
-        return this.#travel(copy && { ...copy, ageMs: 0 });
-      },
-      put: (key: string, copy: never) => void this.#travelling.push(() => this.#copies.set(key, copy)),
-    } as unknown as SharedCache;
     const source = {
       enter: () => ({ turn: undefined, leave() {} }),
       ask: (url: string): Promise<LookupOutcome> => {
@@ -105,7 +98,7 @@ class World {
       },
     } as unknown as UpstreamSource;
     const cache = new caches.MappingCache({
-      ...{ local, shared, source, lifetimes, epochs: follower.epochs, staleWaitMs: hour, now: () => 0 },
+      ...{ local, source, lifetimes, purges: follower.purges, staleWaitMs: hour, now: () => 0 },
       ...{ tagOf: () => '', counts: startCounts(), onFailure: () => {} },
     });
     return { follower, cache, floor: new Map<string, number>() };
@@ -116,31 +109,15 @@ class World {
     return new Promise((resolve) => this.#travelling.push(() => resolve(value)));
   }
 
-  #store(): EpochStore {
+  #store(): PurgeLog {
     return {
-      raise: (scope) => this.#travel(this.#raise(scope)),
-      read: (last) => {
-        if (this.#recent.length === 0) this.#raise(everything);
-        const [newest = ''] = this.#recent;
-        const table = { last: newest, recent: [...this.#recent], epochs: new Map(this.#table) };
-        return this.#travel(last === newest ? undefined : table);
+      add: (entry) => {
+        this.#before = { log: this.#log, made: this.#made.length };
+        this.#log = [entry, ...this.#log].slice(0, this.#code.room);
+        return this.#travel(undefined);
       },
+      read: (first, last) => this.#travel(this.#log.slice(first, last + 1)),
     };
-  }
-
-  /** As the script in Redis does. */
-  #raise(asked: string): void {
-    this.#before = { table: new Map(this.#table), recent: [...this.#recent], made: this.#made.length };
-    const isFull = this.#table.size > this.#code.storeRoom;
-    let scope = asked;
-    if (!this.#table.has(everything)) scope = everything;
-    else if (isFull && this.#code.whenFull === 'purges everything') scope = everything;
-    else if (isFull) this.#table.delete([...this.#table.keys()].find((one) => one !== everything) ?? '');
-    if (scope === everything) this.#table.clear();
-    const epoch = `e${this.#epochs++}`;
-    this.#table.delete(scope);
-    this.#table.set(scope, epoch);
-    this.#recent.unshift(epoch);
   }
 
   async start(): Promise<void> {
@@ -163,16 +140,12 @@ class World {
       case 'read':
         return this.#read(one);
       case 'empty':
-        this.#table.clear();
-        this.#recent = [];
+        this.#log = [];
         return;
       case 'fail over':
         await this.deliverAll();
-        this.#table = new Map(this.#before.table);
-        this.#recent = [...this.#before.recent];
+        this.#log = this.#before.log;
         this.#made = this.#made.slice(0, this.#before.made);
-        // Shared copies are on the nodes that failed.
-        this.#copies.clear();
         for (const each of this.processes) this.#read(each);
         return this.deliverAll();
     }

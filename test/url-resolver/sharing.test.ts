@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { createRedisEpochStore, maxScopes } from '../../src/url-resolver/purge-epochs.ts';
+import { createRedisPurgeLog, keptPurges } from '../../src/url-resolver/purges.ts';
 import type { UrlResolver } from '../../src/url-resolver/filter.ts';
-import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
 import { type ResolverSettings, createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
 import { type Shop, catalogue, sendMapping, startShop } from './shop.ts';
@@ -32,27 +31,24 @@ afterEach(async () => {
 interface Replica {
   readonly resolver: UrlResolver;
   readonly redis: Redis;
-  /** Epoch of the last purge that it knew when it asked last. */
-  readonly known: { last?: string };
+  /** The newest entry of the log, each time that it asked. */
+  readonly newest: (string | undefined)[];
 }
 
 async function startReplica(more: ResolverSettings = {}): Promise<Replica> {
   const redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
   await redis.ready(60_000);
-  const known: Replica['known'] = {};
-  const epochs = createRedisEpochStore(redis, 'test');
+  const newest: Replica['newest'] = [];
+  const log = createRedisPurgeLog(redis, 'test');
   const resolver = createResolver({
     upstream: { ask: shop.ask },
-    shared: {
-      mappings: createRedisSharedMapping(redis, 'test'),
-      epochs: {
-        ...epochs,
-        read(last) {
-          known.last = last;
-          return epochs.read(last);
-        },
+    purgeLog: {
+      ...log,
+      async read(first, last) {
+        const entries = await log.read(first, last);
+        if (first === 0 && last === 0) newest.push(entries[0]);
+        return entries;
       },
-      timeoutMs: 20_000,
     },
     ...more,
   });
@@ -61,116 +57,18 @@ async function startReplica(more: ResolverSettings = {}): Promise<Replica> {
     await redis.close();
   });
   await resolver.start();
-  return { resolver, redis, known };
+  return { resolver, redis, newest };
 }
 
 async function idOf({ resolver }: Replica): Promise<string> {
   return entityOf((await resolve(resolver, acer)).body)[1];
 }
 
-/** Waits until the copy has been written, which nobody waits for. */
-async function untilShared({ redis }: Replica, count: number): Promise<void> {
-  await until(async () => (await countKeys(redis)) === count);
+/** Waits until `other` has asked again after it has read the last purge. */
+async function untilKnown({ redis }: Replica, { newest }: Replica): Promise<void> {
+  const last = await redis.command('LINDEX', 'test:purges', 0);
+  await until(async () => newest.at(-1) === last && newest.at(-2) === last);
 }
-
-/** Waits until `other` knows the last purge. */
-async function untilKnown(one: Replica, other: Replica): Promise<void> {
-  const last = await one.redis.command('HGET', 'test:epochs', 'last');
-  await until(async () => other.known.last === last);
-}
-
-async function countKeys(redis: Redis): Promise<number> {
-  return ((await redis.command('KEYS', 'test:mapping:*')) as string[]).length;
-}
-
-describe('shared copies', () => {
-  it('what one replica asked, the other knows, found or not', async () => {
-    const [a, b] = [await startReplica(), await startReplica()];
-    await resolve(a.resolver, acer);
-    await resolve(a.resolver, targetOf('/nothing'));
-    await untilShared(a, 2);
-    const answer = await resolve(b.resolver, acer);
-    expect(answer.field('Cache-Status')).toMatch(/^shopward; hit; ttl=\d+; detail=shared$/);
-    expect((await resolve(b.resolver, targetOf('/nothing'))).status).toBe(404);
-    expect(shop.requests.length).toBe(2);
-  });
-
-  it('a stale copy bridges a shop that is down, in a process that has just started', async () => {
-    let nowMs = Date.now();
-    const now = () => nowMs;
-    const clocks = { now, wallClock: now };
-    const a = await startReplica(clocks);
-    await resolve(a.resolver, acer);
-    await untilShared(a, 1);
-    await shop.close();
-    const b = await startReplica(clocks);
-    nowMs += 3_600_000;
-    const answer = await resolve(b.resolver, acer);
-    expect([answer.status, answer.field('Cache-Status')]).toEqual([
-      200,
-      'shopward; hit; ttl=-3300; detail=error',
-    ]);
-  });
-
-  it('the store holds as many keys as there are slots, whatever is asked', async () => {
-    const a = await startReplica({ maxEntries: 10 });
-    for (let i = 0; i < 10; i += 1) {
-      await Promise.all(Array.from({ length: 50 }, (_, k) => resolve(a.resolver, targetOf(`/${i}-${k}`))));
-    }
-    await until(async () => (await countKeys(a.redis)) > 30);
-    expect(await countKeys(a.redis)).toBeLessThanOrEqual(40);
-  });
-
-  it('keys of one slot push each other out and are never taken for one another', async () => {
-    const urls = Object.fromEntries(
-      Array.from({ length: 20 }, (_, i) => [`/${i}`, ['merchants', `M${i}`] as const]),
-    );
-    shop.handler = catalogue(urls);
-    const [a, b] = [await startReplica({ maxEntries: 1 }), await startReplica({ maxEntries: 1 })];
-    for (const { resolver } of [a, b]) {
-      for (let i = 0; i < 20; i += 1) {
-        expect(entityOf((await resolve(resolver, targetOf(`/${i}`))).body)[1]).toBe(`M${i}`);
-      }
-    }
-    expect(await countKeys(a.redis)).toBeLessThanOrEqual(4);
-  });
-
-  it.each([
-    ['text', async (redis: Redis, key: string) => redis.command('SET', key, '{"a":')],
-    [
-      'another key',
-      async (redis: Redis, key: string) => redis.command('SET', key, '[2,"x","merchants","M",1,"x"]'),
-    ],
-    [
-      'another type of value',
-      async (redis: Redis, key: string) => {
-        await redis.command('DEL', key);
-        return redis.command('LPUSH', key, 'x');
-      },
-    ],
-  ])('a slot with %s is a miss', async (_, damage) => {
-    const [a, b] = [await startReplica(), await startReplica()];
-    await resolve(a.resolver, acer);
-    await untilShared(a, 1);
-    const [key] = (await a.redis.command('KEYS', 'test:mapping:*')) as [string];
-    await damage(a.redis, key);
-    expect(await idOf(b)).toBe('134');
-    expect(shop.requests.length).toBe(2);
-  });
-
-  it('while the store is away, everything goes on without it; then it is used again', async () => {
-    const a = await startReplica();
-    await server.process?.kill();
-    expect(await idOf(a)).toBe('134');
-    expect((await resolve(a.resolver, targetOf('/x'))).status).toBe(404);
-    await until(async () => a.redis.state().status === 'away');
-    expect((await resolve(a.resolver, targetOf('/y'))).status).toBe(404);
-    await server.process?.restart();
-    await until(async () => a.redis.state().status === 'ready');
-    await resolve(a.resolver, targetOf('/z'));
-    await untilShared(a, 1);
-  });
-});
 
 describe('purge', () => {
   it.each([
@@ -211,16 +109,30 @@ describe('purge', () => {
     expect(new Set(await ids(others))).toEqual(new Set(['134']));
   });
 
-  it('covers everything once the store has as many scopes as it may', async () => {
+  it('covers everything where a replica has missed more purges than the log keeps', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
-    const fields = Array.from({ length: maxScopes }, (_, i) => [`u:/${i}`, `e${i}`]).flat();
-    await a.redis.command('HSET', 'test:epochs', ...fields);
     shop.handler = catalogue(after);
+    await a.redis.command('LPUSH', 'test:purges', 'id u:/en/acer');
+    const others = Array.from({ length: keptPurges }, (_, i) => `e${i} u:/${i}`);
+    await a.redis.command('LPUSH', 'test:purges', ...others);
     expect(await a.resolver.purge({ url: '/other' })).toBe('purged');
-    expect(await a.redis.command('HLEN', 'test:epochs')).toBe(3);
+    expect(await a.redis.command('LLEN', 'test:purges')).toBe(keptPurges);
     await untilKnown(a, b);
     expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
+  });
+
+  it('goes on after the store was away, and so does the resolver', async () => {
+    const a = await startReplica();
+    await server.process?.kill();
+    expect(await idOf(a)).toBe('134');
+    await until(async () => a.redis.state().status === 'away');
+    expect((await resolve(a.resolver, targetOf('/y'))).status).toBe(404);
+    await server.process?.restart();
+    await until(async () => a.redis.state().status === 'ready');
+    shop.handler = catalogue(after);
+    expect(await a.resolver.purge({ url: '/en/acer' })).toBe('purged');
+    expect(await idOf(a)).toBe('135');
   });
 
   it.each([
@@ -253,7 +165,7 @@ describe('purge', () => {
     expect(await idOf(await startReplica())).toBe('135');
   });
 
-  it('a lookup that another replica began before a purge leaves nothing in the store', async () => {
+  it('a lookup that another replica began before a purge leaves nothing', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) =>
@@ -274,7 +186,7 @@ describe('purge', () => {
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     shop.handler = catalogue(after);
     await a.redis.command('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => {});
-    await a.resolver.purge({ url: '/en/acer' });
+    await until(async () => (await a.resolver.purge({ url: '/en/acer' })) === 'purged');
     await untilKnown(a, b);
     expect(await idOf(b)).toBe('135');
   });
@@ -285,8 +197,7 @@ describe('purge', () => {
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     await a.redis.command('FLUSHALL');
     shop.handler = catalogue(after);
-    await until(async () => a.resolver.stats().entries + b.resolver.stats().entries === 0);
-    expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
+    for (const one of [a, b]) await until(async () => (await idOf(one)) === '135');
     shop.handler = catalogue(before);
     await a.resolver.purge({ url: '/en/acer' });
     await untilKnown(a, b);

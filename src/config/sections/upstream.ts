@@ -121,7 +121,7 @@ export const store = z
       }),
   })
   .prefault({})
-  .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
+  .meta({ description: 'Where entity tags, refresh tokens, counts and purges are kept.' });
 
 /** A parsed `store.url`. */
 type StoreAddress = { readonly kind: 'memory' } | RedisAddress;
