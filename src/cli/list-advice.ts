@@ -2,6 +2,7 @@ import {
   compileProtectedList,
   type ProtectedList,
   type ProtectedResources,
+  readsParameters,
   resourceId,
 } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
@@ -30,7 +31,7 @@ export const adviceValidators: FileValidators = {
       ...found,
       ...findLongerPaths(compiled, config),
       ...findVoid(list, config),
-      ...findClaimsAsValues(list),
+      ...findDoubtfulConditions(list, config),
       ...findUnownedRevocations(list, config, compiled),
     ];
   },
@@ -55,16 +56,18 @@ function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Proble
   });
 }
 
-/** Conditions that are rarely meant: no parameter has the name, so the path of a claim is compared as a text. */
-function findClaimsAsValues({ rows }: ProtectedResources): Problem[] {
-  return rows.flatMap((row) =>
-    (row.require ?? []).flatMap(({ name, values = [] }) => {
+/** Conditions that are rarely meant. Two issuers may use one name for two people. */
+function findDoubtfulConditions({ rows }: ProtectedResources, { auth }: PartialConfig): Problem[] {
+  const hasIssuers = (auth?.issuers?.length ?? 0) > 1;
+  return rows.flatMap(({ source, require = [], ...row }) => {
+    const texts = require.flatMap(({ name, values = [] }) => {
       const value = values.find((one) => typeof one === 'string' && claimLike.test(one));
-      if (value === undefined) return [];
-      const text = `${resourceId(row)} has no parameter {${name}}: the claim ${name} must be the text "${value}"`;
-      return [{ ...row.source, severity: 'warning' as const, text }];
-    }),
-  );
+      return value ? [`has no parameter {${name}}: the claim ${name} must be the text "${value}"`] : [];
+    });
+    if (hasIssuers && readsParameters({ require }) && !require.some(({ claim }) => claim.join() === 'iss'))
+      texts.push('accepts the claim from each of auth.issuers: add iss: [ISSUER] to require');
+    return texts.map((text) => ({ ...source, severity: 'warning', text: `${resourceId(row)} ${text}` }));
+  });
 }
 
 const claimLike = /^(?:sub|iss|aud|azp|client_id)(?:\.|$)/;
@@ -92,12 +95,8 @@ function findUnownedRevocations(
   config: PartialConfig,
   compiled: ProtectedList,
 ): Problem[] {
-  const { refreshTokens } = config;
-  if (!refreshTokens) return [];
-  const revocations = refreshTokens.endpoints.filter(
-    ({ kind, path }) => kind === 'revoke' && namesToken({ path }),
-  );
-  if (revocations.length === 0) return [];
+  const endpoints = config.refreshTokens ? config.refreshTokens.endpoints : [];
+  const revocations = endpoints.filter((one) => one.kind === 'revoke' && namesToken(one));
   const read = createAskedReader(config);
   return revocations.flatMap(({ method, path }) => {
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');

@@ -103,6 +103,28 @@ describe('check', () => {
     ]);
   });
 
+  it('advises on a condition on the path that any of several issuers may satisfy', async () => {
+    const rows = ['id: sub', 'id: sub, iss: [https://a.example]', 'kind: human'].map(
+      (one, i) => `    - { match: "GET /${i}/{id}", require: { ${one} } }\n`,
+    );
+    const advice = async (...names: readonly string[]) => {
+      const issuers = names.map((name) => ({
+        issuer: name,
+        keys: { jwks: 'https://shop.example/jwks.json' },
+      }));
+      const { code, out } = await check({
+        'config/shopward.yaml': `auth: ${JSON.stringify({ issuers, audience: 'shop' })}\nrefreshTokens: false\n`,
+        'config/protected-resources.yaml': `groups:\n  A:\n${rows.join('')}complete: true\n`,
+      });
+      expect(code).toBe(0);
+      return out.filter((line) => line.includes('issuers'));
+    };
+    expect(await advice('https://a.example')).toEqual([]);
+    expect(await advice('https://a.example', 'https://b.example')).toEqual([
+      'config/protected-resources.yaml:3:7: warning: GET /0/{id} accepts the claim from each of auth.issuers: add iss: [ISSUER] to require',
+    ]);
+  });
+
   it('advises on a revocation that no row protects', async () => {
     const revocations = async (config: string, row: string) => {
       const { out } = await check({
