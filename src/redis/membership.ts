@@ -236,6 +236,13 @@ export class Membership {
     return this.#agreement;
   }
 
+  /** For people: the list of processes could not be read for so long that the last reading counts no more. */
+  overdue(): readonly string[] {
+    if (this.#now() < this.#validUntilMs) return [];
+    const [key] = membersKeys(this.#options.prefix);
+    return [`the key ${key} cannot be read: tracked writes and refreshes get 503; delete it in Redis`];
+  }
+
   /** Milliseconds of a cold start: at least two announcements, so that the leases of all others are known before it ends. */
   coldStartMs(): number {
     return Math.max(this.#longestColdStartMs, announceEveryMs * 2);
@@ -265,7 +272,7 @@ export class Membership {
 
   #refuses(does: (agreement: Agreement) => boolean): RedisFaultWord | undefined {
     const agreement = this.#agreement;
-    if (agreement === undefined || this.#now() >= this.#validUntilMs) {
+    if (agreement === undefined || this.overdue().length > 0) {
       this.announce().catch(() => {});
       return 'settings';
     }

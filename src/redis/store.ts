@@ -12,7 +12,6 @@ import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { RedisUnavailable, cureOf } from './faults.ts';
 import {
-  type Agreement,
   type Member,
   Membership,
   type RecordForms,
@@ -103,13 +102,14 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     forms: member.forms ?? recordForms,
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
-    sharing: () => countMembers(redis, prefix),
+    // May count ended processes for some seconds, until another one removes them.
+    sharing: () => redis.command('HLEN', membersKeys(prefix)[0]).then(Number, () => null),
     useCredentials: (credentials) => redis.useCredentials(credentials),
     start: () => start(redis, membership, log),
     metrics: storeMetrics(redis, membership),
     name: 'store',
     title: 'Store',
-    health: () => storeHealth(redis, replicas, membership.agreement()),
+    health: () => storeHealth(redis, replicas, membership),
     async close() {
       membership.close();
       await redis.close();
@@ -120,16 +120,11 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
 async function start(redis: Redis, membership: Membership, log: ComponentLog): Promise<void> {
   // Rejects only where the policy evicts: leases that vanish under memory pressure are worse than none.
   const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
-    throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
+    const isEvicting = fault instanceof RedisUnavailable && fault.word === 'evicting';
+    throw isEvicting ? new Error(evictingText, { cause: fault }) : fault;
   });
   if (!isReached) return log.error({ event: 'store' }, 'Redis cannot be reached yet; starting without it');
   await membership.announce().catch(() => {});
-}
-
-/** May count ended processes for some seconds, until another one removes them. */
-async function countMembers(redis: Redis, prefix: string): Promise<number | null> {
-  const count = await redis.command('HLEN', membersKeys(prefix)[0]).catch(() => undefined);
-  return typeof count === 'number' ? count : null;
 }
 
 /** Why the data may be another; undefined: it is the same. */
@@ -221,7 +216,7 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
 }
 
 /** `down` where it cannot be used: requests that need it then get 503. */
-function storeHealth(redis: Redis, replicas: number, agreement: Agreement | undefined): Health {
+function storeHealth(redis: Redis, replicas: number, membership: Membership): Health {
   const state = redis.state();
   const status = redis.status();
   const { claims, facts, replication } = status;
@@ -242,7 +237,7 @@ function storeHealth(redis: Redis, replicas: number, agreement: Agreement | unde
       total('unconfirmed', claims.unconfirmed),
     );
   }
-  const reasons = storeReasons(state, status, replicas, agreement);
+  const reasons = storeReasons(state, status, replicas, membership);
   if (reasons.length === 0) return { status: 'ok', reasons, text: 'Redis answers', details };
   return { status: state.status === 'ready' ? 'degraded' : 'down', reasons, details };
 }
@@ -251,16 +246,12 @@ function megabytes(octets: number): string {
   return `${Math.round(octets / 1024 / 1024)} MiB`;
 }
 
-function isEvicting(fault: unknown): boolean {
-  return fault instanceof RedisUnavailable && fault.word === 'evicting';
-}
-
 /** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
   { status, cause }: StoreHealth,
   { replication, facts }: RedisStatus,
   replicas: number,
-  agreement: Agreement | undefined,
+  membership: Membership,
 ): readonly string[] {
   const reasons: string[] = [];
   if (status !== 'ready') reasons.push(`Redis is ${status}${causeText(cause)}`);
@@ -274,7 +265,8 @@ function storeReasons(
     const what = share >= fullShares[1] ? '; when it is full, tracked writes and refreshes get 503' : '';
     reasons.push(`Redis is ${Math.round(share * 100)}% full${what}`);
   }
-  for (const problem of agreement?.problems ?? []) reasons.push(`store: ${problem}`);
+  if (status === 'ready') reasons.push(...membership.overdue());
+  for (const problem of membership.agreement()?.problems ?? []) reasons.push(`store: ${problem}`);
   return reasons;
 }
 

@@ -57,6 +57,22 @@ end`,
   );
 
 describe.concurrent('processes that share a store', () => {
+  test('an entry that no process can read is reported once the last reading is old, until it is gone', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const first = await join(redis);
+    await redis.command('HSET', 'p:{members}', 'x', 'written by another program');
+    await expect(first.membership.announce()).rejects.toThrow();
+    expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
+    first.skippedMs = memberTtlMs;
+    expect(first.membership.refusesTags()).toBe('settings');
+    await expect(first.membership.announce()).rejects.toThrow();
+    expect(first.membership.overdue().join()).toMatch(/^the key p:\{members\} cannot be read/);
+    await redis.command('DEL', 'p:{members}');
+    await first.membership.announce();
+    expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
+  });
+
   test('the first one finds a new store, the next ones agree; FLUSHALL is a new store again', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();

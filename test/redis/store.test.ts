@@ -6,6 +6,8 @@ import { bulk, healthy, infoReply, list, startScriptedRedis } from './scripted-r
 /** What a made-up Redis says of itself; a new connection is how shopward hears of a change at once. */
 interface Said {
   info: Readonly<Record<string, string | number>>;
+  /** Another program has written into the list of members. */
+  isListBroken?: boolean;
 }
 
 /** As much of Redis as the store needs to be up. */
@@ -16,7 +18,8 @@ function startServer(said: Said) {
     if (name === 'HLEN') return ':3\r\n';
     // The announcement of a member: is it new, the digest key, the other members, the form of records.
     if (name === 'EVAL' || name === 'EVALSHA')
-      return `*4\r\n${['0', ''].map(bulk).join('')}${list([])}:6\r\n`;
+      if (said.isListBroken) return '-ERR user_script:27: Expected value but found invalid token\r\n';
+      else return `*4\r\n${['0', ''].map(bulk).join('')}${list([])}:6\r\n`;
     return '+OK\r\n';
   });
 }
@@ -86,6 +89,14 @@ describe('a store at its start', () => {
     await store.close?.();
     expect(store.health()).toMatchObject({ status: 'down', reasons: ['Redis is closed'] });
     expect(await store.sharing()).toBeNull();
+  });
+
+  it('names the list of members that cannot be read', async () => {
+    const { store } = await open({ isListBroken: true });
+    await store.start?.();
+    const reason =
+      'the key p:{members} cannot be read: tracked writes and refreshes get 503; delete it in Redis';
+    expect(store.health()).toMatchObject({ status: 'degraded', reasons: [reason] });
   });
 
   it('that may evict records is not used', async () => {
