@@ -117,7 +117,7 @@ export function readRegister(reply: unknown): Register {
 }
 
 /** What follows from the announcements of the processes that share a store. */
-export interface Agreement {
+interface Agreement {
   /** The cold start of a new store: the longest lease of all processes, since any may have a write under way. */
   readonly coldStartMs: number;
   /** Lines of `tracked` whose writes another process forwards unchecked. These resources get no tag. */
