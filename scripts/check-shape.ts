@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5406,
+  access: 5321,
   admin: 2212,
   app: 2630,
   authorize: 179,

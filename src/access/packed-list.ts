@@ -48,13 +48,8 @@ export function packList({ rows, open = [] }: Rows, rules: PathRules): PackedLis
 
 /** `file` is named as the source of the rows. */
 export function openPackedList({ rows, open, table, openTable }: PackedList, file: string): ProtectedList {
-  return tableOfPacked(
-    new UnpackedRows(rows, file),
-    new UnpackedRows(open, file),
-    rows.terms,
-    table,
-    openTable,
-  );
+  const parts = { rows: new UnpackedRows(rows, file), open: new UnpackedRows(open, file), terms: rows.terms };
+  return tableOfPacked(parts, table, openTable);
 }
 
 function packRows(rows: readonly ProtectedResource[]): PackedRows {

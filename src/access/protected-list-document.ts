@@ -2,7 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { nearestName } from '../lib/nearest-name.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import { offsetOf } from '../lib/yaml-source.ts';
-import { type CutList, cutList, lastRow, type Piece, rowsOf } from './list-pieces.ts';
+import { type CutList, cutList, rowsOf } from './plain-rows.ts';
 import {
   type OpenRow,
   type ProtectedResource,
@@ -21,9 +21,8 @@ type ParsedProtectedList =
   | { readonly list: ProtectedResources; readonly problems: readonly Problem[] }
   | { readonly list?: undefined; readonly problems: readonly Problem[] };
 
-/** A list with more text than this besides its rows, and a row longer than the second, would delay requests. */
-const maxFrameLength = 500_000;
-const maxPieceLength = 100_000;
+/** The longest text besides plain rows: some 15,000 rows with other keys. The parser takes 40 MB for each megabyte. */
+const maxFrameLength = 1_000_000;
 
 /**
  * Parses the text of a protected list, and reports all problems at once with line and column. Pure; never throws.
@@ -49,23 +48,24 @@ export function parseProtectedList(text: string, file: string, withWarnings = tr
 /** The same row twice is an error, the same route with other names a warning; the earlier row is named by its line. */
 function rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Problem[] {
   const problems: Problem[] = [];
-  const byText = new Map<string, OpenRow>();
-  const byRoute = new Map<string, OpenRow>();
+  const first = new Map<string, OpenRow>();
+  /** Rows that share a key with others, by their text. */
+  const repeated = new Map<string, OpenRow>();
   for (const row of rows) {
     const id = resourceId(row);
-    const same = byText.get(id);
-    byText.set(id, row);
-    if (same !== undefined) {
-      const text = `the same row is in line ${same.source.line}`;
-      problems.push({ ...row.source, severity: 'error', text });
-    } else if (withWarnings) {
-      const key = routeKey(row);
-      const other = byRoute.get(key);
-      byRoute.set(key, other ?? row);
-      if (other === undefined) continue;
-      const text = `the same route as ${resourceId(other)} in line ${other.source.line}: a request matches both`;
-      problems.push({ ...row.source, severity: 'warning', text });
+    const key = withWarnings ? routeKey(row) : id;
+    const other = first.get(key);
+    if (other === undefined) {
+      first.set(key, row);
+      continue;
     }
+    const same = repeated.get(id) ?? (resourceId(other) === id ? other : undefined);
+    repeated.set(id, row);
+    const text =
+      same === undefined
+        ? `the same route as ${resourceId(other)} in line ${other.source.line}: a request matches both`
+        : `the same row is in line ${same.source.line}`;
+    problems.push({ ...row.source, severity: same === undefined ? 'warning' : 'error', text });
   }
   return problems;
 }
@@ -91,11 +91,8 @@ class ListReader {
 
   read({ frame, lines, runs }: CutList): void {
     if (frame.length > maxFrameLength) {
-      this.complain(
-        1,
-        1,
-        'the list is too long for its form: write each row on a line of its own, after "- "',
-      );
+      const text = 'the list is too long for its form: write each row on a line of its own, after "- "';
+      this.complain(1, 1, text);
       return;
     }
     this.#runs = runs;
@@ -167,37 +164,12 @@ class ListReader {
         continue;
       }
       this.#readRuns++;
-      for (const piece of next) {
-        if (piece.plainRow === undefined) this.#readPiece(piece, group);
-        else this.#readPlainRow(piece.plainRow, group);
+      for (const { text, line, column } of next) {
+        const parsed = parseResourceText(text);
+        if ('problem' in parsed) this.complain(line, column + parsed.offset, parsed.problem);
+        else this.#add(parsed, {}, group, { file: this.#file, line, column });
       }
     }
-  }
-
-  #readPiece({ text, lineOffset }: Piece, group: string): void {
-    const start = lineOffset + 3;
-    if (text.length > maxPieceLength) {
-      this.complain(start, 1, 'this row is too long');
-      return;
-    }
-    const source = this.#parse(text, (line) => line + lineOffset);
-    const root = isMap(source.root) ? source.root.items[0]?.value : undefined;
-    const only = isMap(root) ? root.items[0]?.value : undefined;
-    const items: readonly unknown[] = isSeq(only) ? only.items : [];
-    const last = items.at(-1);
-    if (!isScalar(last) || last.value !== lastRow)
-      this.complain(
-        start,
-        1,
-        'a row here or below does not end where the next one begins: is a quote or a bracket missing?',
-      );
-    for (const item of items.slice(0, -1)) this.#readRow(item, group, source);
-  }
-
-  #readPlainRow({ text, line, column }: NonNullable<Piece['plainRow']>, group: string): void {
-    const parsed = parseResourceText(text);
-    if ('problem' in parsed) this.complain(line, column + parsed.offset, parsed.problem);
-    else this.#add(parsed, {}, group, { file: this.#file, line, column });
   }
 
   /** Reads `GET /carts` or `{ match: "GET /carts", scopes: [analyst], observe: true }`. */

@@ -2,14 +2,13 @@ import { methods, type UsualMethod } from '../http/canonical-request.ts';
 import { foldSegment } from '../http/path-folding.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import {
-  buildPathTable,
   type InterpretationStep,
   openPathTable,
   type PackedPathTable,
   type PathMatch,
   type PathRules,
-  type PathTable,
   type PathTableRequest,
+  packPathTable,
 } from '../routes/path-table.ts';
 import type { ClaimCondition, RowConditions } from './claim-conditions.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';
@@ -161,11 +160,20 @@ export interface ProtectedList {
 
 export type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
 
-/** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
+type Met = PathMatch<ProtectedResource>;
+type OpenMet = PathMatch<OpenRow>;
+
+function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
+  return (index: number) => {
+    const row = rows.at(index) as Row;
+    return { method: row.method, template: row.template, data: row };
+  };
+}
+
+/** Compiles a parsed list. Rows are matched as by `packPathTable`; the strictest of all matching rows counts. */
 export function compileProtectedList({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
-  const table = buildPathTable(rows.map(toTableRow), rules, readsParameters);
-  const openTable = buildPathTable(open.map(toTableRow), rules);
-  return listOf({ rows, open, terms: rows }, table, openTable);
+  const table = packPathTable(rows, rules, readsParameters);
+  return tableOfPacked({ rows, open, terms: rows }, table, packPathTable(open, rules));
 }
 
 /** Whether a condition depends on the path, so that each reading of it counts. */
@@ -175,34 +183,12 @@ export function readsParameters({ require = [] }: Pick<ProtectedResource, 'requi
 
 /** The same of tables that were packed. */
 export function tableOfPacked(
-  rows: RowSequence,
-  open: RowSequence<OpenRow>,
-  terms: ProtectedList['terms'],
-  table: PackedPathTable,
-  openTable: PackedPathTable,
-): ProtectedList {
-  const rowOf = <Row extends OpenRow>(all: RowSequence<Row>) => {
-    return (index: number) => toTableRow(all.at(index) as Row);
-  };
-  return listOf(
-    { rows, open, terms },
-    openPathTable(table, rowOf(rows)),
-    openPathTable(openTable, rowOf(open)),
-  );
-}
-
-function toTableRow<Row extends OpenRow>(row: Row) {
-  return { method: row.method, template: row.template, data: row };
-}
-
-type Met = PathMatch<ProtectedResource>;
-type OpenMet = PathMatch<OpenRow>;
-
-function listOf(
   parts: Pick<ProtectedList, 'rows' | 'open' | 'terms'>,
-  table: PathTable<ProtectedResource>,
-  openTable: PathTable<OpenRow>,
+  packedTable: PackedPathTable,
+  packedOpenTable: PackedPathTable,
 ): ProtectedList {
+  const table = openPathTable(packedTable, rowOf(parts.rows));
+  const openTable = openPathTable(packedOpenTable, rowOf(parts.open));
   const meetOpen = (request: PathTableRequest) => {
     const all = openTable.match({ ...request, isFormPost: false }, true);
     return all.some(({ exact }) => exact) ? all.filter((one) => one.interpretation.every(isCut)) : [];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Method } from '../../src/http/canonical-request.ts';
 import { decodeSegment } from '../../src/http/path-folding.ts';
-import { buildPathTable, type PathTable } from '../../src/routes/path-table.ts';
+import { buildPathTable } from '../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
 const ignoredPrefixes = ['/index.php'];
 
-function table(rows: readonly string[], prefixes: readonly string[] = ignoredPrefixes): PathTable<string> {
+function table(rows: readonly string[], prefixes: readonly string[] = ignoredPrefixes) {
   return buildPathTable(
     rows.map((row) => {
       const [method, template] = row.split(' ') as [Method | 'ANY', string];

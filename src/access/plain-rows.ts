@@ -1,0 +1,76 @@
+/** Lists longer than this, in UTF-16 code units, are cut. */
+const wholeLength = 20_000;
+
+/** The text of a row that needs no parser, such as `GET /carts`. */
+interface PlainRow {
+  readonly text: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A list without its plain rows, and these. */
+export interface CutList {
+  /** The list with one row, `rowsOf(i)`, in place of `runs[i]`: the rows that stand together. */
+  readonly frame: string;
+  /** Line of the frame -> line of the list, both from 1. */
+  readonly lines: readonly number[];
+  readonly runs: readonly Iterable<PlainRow>[];
+}
+
+export const rowsOf = (run: number) => `the rows of run ${run}`;
+
+/** A row that YAML reads as it stands: no character of it has a meaning there. */
+const plain = /^( +)- ([A-Z]+ \/[A-Za-z0-9_{}/.~*-]*)\r?$/;
+
+/**
+ * Cuts the plain rows out of a long list, because the parser takes two kilobytes for each of them. A short one is a frame without
+ * runs. The frame shows whether the lines were rows: if they are part of a text, so is the row in their place, and the reader of
+ * the frame misses it.
+ */
+export function cutList(text: string): CutList {
+  const all = text.split('\n');
+  // A directive may change how values are read.
+  const isCut = text.length > wholeLength && !all.some((line) => line.startsWith('%'));
+  const frame: string[] = [];
+  const lines: number[] = [];
+  const runs: Iterable<PlainRow>[] = [];
+  let isInGroups = false;
+  for (let line = 0; line < all.length; line++) {
+    const content = all[line] ?? '';
+    if (/^[^ #\r]/.test(content)) isInGroups = content.startsWith('groups:');
+    const indentation = isCut && isInGroups ? plain.exec(content)?.[1] : undefined;
+    lines.push(line + 1);
+    if (indentation === undefined) frame.push(content);
+    else {
+      frame.push(`${indentation}- ${rowsOf(runs.length)}`);
+      const end = endOfRun(all, line, indentation);
+      runs.push(rowsBetween(all, line, end));
+      line = end - 1;
+    }
+  }
+  return { frame: frame.join('\n'), lines, runs };
+}
+
+/** Empty lines and comments belong to the rows above them. */
+const noContent = /^ *(?:#.*)?\r?$/;
+
+function endOfRun(all: readonly string[], start: number, indentation: string): number {
+  let end = start + 1;
+  for (; end < all.length; end++) {
+    const line = all[end] ?? '';
+    if (!noContent.test(line) && plain.exec(line)?.[1] !== indentation) break;
+  }
+  return end;
+}
+
+function* rowsBetween(
+  all: readonly string[],
+  start: number,
+  end: number,
+): Generator<PlainRow, void, undefined> {
+  for (let line = start; line < end; line++) {
+    const [, indentation, text] = plain.exec(all[line] ?? '') ?? [];
+    if (indentation !== undefined && text !== undefined)
+      yield { text, line: line + 1, column: indentation.length + 3 };
+  }
+}
