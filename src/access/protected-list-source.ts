@@ -1,6 +1,6 @@
 import { isAlias, isScalar, type Node, type YAMLError } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
-import { parseYaml } from '../lib/yaml-source.ts';
+import { parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 
 /** The YAML of a list, parsed but not yet checked. */
 export interface ListSource {
@@ -56,14 +56,11 @@ function isWorthSaying({ code }: YAMLError, index: number, all: readonly YAMLErr
 }
 
 const faultTexts: Readonly<Record<string, string>> = {
+  ...syntaxTexts,
   BAD_ALIAS: 'aliases are not allowed; put quotes around a text that begins with *',
-  BAD_INDENT: 'the indentation does not fit what stands above',
   BLOCK_AS_IMPLICIT_KEY: 'a key must stand on one line; a dash or a line break may be missing',
-  DUPLICATE_KEY: 'this key stands twice',
   IMPOSSIBLE: 'this is nested too deeply',
   MISSING_CHAR: 'a quote, bracket, comma or colon is missing',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
-  MULTIPLE_DOCS: 'only one document is allowed in this file',
   TAG_RESOLVE_FAILED: 'tags are not allowed; put quotes around a text that begins with !',
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a row that stands inside { }',
 };

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
-import { offsetOf, parseYaml } from '../lib/yaml-source.ts';
+import { offsetOf, parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
 
 /** A parsed YAML file that is not validated yet: its tree, and the positions of settings. */
@@ -15,16 +15,13 @@ interface SourceDocument {
 
 /** Texts for errors of the parser, whose own messages quote a piece of the file, which may be a secret. */
 const parserTexts: Readonly<Record<string, string>> = {
+  ...syntaxTexts,
   BAD_ALIAS: 'a malformed alias; put quotes around a value that begins with *',
   BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
-  BAD_INDENT: 'the indentation does not fit what stands above',
   BAD_SCALAR_START: 'a value must not begin with this character; put quotes around it',
   BLOCK_AS_IMPLICIT_KEY:
     'a key of more than one line, or two of them on one line; a colon may be missing its quotes',
-  DUPLICATE_KEY: 'this key stands twice',
   MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
-  MULTIPLE_DOCS: 'only one document is allowed in this file',
   NON_STRING_KEY: 'a key must be plain text',
   TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',
   RESOURCE_EXHAUSTION: 'this is nested too deeply',

@@ -25,33 +25,19 @@ export function parseYaml(text: string, file: string, stringKeys: boolean): Yaml
     // The parser exhausts the stack on many hundred levels of nesting.
     if (!(cause instanceof RangeError)) throw cause;
   }
-  const conflict = findConflictMark(text);
-  if (conflict !== undefined) return { fault: problemAt(conflict, conflictProblem), problemAt };
-  const tab = document && findTab(text, document);
-  if (tab !== undefined) return { fault: problemAt(tab, tabProblem), problemAt };
   return document === undefined
     ? { fault: problemAt(0, 'this is nested too deeply'), problemAt }
     : { document, problemAt };
 }
 
-const conflictProblem =
-  'a mark of a merge conflict: keep one of the two versions, and take the lines with <<<<<<<, ======= and >>>>>>> out';
-
-const mark = /^(?:<{7} |={7}\r?$|>{7} )/m;
-
-/** Offset of git's first conflict marker in a text; undefined: there is none. Exported for its tests. */
-export function findConflictMark(text: string): number | undefined {
-  return text.includes('<<<<<<< ') ? mark.exec(text)?.index : undefined;
-}
-
-const tabProblem = 'this line is indented with a tab: YAML takes spaces only';
-
-/** Offset of the first tab that indents a line, where the text is malformed from there on: other errors follow from it. */
-function findTab(text: string, { errors }: Document.Parsed): number | undefined {
-  const last = errors.reduce((end, { pos }) => Math.max(end, pos[1]), -1);
-  const tab = /^ *\t(?=[ \t]*\S)/m.exec(text);
-  return tab !== null && tab.index <= last ? tab.index + tab[0].length - 1 : undefined;
-}
+/** Texts for errors of the parser, whose own messages may quote a secret. */
+export const syntaxTexts: Readonly<Record<string, string>> = {
+  BAD_INDENT: 'the indentation does not fit what stands above',
+  DUPLICATE_KEY: 'this key stands twice',
+  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
+  MULTIPLE_DOCS: 'only one document is allowed in this file',
+  TAB_AS_INDENT: 'a line is indented with a tab: YAML takes spaces only',
+};
 
 /** Offset of a node, or of `otherwise` when it is absent. */
 export function offsetOf(node: unknown, otherwise = 0): number {

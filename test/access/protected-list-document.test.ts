@@ -267,11 +267,10 @@ describe('a document that is refused', () => {
     ],
     [
       'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',
-      ['2:1 error this line is indented with a tab: YAML takes spaces only'],
-    ],
-    [
-      'groups:\n  A:\n    - GET /a\n\t- GET /b\n  B:\n\t- GET /c\n',
-      ['4:1 error this line is indented with a tab: YAML takes spaces only'],
+      [
+        '1:8 error groups must be names with a list of rows each',
+        '2:1 error a line is indented with a tab: YAML takes spaces only',
+      ],
     ],
     [
       inGroup('GET /a\n      - GET /b'),
@@ -425,15 +424,9 @@ describe('tokenIn', () => {
 describe('what people do to a list has its true cause', () => {
   const problemsOf = (text: string) =>
     parseProtectedList(text, 'l').problems.map(({ line, column, text }) => `${line}:${column} ${text}`);
-  const conflict =
-    'a mark of a merge conflict: keep one of the two versions, and take the lines with <<<<<<<, ======= and >>>>>>> out';
   const alias = 'anchors and aliases are not allowed: write the rows out';
 
   it.each([
-    [
-      'groups:\n  A:\n    - GET /x\n<<<<<<< HEAD\n    - GET /y\n=======\n    - GET /z\n>>>>>>> main\ncomplete: true\n',
-      [`4:1 ${conflict}`],
-    ],
     [
       'groups:\n  A:\n    - GET /x\ncomplte: true\n',
       ['4:1 unknown key: did you mean complete? a list has the keys tokenIn, groups and complete'],

@@ -329,10 +329,3 @@ describe('the configuration file itself', () => {
     expect('config' in (await loadText(`\uFEFFmode: enforce\r\n${keys}\r\n`))).toBe(true);
   });
 });
-
-it('the marks of a merge conflict are named as what they are', async () => {
-  const text = `<<<<<<< HEAD\n${keys}\n=======\nmode: observe\n>>>>>>> main\n`;
-  expect(await problemLines(text)).toEqual([
-    expect.stringContaining('c.yaml:1:1: error: a mark of a merge conflict'),
-  ]);
-});

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isContainer, isObject, parseJson, parseJsonObject } from '../../src/lib/json.ts';
 import { finish, finishInSlices, type Steps } from '../../src/lib/slices.ts';
-import { findConflictMark } from '../../src/lib/yaml-source.ts';
 
 describe('JSON of others', () => {
   it.each<[string, Uint8Array | string, unknown, boolean]>([
@@ -62,15 +61,4 @@ describe('long work in steps', () => {
     isOver = true;
     expect(turns).toBeGreaterThan(1);
   });
-});
-
-it.each([
-  ['a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n', 2],
-  ['<<<<<<< HEAD\n', 0],
-  ['=======\n', undefined],
-  ['a: <<<<<<< b\n', undefined],
-  ['======= \n<<<<<<< HEAD\n', 9],
-  ['=======\r\n<<<<<<< HEAD\n', 0],
-])('in %j the first mark of a merge is at %j', (text, at) => {
-  expect(findConflictMark(text)).toBe(at);
 });
