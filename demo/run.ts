@@ -14,8 +14,8 @@ const { tour } = await import('./tour.ts');
 const [port, adminPort] = [await freePort(8080), await freePort(8081)];
 const url = `http://127.0.0.1:${port}`;
 const shop = await startDemoShop({ port: await freePort(9000), domain: url });
-const { url: shopUrl, jwksUrl, controlUrl } = shop;
-process.stdout.write(tour({ url, adminUrl: `http://127.0.0.1:${adminPort}`, shopUrl, controlUrl }));
+const { url: shopUrl, jwksUrl } = shop;
+process.stdout.write(tour({ url, adminUrl: `http://127.0.0.1:${adminPort}`, shopUrl }));
 const ports = { PORT: String(port), ADMIN_PORT: String(adminPort) };
 const code = await runServe(
   { config: path.join(import.meta.dirname, 'shopward.yaml') },

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createControlServer } from './control.ts';
 import { createState, resetState } from './data/seeds.ts';
 import { createListener } from './http/listener.ts';
 import type { Shop } from './http/resource.ts';
@@ -14,18 +13,12 @@ export type ShopOptions = Partial<ShopSettings> & {
   readonly host?: string;
   /** 0 takes a free port. Default 0. */
   readonly port?: number;
-  /** Port of the control address, always on loopback; 0 takes a free one, `false` leaves it out. Default 0. */
-  readonly controlPort?: number | false;
-  /** How many received requests are remembered; counts go on. Default 10000. */
-  readonly rememberedRequests?: number;
 };
 
 export type DemoShop = Pick<Shop, 'keys' | 'received' | 'settings'> & {
   readonly url: string;
   readonly port: number;
   readonly jwksUrl: string;
-  /** Address of the control server, `null` when it was left out. */
-  readonly controlUrl: string | null;
   /** A signed access token of the default customer; `claims` replace or, as `undefined`, remove its own. */
   readonly issueToken: (claims?: TokenClaims) => Promise<string>;
   /** A signed access token of one customer. */
@@ -43,33 +36,31 @@ const loopback = '127.0.0.1';
  * customer), `If-Match` is ignored, refresh tokens can be used again, and method override and path aliases are open.
  */
 export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop> {
-  const { host = loopback, port = 0, controlPort = 0, rememberedRequests = 10_000, ...change } = options;
+  const { host = loopback, port = 0, ...change } = options;
   const settings = createSettings(change);
   const keys = new SigningKeys(await generateSigningKey());
-  const received = new Received(rememberedRequests);
+  const received = new Received();
   const stopping = new AbortController();
   const state = createState();
   const refreshTokens = new RefreshTokens();
   const shop: Shop = { state, settings, keys, received, refreshTokens, stopping: stopping.signal };
-  const [server, control] = [createListener(shop), createControlServer(shop)];
+  const server = createListener(shop);
   const close = async () => {
     stopping.abort();
-    await Promise.all([server, control].map(stop));
+    await stop(server);
   };
-  const ports = [listen(server, host, port), controlPort !== false && listen(control, loopback, controlPort)];
-  const [ownPort, ownControlPort] = await Promise.all(ports).catch(async (error: unknown) => {
+  const ownPort = await listen(server, host, port).catch(async (error: unknown) => {
     await close();
     throw error;
   });
   // A client can use no wildcard.
   const url = `http://${host === '0.0.0.0' ? loopback : host}:${ownPort}`;
   settings.domain ||= url;
-  const issueToken = (claims: TokenClaims = {}) => keys.issue(settings.accessTokenLifetimeSeconds, claims);
+  const issueToken = (claims: TokenClaims = {}) => keys.issue(claims);
   return {
     ...{ keys, received, settings, url, issueToken, close },
-    port: Number(ownPort),
+    port: ownPort,
     jwksUrl: `${url}/jwks.json`,
-    controlUrl: ownControlPort ? `http://${loopback}:${ownControlPort}` : null,
     issueTokenFor: (reference, claims) =>
       issueToken({ sub: subjectOf({ reference, idCompanyUser: null }), ...claims }),
     reset: () => resetState(state),

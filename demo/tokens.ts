@@ -37,6 +37,9 @@ export function readBearer(authorization: string | undefined): TokenUser | null 
   }
 }
 
+/** Lifetime of an access token: 8 hours. */
+export const accessTokenSeconds = 28_800;
+
 export type SigningKey = Awaited<ReturnType<typeof generateSigningKey>>;
 
 export async function generateSigningKey() {
@@ -63,11 +66,11 @@ export class SigningKeys {
   }
 
   /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
-  issue(lifetimeSeconds: number, claims: TokenClaims): Promise<string> {
+  issue(claims: TokenClaims): Promise<string> {
     const now = Date.now() / 1000;
     const payload = {
       ...{ aud: 'frontend', jti: randomBytes(40).toString('hex'), scopes: ['customer'] },
-      ...{ iat: now, nbf: now, exp: now + lifetimeSeconds },
+      ...{ iat: now, nbf: now, exp: now + accessTokenSeconds },
       sub: subjectOf({ reference: defaultCustomerReference, idCompanyUser: null }),
       ...claims,
     };

@@ -7,7 +7,6 @@ export interface Places {
   readonly url: string;
   readonly adminUrl: string;
   readonly shopUrl: string;
-  readonly controlUrl: string | null;
 }
 
 export interface Stop {
@@ -20,11 +19,11 @@ export interface Stop {
 /** Who is who, then the stops: a title, commands for a shell, what the last of them shows. `<name>` is a value. */
 const text = readFileSync(new URL('tour.txt', import.meta.url), 'utf8');
 
-function fill(text: string, { url, adminUrl, shopUrl, controlUrl }: Places): string {
+function fill(text: string, { url, adminUrl, shopUrl }: Places): string {
   const json = "-H 'Accept: application/vnd.api+json'";
   const attributes = { username: email, password };
   const values: Readonly<Record<string, string | null>> = {
-    ...{ url, adminUrl, shopUrl, controlUrl, customer, email, password, json, cart: cartIds.everyday },
+    ...{ url, adminUrl, shopUrl, customer, email, password, json, cart: cartIds.everyday },
     sends: "-H 'Content-Type: application/vnd.api+json'",
     credentials: JSON.stringify({ data: { type: 'access-tokens', attributes } }),
     readTag: `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`,

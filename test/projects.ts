@@ -76,7 +76,6 @@ export const slow = [
   'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
   'test/**/*.property.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
-  'test/demo/shop-main.test.ts',
   'test/{access/protected-list-truncation,telemetry/tracing}.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
 ];
@@ -86,5 +85,5 @@ export const longest = [
   'test/{http/canonicalise-request,config/problems,admin/api}.test.ts',
   'test/cli/{verify,explain}.test.ts',
   'test/{access/protected-list-document,upstream/listener-closes}.test.ts',
-  'test/{server/client-message,url-resolver/mapping-rows,demo/url-resolver,config/watch}.test.ts',
+  'test/{server/client-message,url-resolver/mapping-rows,config/watch}.test.ts',
 ];

@@ -15,17 +15,17 @@ export function writeResult(answer: Answer, call: ResourceCall, path: string): W
   const { status, data, body = '' } = answer;
   const language = { 'content-language': call.locale === 'de' ? 'de_DE' : 'en_US' };
   if (data === undefined) return written(status, { ...language, ...answer.fields }, body);
-  const document = toJson(writeDocument(data, call, path), call.settings);
+  const document = JSON.stringify(writeDocument(data, call, path));
   return written(status, { ...language, ...jsonApi, ...answer.fields }, document);
 }
 
 /** Anything that is no refusal is a bug of the shop, and reads as one. */
-export function writeFailure(error: unknown, settings: ShopSettings): Written {
+export function writeFailure(error: unknown): Written {
   if (error instanceof PlainRefusal) return writePlain(error.status, error.message);
   if (!(error instanceof ShopError)) return writePlain(500, 'Internal Server Error');
   const { status, errors } = error;
   const challenge = status === 401 && { 'www-authenticate': 'Bearer realm="Access to shop API"' };
-  return written(status, { ...jsonApi, ...challenge }, toJson({ errors }, settings));
+  return written(status, { ...jsonApi, ...challenge }, JSON.stringify({ errors }));
 }
 
 function writePlain(status: number, text: string): Written {
@@ -44,17 +44,6 @@ export function sendWritten(response: ServerResponse, { status, fields, body }: 
   const length = !isBodiless && { 'content-length': String(body.length) };
   response.writeHead(status, reason, { ...fields, ...length });
   response.end(isBodiless ? undefined : body);
-}
-
-/** With PHP's escapes, if they are wanted: `\/` and `\u0026`, `\u0027`, `\u0022`, `\u003C`, `\u003E` inside strings. */
-function toJson(value: unknown, { phpJson }: ShopSettings): string {
-  const json = JSON.stringify(value);
-  if (!phpJson) return json;
-  return json.replace(/\\["\\]|[/&'<>]/g, (found) => {
-    if (found === '\\\\') return found;
-    if (found === '/') return '\\/';
-    return `\\u00${found.at(-1)?.charCodeAt(0).toString(16).toUpperCase()}`;
-  });
 }
 
 /** A JSON:API document: `include` adds relationships, `fields[type]` thins attributes out; neither by default. */
@@ -98,13 +87,13 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
 export type Fault = { readonly kind: 'fail' | 'reset'; readonly isAfterWork: boolean };
 
 export function nextFault(settings: ShopSettings): Fault | null {
-  const { failAfterWork, failRate, resetAt } = settings;
+  const { failAfterWork, resetAt } = settings;
   if (settings.resetNext > 0) {
     settings.resetNext -= 1;
     return { kind: 'reset', isAfterWork: failAfterWork || resetAt === 'mid-body' };
   }
-  if (settings.failNext > 0) settings.failNext -= 1;
-  else if (Math.random() >= failRate) return null;
+  if (settings.failNext === 0) return null;
+  settings.failNext -= 1;
   return { kind: 'fail', isAfterWork: failAfterWork };
 }
 

@@ -31,7 +31,7 @@ async function serve(shop: Shop, request: IncomingMessage, response: ServerRespo
   const { method = '', url: target = '/' } = request;
   if (method === 'GET' && keySetPaths.includes(joinPairs(readPath(target).pairs))) {
     const fields = { 'content-type': 'application/json' };
-    return sendWritten(response, written(settings.jwksStatus, fields, JSON.stringify(shop.keys.jwks())));
+    return sendWritten(response, written(200, fields, JSON.stringify(shop.keys.jwks())));
   }
   const noted = shop.received.arrive(method, target);
   const fault = nextFault(settings);
@@ -43,7 +43,7 @@ async function serve(shop: Shop, request: IncomingMessage, response: ServerRespo
 
 /** Reads the whole request and does what it asks; never throws, since a refusal is an answer too. */
 async function work(shop: Shop, incoming: IncomingMessage, noted: ReceivedRequest): Promise<Written> {
-  const { received, settings } = shop;
+  const { received } = shop;
   try {
     const request = await readRequest(incoming);
     const { method, pairs, fields } = request;
@@ -58,6 +58,6 @@ async function work(shop: Shop, incoming: IncomingMessage, noted: ReceivedReques
     const { answer, call } = await dispatch(shop, request, match);
     return writeResult(answer, call, joinPairs(pairs) || '/');
   } catch (error) {
-    return writeFailure(error, settings);
+    return writeFailure(error);
   }
 }

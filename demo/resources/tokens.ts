@@ -2,7 +2,7 @@ import { companyUsers } from '../data/companies.ts';
 import { type Refusal, refuse } from '../http/refusals.ts';
 import type { Action, Answer, ResourceCall, ResourceRoute } from '../http/resource.ts';
 import * as rule from '../http/rules.ts';
-import { isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
+import { accessTokenSeconds, isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
 import { callerOf } from './customers.ts';
 
 const emptyCollection: Action = { handle: () => ({ status: 200, data: [] }) };
@@ -84,11 +84,10 @@ function findColleague(call: ResourceCall, id = ''): TokenUser | null {
 }
 
 /** Only the access token's lifetime is given; that of the refresh token is not, as in a real shop. */
-async function issuePair({ keys, refreshTokens, settings }: ResourceCall, user: TokenUser) {
+async function issuePair({ keys, refreshTokens }: ResourceCall, user: TokenUser) {
   const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
-  const expiresIn = settings.accessTokenLifetimeSeconds;
   return {
-    ...{ tokenType: 'Bearer', expiresIn, refreshToken: refreshTokens.seal(user) },
-    accessToken: await keys.issue(expiresIn, { sub: subjectOf(user), scopes }),
+    ...{ tokenType: 'Bearer', expiresIn: accessTokenSeconds, refreshToken: refreshTokens.seal(user) },
+    accessToken: await keys.issue({ sub: subjectOf(user), scopes }),
   };
 }

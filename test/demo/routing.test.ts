@@ -146,37 +146,3 @@ describe('preflight', () => {
     expect(reply.status).toBe(status);
   });
 });
-
-describe('received', () => {
-  it('counts per route and keeps the raw targets', async () => {
-    await send(shop, 'GET /carts?a=%2F');
-    await send(shop, 'GET /carts/x/carts/y');
-    await send(shop, 'GET /nothing');
-    expect(shop.received.total).toBe(3);
-    expect(Object.fromEntries(shop.received.byRoute)).toEqual({
-      'GET /carts': 1,
-      'GET /carts/{id}': 1,
-      unmatched: 1,
-    });
-    expect(shop.received.requests.map((request) => request.target)).toEqual([
-      '/carts?a=%2F',
-      '/carts/x/carts/y',
-      '/nothing',
-    ]);
-  });
-
-  it('leaves out the key set and counts bytes that are no request', async () => {
-    await fetch(shop.jwksUrl);
-    expect(shop.received.total).toBe(0);
-    expect(statusOf(await sendRaw(shop, 'NONSENSE'))).toBe(400);
-    expect([shop.received.total, shop.received.malformed]).toEqual([0, 1]);
-  });
-
-  it('is bounded', async () => {
-    const small = await startDemoShop({ rememberedRequests: 2 });
-    for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) await send(small, `GET ${path}`);
-    expect(small.received.total).toBe(6);
-    expect(small.received.requests.map((request) => request.target)).toEqual(['/e', '/f']);
-    await small.close();
-  });
-});

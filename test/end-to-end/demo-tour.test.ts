@@ -82,7 +82,6 @@ describe('npm run demo', () => {
       url: address('shopward'),
       adminUrl: address('admin'),
       shopUrl: address('demo shop'),
-      controlUrl: address('control'),
     });
     expect(tour.length).toBeGreaterThan(5);
     for (const [number, { title, commands, shows }] of tour.entries()) {

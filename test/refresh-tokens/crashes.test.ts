@@ -17,7 +17,7 @@ const slowMs = 2500;
 /** What each case has of its own, so that they wait side by side. */
 class Stage {
   static async open(): Promise<Stage> {
-    const stage = new Stage(await startDemoShop({ controlPort: false }), await startRedis({ settings: {} }));
+    const stage = new Stage(await startDemoShop(), await startRedis({ settings: {} }));
     opened.push(stage);
     return stage;
   }

@@ -28,7 +28,7 @@ const digestKey = 'a key of this deployment';
 
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
-  const shop = open(await startDemoShop({ controlPort: false }));
+  const shop = open(await startDemoShop());
   /** A replica of its own: connection, filter, proxy. */
   async function startReplica(url: string, timeoutMs?: number) {
     const redis: Redis = open(await connect(url, timeoutMs));

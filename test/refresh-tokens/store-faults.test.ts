@@ -14,7 +14,7 @@ import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient }
 /** Redis stands still, loses a replica, or is away from one of us while another goes on. */
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
-  const shop = open(await startDemoShop({ controlPort: false }));
+  const shop = open(await startDemoShop());
   const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
   async function startReplica(url: string, timeoutMs: number, replicas = 0) {
     const redis: Redis = open(await connect(url, timeoutMs));

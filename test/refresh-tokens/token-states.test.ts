@@ -11,7 +11,7 @@ import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient }
 /** What each test has of its own: a shop, and a clock of the store that moves by hand. */
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
-  const shop = open(await startDemoShop({ controlPort: false }));
+  const shop = open(await startDemoShop());
   const clock = { nowMs: 1_800_000_000_000 };
   const storeSettings = {
     lifetimeMs: defaultLifetimeMs,
