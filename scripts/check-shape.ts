@@ -10,11 +10,11 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5321,
+  access: 5318,
   admin: 2212,
   app: 2624,
   authorize: 179,
-  cli: 4830,
+  cli: 4775,
   cluster: 996,
   config: 2715,
   'entity-tags': 2914,
