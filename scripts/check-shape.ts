@@ -23,7 +23,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   main: 28,
   proxy: 504,
   'rate-limits': 294,
-  redis: 2152,
+  redis: 2086,
   'refresh-tokens': 2702,
   rollout: 1279,
   routes: 1014,

@@ -5,7 +5,7 @@ import type { ListInForce } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
-import type { Member, RecordForms } from '../redis/membership.ts';
+import { type RecordForms, recordForms } from '../redis/membership.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { Rollout } from '../rollout/rollout.ts';
 import type { DecisionCounts } from '../telemetry/decision-counts.ts';
@@ -41,7 +41,7 @@ export async function openStore(
   if (url.kind === 'memory') return undefined;
   // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
-  const member = { version, ...(forms && { forms }), ...describeMember(config) };
+  const member = { version, forms: forms ?? recordForms, ...describeMember(config) };
   const onTime = (shownMs: number, askedMs: number) => clock.hear('redis', shownMs, askedMs);
   return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member, onTime }, log);
 }
@@ -58,7 +58,7 @@ export const memoryStore: Component = {
 };
 
 /** The settings on which the replicas that share a store have to agree. Exported for its tests. */
-export function describeMember({ publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
+export function describeMember({ publicUrl, upstream, entityTags, refreshTokens }: Config) {
   const resources = entityTags === false ? [] : entityTags.resources;
   return {
     owner: publicUrl ?? upstream.url,

@@ -19,8 +19,6 @@ interface Claim {
   readonly deadlineMs: number;
   /** Whether it may take effect: it was written to a connection, and no reply has said that it changed nothing. */
   mayHold: boolean;
-  /** The deadline that was sent last: microseconds of the server's clock. */
-  sentDeadline?: number;
 }
 
 export interface ClaimReply {
@@ -117,9 +115,8 @@ class Lane {
     try {
       return { reply: await this.#write(claim, false), replicas: 0 };
     } catch (error) {
-      const isUnknown = isUnknownScript(error);
-      if (!isUnknown && !this.#isClockCorrected(error, claim)) throw error;
-      return { reply: await this.#write(claim, isUnknown), replicas: 0 };
+      if (!isUnknownScript(error)) throw error;
+      return { reply: await this.#write(claim, true), replicas: 0 };
     }
   }
 
@@ -187,11 +184,9 @@ class Lane {
     try {
       answer.resolve({ reply: await reply, replicas });
     } catch (error) {
-      const isUnknown = isUnknownScript(error);
-      if (isUnknown || this.#isClockCorrected(error, claim)) {
-        this.#queue.push({ claim, answer, isUnknown });
-        this.#sendRound();
-      } else answer.reject(error);
+      if (!isUnknownScript(error)) return answer.reject(error);
+      this.#queue.push({ claim, answer, isUnknown: true });
+      this.#sendRound();
     }
   }
 
@@ -201,8 +196,7 @@ class Lane {
     if (deadlineMs - timerSlackMs <= performance.now()) throw new RedisUnavailable('timeout');
     if (!this.#isClockKnown()) throw new RedisUnavailable('connection');
     if (!this.#clock.isFresh(performance.now())) this.#learn().catch(() => {});
-    claim.sentDeadline = this.#clock.atLeast(deadlineMs - timerSlackMs);
-    const all = [...keys, ...args, claim.sentDeadline];
+    const all = [...keys, ...args, this.#clock.atLeast(deadlineMs - timerSlackMs)];
     claim.mayHold = true;
     try {
       return await (isWhole
@@ -210,6 +204,9 @@ class Lane {
         : this.#server.evalsha(script.sha1, keys.length, ...all));
     } catch (error) {
       if (wasNotRun(error)) claim.mayHold = false;
+      const storeMicros = lateSince(error);
+      // The server's clock was set forward: the next claim goes by it.
+      if (storeMicros !== undefined) this.#clock.hear(storeMicros, performance.now(), performance.now());
       throw error;
     }
   }
@@ -235,19 +232,6 @@ class Lane {
     const askedMs = performance.now();
     const [seconds, micros] = await this.#server.time();
     this.#clock.hear(Number(seconds) * 1_000_000 + Number(micros), askedMs, performance.now());
-  }
-
-  /**
-   * Whether a claim that the server called late may be sent again: its clock was set forward, and the reply tells its time,
-   * by which the deadline has not passed.
-   */
-  #isClockCorrected(error: unknown, { deadlineMs, sentDeadline = 0 }: Claim): boolean {
-    const storeMicros = lateSince(error);
-    if (storeMicros === undefined) return false;
-    const now = performance.now();
-    this.#clock.hear(storeMicros, now, now);
-    // Compared with the deadline that was sent: another claim of the round may have corrected the clock already.
-    return this.#clock.atLeast(deadlineMs - timerSlackMs) > sentDeadline;
   }
 
   #rejectAll(error: unknown): void {

@@ -14,11 +14,8 @@ export const recordForms: RecordForms = { oldest: 6, newest: 6 };
 
 /** What a process announces to the others that share its part of the store. */
 export interface Member {
-  /** Version of shopward; versions before 0.1.0 announce neither it nor their forms. */
-  readonly version?: string;
-  readonly forms?: RecordForms;
-  /** Announced by versions whose records have form 5. They do not know of other forms. */
-  readonly isNamed?: boolean;
+  readonly version: string;
+  readonly forms: RecordForms;
   /** Address of the shop: `publicUrl`, else `upstream.url`. */
   readonly owner: string;
   /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
@@ -61,14 +58,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local is_new = redis.call('EXISTS', MEMBERS) == 0
 
 local form, form_seen = unpack(redis.call('HMGET', MARKER, 'form', 'formSeen'))
+form = tonumber(form)
 local lowest, is_used = own.forms.newest, false
--- Processes that announce no forms have form 6; so has a store without a form in force.
 local function hear_forms(forms)
-  local oldest, newest = forms and forms.oldest or 6, forms and forms.newest or 6
-  lowest = math.min(lowest, newest)
-  is_used = is_used or form and oldest <= form and form <= newest
+  lowest = math.min(lowest, forms.newest)
+  is_used = is_used or form and forms.oldest <= form and form <= forms.newest
 end
-form = tonumber(form or not is_new and 6)
 hear_forms(own.forms)
 
 local others, known, keys = {}, {}, {}
@@ -84,7 +79,7 @@ for i = 1, #flat, 2 do
       others[#others + 1] = said
       local other = cjson.decode(said)
       keys[other.digestKey] = true
-      hear_forms(other.forms)
+      if other.forms then hear_forms(other.forms) end
     end
   end
 end
@@ -167,17 +162,14 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
 
 /** Describes a version whose form of records differs. Undefined: all versions know the form in force. */
 function versionsWithout(
-  { version, forms = recordForms }: Member,
+  { version, forms }: Member,
   form: number,
   others: readonly Member[],
 ): string | undefined {
   const knows = ({ oldest, newest }: RecordForms) => oldest <= form && form <= newest;
-  const isKnown = knows(forms);
-  const foreign = others.filter(
-    ({ forms: theirs = recordForms, isNamed }) => isNamed !== undefined || (!isKnown && knows(theirs)),
-  );
-  if (isKnown && foreign.length === 0) return undefined;
-  const versions = [...new Set(foreign.map((other) => other.version ?? 'one before 0.1.0'))].join(', ');
+  if (knows(forms)) return undefined;
+  const foreign = others.filter((other) => knows(other.forms));
+  const versions = [...new Set(foreign.map((other) => other.version))].join(', ');
   return `another version of shopward shares this store: ${versions}, and this is ${version}. Its records have a form that this version does not know: no tags are given out, tracked writes and refreshes get 503 here until it has ended`;
 }
 
@@ -214,7 +206,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    this.#text = JSON.stringify({ forms: recordForms, ...options.member });
+    this.#text = JSON.stringify(options.member);
     this.#now = options.now ?? (() => performance.now());
     this.#longestColdStartMs = options.member.leaseMs;
     this.#timer = setInterval(

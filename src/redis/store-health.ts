@@ -17,19 +17,14 @@ export interface HealthLine extends Health {
 
 /** Away when calls have failed for so long without a success in between. */
 const awayAfterMs = 1_000;
-/**
- * The window in which failed calls are counted. After one without a failure the store is back; a cause is logged once in
- * it.
- */
+/** The window in which failed calls are counted. After one without a failure the store is back. */
 const windowMs = 10_000;
 /** Also away when so many calls of the window have failed, and at least this share of them. */
 const awayFaults = 5;
 const awayShare = 0.1;
 const bucketMs = 1_000;
 /** A bound, since causes contain addresses. */
-const rememberedCauses = 50;
-
-const unnamed: Cause = { word: 'connection', text: undefined };
+const mostLoggedCauses = 50;
 
 interface Bucket {
   readonly at: number;
@@ -49,13 +44,10 @@ export class StoreHealth {
   #failingSince: number | undefined;
   #lastFault = Number.NEGATIVE_INFINITY;
   #lastSuccess = Number.NEGATIVE_INFINITY;
-  /** When each cause was last reported. */
-  readonly #reported = new Map<string, number>();
-  /** The newest cause since the last success, one with a text before one without. */
-  #newest = unnamed;
-  /** The newest cause, while it has not been reported. */
-  #unreported: Cause | undefined;
-  #unreportedSince = 0;
+  #newest: Cause | undefined;
+  #newestAt = Number.NEGATIVE_INFINITY;
+  /** Texts that were logged in this state. */
+  readonly #logged = new Set<string>();
 
   constructor(now: number, emit: (line: HealthLine) => void) {
     this.#emit = emit;
@@ -78,38 +70,27 @@ export class StoreHealth {
     bucket.calls += 1;
     bucket.failed += 1;
     this.#lastFault = now;
-    if (this.#failingSince === undefined || cause.text !== undefined) this.#newest = cause;
     this.#failingSince ??= now;
-    // "Not connected", a cause without text, does not replace one that says why.
-    const isAway = this.#health.status === 'away';
-    const isNews = isAway
-      ? cause.text !== undefined && cause.text !== this.#health.cause?.text
-      : cause.text !== undefined || this.#unreported === undefined;
-    if (isNews) {
-      if (this.#unreported === undefined) this.#unreportedSince = now;
-      this.#unreported = cause;
-      if (isAway) this.#health = { ...this.#health, cause };
+    // "Not connected", a cause without text, does not replace a recent one that says why.
+    if (cause.text !== undefined || now - this.#newestAt >= windowMs) {
+      this.#newest = cause;
+      this.#newestAt = now;
     }
     this.tick(now);
+    const { status, cause: known } = this.#health;
+    if (status !== 'away' || cause.text === undefined || cause.text === known?.text) return;
+    this.#health = { ...this.#health, cause };
+    if (!this.#logged.has(cause.text) && this.#logged.size < mostLoggedCauses) this.#log(now);
   }
 
   /** Makes the changes that depend on time alone; to be called about once a second. */
   tick(now: number): void {
     const { status } = this.#health;
     if (status === 'closed') return;
-    if (status !== 'away' && this.#isFailing(now)) {
-      this.#enter('away', this.#unreported?.text === undefined ? this.#newest : this.#unreported, now);
-    } else if (status === 'connecting' && this.#lastSuccess > this.#lastFault) {
+    if (status !== 'away' && this.#isFailing(now)) this.#enter('away', this.#newest, now);
+    else if (status === 'connecting' && this.#lastSuccess > this.#lastFault)
       this.#enter('ready', undefined, now);
-    } else if (status === 'away' && this.#hasRecovered(now)) {
-      this.#enter('ready', undefined, now);
-    } else if (
-      this.#unreported !== undefined &&
-      (status === 'away' || now - this.#unreportedSince >= windowMs)
-    ) {
-      // Another cause while away; or calls that fail now and then, which are too few for away and still worth a line.
-      this.#report(this.#unreported, now);
-    }
+    else if (status === 'away' && this.#hasRecovered(now)) this.#enter('ready', undefined, now);
   }
 
   close(now: number): void {
@@ -130,25 +111,14 @@ export class StoreHealth {
 
   #enter(status: 'ready' | 'away', cause: Cause | undefined, now: number): void {
     this.#health = { status, cause, since: now };
-    // A change is a line of its own, even where its cause was logged a moment ago.
-    this.#log(cause, now);
+    this.#logged.clear();
+    this.#log(now);
   }
 
-  /** Logs a cause, unless it was logged within the last ten seconds. */
-  #report(cause: Cause, now: number): void {
-    if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) >= windowMs)
-      this.#log(cause, now);
-  }
-
-  #log(cause: Cause | undefined, now: number): void {
-    this.#unreported = undefined;
-    if (cause !== undefined) this.#remember(cause, now);
-    this.#emit({ ...this.#health, cause, ...this.#counts(now) });
-  }
-
-  #remember(cause: Cause, now: number): void {
-    if (this.#reported.size >= rememberedCauses) this.#reported.clear();
-    this.#reported.set(nameOf(cause), now);
+  #log(now: number): void {
+    const { text } = this.#health.cause ?? {};
+    if (text !== undefined) this.#logged.add(text);
+    this.#emit({ ...this.#health, ...this.#counts(now) });
   }
 
   #counts(now: number): { readonly calls: number; readonly failed: number } {
@@ -170,8 +140,4 @@ export class StoreHealth {
     this.#buckets = [...this.#buckets.filter(({ at }) => at > now - windowMs), bucket];
     return bucket;
   }
-}
-
-function nameOf({ word, text }: Cause): string {
-  return text ?? word;
 }

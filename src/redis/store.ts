@@ -11,14 +11,7 @@ import {
 import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { RedisUnavailable, cureOf } from './faults.ts';
-import {
-  type Member,
-  Membership,
-  type RecordForms,
-  guardRedis,
-  membersKeys,
-  recordForms,
-} from './membership.ts';
+import { type Member, Membership, type RecordForms, guardRedis, membersKeys } from './membership.ts';
 import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
 import type { Health as StoreHealth, HealthLine } from './store-health.ts';
 
@@ -48,9 +41,9 @@ export interface RedisStore extends Component {
 /** Milliseconds that the start waits for Redis; without it the proxy starts all the same. */
 const startWaitMs = 2_000;
 const evictingText = 'the Redis of store.url may evict records: its maxmemory-policy must be noeviction';
-/** Shares of `maxmemory`: a warning, and an error. Logged once; `/readyz` and the console show it as long as it lasts. */
-const fullShares = [0.8, 0.95] as const;
-/** A share has to fall this much below a threshold before the same threshold is logged again. */
+/** Share of `maxmemory` from which on Redis counts as full. Logged once; `/readyz` and the console show it as long as it lasts. */
+const fullShare = 0.8;
+/** The share has to fall this much below before it is logged again. */
 const fullSlack = 0.02;
 
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
@@ -99,7 +92,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     isUntracked: (line) => membership.isUntracked(line),
     form: () => membership.form(),
-    forms: member.forms ?? recordForms,
+    forms: member.forms,
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
     // May count ended processes for some seconds, until another one removes them.
@@ -145,25 +138,26 @@ function writeLine(
   const text = causeText(cause);
   const subject = about === 'store' ? 'Redis' : 'confirmation by the replicas of Redis';
   const words = { event: about === 'store' ? 'store' : 'store-replicas', status, word, calls, failed };
-  if (status === 'ready' && cause === undefined) log.info(words, `${subject} is ready`);
-  else if (status === 'ready') log.warn(words, `${subject} fails now and then${text}`);
+  if (status === 'ready') log.info(words, `${subject} is ready`);
   else log.error(words, `${subject} is ${status}${text}`);
 }
 
 function createMemoryWatch(log: ComponentLog): (facts: ServerFacts) => void {
-  let level = 0;
+  let isFull = false;
   return ({ memory: { usedBytes, maxBytes } }) => {
-    const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
-    const risen = fullShares.filter((threshold) => share >= threshold).length;
-    const fallen = fullShares.filter((threshold) => share >= threshold - fullSlack).length;
-    const next = risen > level ? risen : Math.min(level, fallen);
-    if (next === level) return;
-    const words = { event: 'store-memory', usedBytes, maxBytes };
-    const text = `Redis is ${Math.round(share * 100)}% full`;
-    if (next < level) log.info(words, text);
-    else log[next === fullShares.length ? 'error' : 'warn'](words, text);
-    level = next;
+    const share = shareOf(usedBytes, maxBytes);
+    if (isFull ? share >= fullShare - fullSlack : share < fullShare) return;
+    isFull = !isFull;
+    log[isFull ? 'warn' : 'info']({ event: 'store-memory', usedBytes, maxBytes }, fullText(share));
   };
+}
+
+function shareOf(usedBytes: number, maxBytes: number): number {
+  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+}
+
+function fullText(share: number): string {
+  return `Redis is ${Math.round(share * 100)}% full`;
 }
 
 function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
@@ -260,11 +254,9 @@ function storeReasons(
     reasons.push(`${lack}; tracked writes and refreshes get 503`);
   }
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
-  const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
-  if (share >= fullShares[0]) {
-    const what = share >= fullShares[1] ? '; when it is full, tracked writes and refreshes get 503' : '';
-    reasons.push(`Redis is ${Math.round(share * 100)}% full${what}`);
-  }
+  const share = shareOf(usedBytes, maxBytes);
+  if (share >= fullShare)
+    reasons.push(`${fullText(share)}; when it is full, tracked writes and refreshes get 503`);
   if (status === 'ready') reasons.push(...membership.overdue());
   for (const problem of membership.agreement()?.problems ?? []) reasons.push(`store: ${problem}`);
   return reasons;

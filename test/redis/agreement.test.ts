@@ -117,20 +117,6 @@ describe('what follows from what the others say', () => {
       {},
       undefined,
     ],
-    [
-      'a version of form 5, which knows of no other',
-      {},
-      { others: [{ ...own, isNamed: false, version: undefined, forms: undefined }] },
-      { refusesAll: true },
-      /^another version of shopward shares this store: one before 0\.1\.0, and this is 0\.1\.0\./,
-    ],
-    [
-      'a version that announces neither version nor forms',
-      {},
-      { others: [{ ...own, version: undefined, forms: undefined }] },
-      {},
-      undefined,
-    ],
     ['no tokens here', { digestKey: '' }, { digestKey: 'b' }, {}, undefined],
     [
       'another shop uses the prefix',

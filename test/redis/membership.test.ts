@@ -1,11 +1,20 @@
 import { type TestContext, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import { type Member, Membership, guardRedis, memberTtlMs, rollbackMs } from '../../src/redis/membership.ts';
+import {
+  type Member,
+  Membership,
+  guardRedis,
+  memberTtlMs,
+  recordForms,
+  rollbackMs,
+} from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
 
 const shop: Member = {
+  version: '1',
+  forms: recordForms,
   owner: 'shop',
   leaseMs: 2000,
   tracked: ['PATCH /carts/{}'],
