@@ -24,7 +24,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   proxy: 504,
   'rate-limits': 294,
   redis: 2086,
-  'refresh-tokens': 2702,
+  'refresh-tokens': 2689,
   rollout: 1279,
   routes: 1014,
   server: 1635,

@@ -28,7 +28,7 @@ const technical: readonly (readonly [RegExp, string])[] = [
     /npm run (?:-s )?drill\b|`drill`|drill\.(?:json|test)|test\/drill\b|['"]drill['"]/g,
     'the name of a command, a folder and a result',
   ],
-  [/`hold`|`?book-full`?|event: 'hold'/g, 'names in the log and in metrics, which stay'],
+  [/`hold`|event: 'hold'/g, 'names in the log and in metrics, which stay'],
   [/\/mine\b|'mine'|`mine`/g, 'an id that Spryker defines for all tokens of a user'],
 ];
 

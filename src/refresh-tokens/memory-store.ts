@@ -69,7 +69,7 @@ export class MemoryRecords implements Records {
     this.#kept.delete(key);
     this.#strays.delete(key);
     const entry = { text: next.text, endsAtMs: this.#now() + next.keptMs };
-    const isStray = kind === 'book' || (kind === 'token' && next.expiresAtMs === undefined);
+    const isStray = kind === 'token' && next.expiresAtMs === undefined;
     if (next.text !== '') (isStray ? this.#strays : this.#kept).set(key, entry);
     if (this.#kept.size > this.#maxRecords) this.#evict();
     this.#sweep();
@@ -116,9 +116,8 @@ export class MemoryRecords implements Records {
   }
 }
 
-/** There are 64 books, one for each first character of a digest. */
 function keyOf(kind: KindName, id: string): string {
-  return `${kind} ${kind === 'book' ? id.slice(0, 1) : id}`;
+  return `${kind} ${id}`;
 }
 
 /** The store of a single process. The shop alone decides on a token whose record was evicted. */

@@ -1,5 +1,4 @@
 import {
-  type BookLimits,
   type ClaimAnswer,
   type FamilyId,
   type IssuedRecord,
@@ -51,13 +50,6 @@ interface FamilyRecord {
   readonly untilMs: number;
 }
 
-/** Counts notes about unknown tokens since its page began, because clients can invent tokens. */
-export interface Book {
-  readonly untilMs: number;
-  readonly inAll: number;
-  readonly bySubject: Readonly<Record<string, number>>;
-}
-
 export interface Step<R, A> {
   readonly record: R;
   readonly answer: A;
@@ -76,7 +68,6 @@ export const blankRecord: TokenRecord = {
 /** Exported for its tests. */
 export const blankSubject: SubjectRecord = { settled: 0, pending: {}, untilMs: 0 };
 const blankFamily: FamilyRecord = { untilMs: 0 };
-const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: {} };
 
 /** Milliseconds of delay allowed to a client after its Retry-After. */
 export const lateMs = 2000;
@@ -171,7 +162,7 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
   return { ...record, subject: record.subject ?? subject, generation, family, life };
 }
 
-/** `full`: the first note of `by` on an unknown token, and the book has not admitted it. */
+/** `full`: the first note of `by` on an unknown token, and it is not admitted. */
 export function noteRevocation(
   record: TokenRecord,
   by: SubjectDigest,
@@ -226,21 +217,6 @@ export function settleAll(
 
 export function generationIn({ settled, pending }: SubjectRecord): number {
   return Object.values(pending).reduce((latest, noted) => Math.max(latest, noted), settled);
-}
-
-/** Admits one more note of `who` about an unknown token, if there is room. A page ends `pageMs` after its first entry. */
-export function admit(
-  book: Book,
-  who: SubjectDigest,
-  { perSubject, inAll }: BookLimits,
-  pageMs: number,
-  now: number,
-): Step<Book, boolean> {
-  const page = book.untilMs > now ? book : { ...blankBook, untilMs: now + pageMs };
-  const own = page.bySubject[who] ?? 0;
-  if (page.inAll >= inAll || own >= perSubject) return { record: book, answer: false };
-  const bySubject = { ...page.bySubject, [who]: own + 1 };
-  return { record: { ...page, inAll: page.inAll + 1, bySubject }, answer: true };
 }
 
 /** The state by the record alone: the generation of its subject and the end of its family are other records. */
@@ -311,7 +287,7 @@ export interface NextRecord {
   readonly expiresAtMs: number | undefined;
 }
 
-export type KindName = 'token' | 'subject' | 'family' | 'book';
+export type KindName = 'token' | 'subject' | 'family';
 
 /** How records of one kind become texts. `encode` of a record that says nothing is empty. */
 export interface Kind<R> {
@@ -330,7 +306,6 @@ const json = <R>(name: KindName, blank: R): Kind<R> => ({
 
 export const subjects = json<SubjectRecord>('subject', blankSubject);
 export const families = json<FamilyRecord>('family', blankFamily);
-export const books = json<Book>('book', blankBook);
 
 /** There may be millions of these: names of one letter, and nothing that is null or 0. */
 export const tokens: Kind<TokenRecord> = {

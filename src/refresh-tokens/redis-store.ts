@@ -136,10 +136,8 @@ class SharedRecords implements Records {
     return reply.map(String);
   }
 
-  /** A book belongs to a bucket: a limit over all of them would need a second slot. */
   #keyOf(kind: KindName, id: string): string {
-    const slot = this.#slot(bucketFor(id));
-    return kind === 'book' ? `${slot}:book` : `${slot}:${kind}:${id}`;
+    return `${this.#slot(bucketFor(id))}:${kind}:${id}`;
   }
 
   #indexOf(bucket: number): string {

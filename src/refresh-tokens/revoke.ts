@@ -33,7 +33,7 @@ export async function beginRevocation(
   try {
     const answer = await note(op);
     if (answer !== 'noted') {
-      emit(answer === 'full' ? 'book-full' : 'revocation-foreign');
+      emit(answer === 'full' ? 'revocation-not-noted' : 'revocation-foreign');
       return undefined;
     }
   } catch (fault) {

@@ -8,13 +8,11 @@ import {
   type Seen,
   type Step,
   type TokenRecord,
-  books,
   families,
   subjects,
   tokens,
 } from './protocol.ts';
 import {
-  type BookLimits,
   type ClaimAnswer,
   type FamilyId,
   type IssuedRecord,
@@ -28,6 +26,7 @@ import {
   longestWaitMs,
   standingOf,
 } from './token-values.ts';
+import { NoteLimit, noteMs } from './note-limit.ts';
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
@@ -35,8 +34,8 @@ export interface TokenStoreOptions {
   readonly lifetimeMs: number;
   /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
-  /** Limits of the book, in a day. Default: 4 for a subject, 256 in all. Only tests set it. */
-  readonly book?: BookLimits;
+  /** Bounds notes about unknown tokens. Only tests set it. */
+  readonly noteLimit?: NoteLimit;
   /** The steps of the protocol. Tests pass broken ones. */
   readonly steps?: TokenSteps;
 }
@@ -44,10 +43,8 @@ export interface TokenStoreOptions {
 /** Exported for its tests. */
 export type TokenSteps = typeof protocol;
 
-const usualBook: BookLimits = { perSubject: 4, inAll: 256 };
 /** Attempts to replace a record that others change at the same time. */
 const maxAttempts = 50;
-const dayMs = 86_400_000;
 
 /**
  * The states of refresh tokens, for all replicas that share the records. Each method is one atomic step of `protocol.ts`: it is
@@ -59,14 +56,14 @@ export class TokenStore {
   readonly #steps: TokenSteps;
   readonly #lifetimeMs: number;
   readonly #retentionMs: number;
-  readonly #book: BookLimits;
+  readonly #noteLimit: NoteLimit;
 
-  constructor(records: Records, { lifetimeMs, retentionMs, book, steps }: TokenStoreOptions) {
+  constructor(records: Records, { lifetimeMs, retentionMs, noteLimit, steps }: TokenStoreOptions) {
     this.#records = records;
     this.#steps = steps ?? protocol;
     this.#lifetimeMs = lifetimeMs;
     this.#retentionMs = retentionMs === 'keep' ? Number.POSITIVE_INFINITY : retentionMs;
-    this.#book = book ?? usualBook;
+    this.#noteLimit = noteLimit ?? new NoteLimit();
   }
 
   /**
@@ -144,16 +141,14 @@ export class TokenStore {
 
   /**
    * Notes a revocation, pending until it is settled. `foreign`: the token is another subject's, and `by` is not the `holder`;
-   * `full`: the token is unknown and the book is full. In both cases nothing is noted.
+   * `full`: the token is unknown, and there are too many notes about such tokens. In both cases nothing is noted.
    */
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer> {
     const note = (isAdmitted: boolean) =>
       this.#onToken(token, (record, now) => this.#steps.noteRevocation(record, by, op, isAdmitted, now));
-    return andThen(note(false), (answer) => {
-      if (answer !== 'full') return answer;
-      // A crash between the two steps costs one entry of the book.
-      return andThen(this.#admit(token, by), (isAdmitted) => (isAdmitted ? note(true) : 'full'));
-    });
+    return andThen(note(false), (answer) =>
+      answer === 'full' && this.#noteLimit.admit(by) ? note(true) : answer,
+    );
   }
 
   /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
@@ -220,22 +215,11 @@ export class TokenStore {
     return purged;
   }
 
-  #admit(token: TokenDigest, by: SubjectDigest): Eventually<boolean> {
-    return this.#update(books, token, (book, now) =>
-      this.#steps.admit(book, by, this.#book, this.#strayMs, now),
-    );
-  }
-
   #withAnswer(token: TokenDigest, used: UsedAnswer): Eventually<UsedAnswer> {
     return andThen(this.#records.answerOf(token), (text) => {
       const [, leewayMs = 0, sealed = ''] = /^(\d+):(.*)$/.exec(text ?? '') ?? [];
       return used.isAwaited || used.usedForMs < Number(leewayMs) ? { ...used, sealed: sealed || null } : used;
     });
-  }
-
-  /** Milliseconds that the record of an unknown token lives, and a page of the book. */
-  get #strayMs(): number {
-    return Math.min(this.#lifetimeMs, dayMs);
   }
 
   #onToken<A>(
@@ -279,9 +263,12 @@ export class TokenStore {
   #endOf(record: unknown): number {
     const { notes } = record as Partial<TokenRecord>;
     if (notes !== undefined)
-      return protocol.endOfToken(record as TokenRecord, this.#retentionMs, this.#strayMs);
-    const { untilMs, inAll } = record as Partial<protocol.Book>;
-    return (untilMs ?? 0) + (inAll === undefined ? this.#retentionMs : 0);
+      return protocol.endOfToken(
+        record as TokenRecord,
+        this.#retentionMs,
+        Math.min(this.#lifetimeMs, noteMs),
+      );
+    return (record as { readonly untilMs: number }).untilMs + this.#retentionMs;
   }
 }
 

@@ -98,9 +98,3 @@ export interface TokenEntry {
   /** Also null where it was revoked by `mine`, or with its family. */
   readonly revokedAtMs: number | null;
 }
-
-/** How many notes about unknown tokens there may be in one of the 64 buckets: for each subject, and in all. */
-export interface BookLimits {
-  readonly perSubject: number;
-  readonly inAll: number;
-}

@@ -78,21 +78,10 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   },
   'anybody releases a claim': { release: (record) => ({ ...record, claim: null }) },
   'nobody releases a claim': { release: (record) => record },
-  'the book admits everything': { admit: (record) => ({ record, answer: true }) },
-  'one subject fills the book': {
-    admit: (book, _, limits, ...rest) =>
-      steps.admit(book, holder, { ...limits, perSubject: limits.inAll }, ...rest),
-  },
-  'the book has no bound but that of each subject': {
-    admit: (book, who, limits, ...rest) => steps.admit(book, who, { ...limits, inAll: Infinity }, ...rest),
-  },
-  'the page of the book never ends': {
-    admit: (book, who, limits, pageMs) => steps.admit(book, who, limits, pageMs * 10, 0),
-  },
-  'a note needs no entry in the book': {
+  'a note needs no room': {
     noteRevocation: (record, by, op, _, now) => steps.noteRevocation(record, by, op, true, now),
   },
-  'each note about one token needs an entry': {
+  'each note about one token needs room': {
     noteRevocation: (record, by, op, isAdmitted, now) =>
       isAdmitted ? steps.noteRevocation(record, by, op, true, now) : { record, answer: 'full' },
   },

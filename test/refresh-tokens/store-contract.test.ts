@@ -20,7 +20,7 @@ describe.each([
     for (const each of open.reverse()) await each.close();
   });
 
-  // Records of its own for each promise: what fills the book in one of them must not refuse another.
+  // Records of its own for each promise: what is kept in one of them must not change another.
   test.each(Object.entries(contract))('%s', async (promise, holds) =>
     holds(redisSubject(connections, { keyPrefix: promise })),
   );

@@ -4,14 +4,15 @@ import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { buildTokenScripts, RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import type { TokenSteps } from '../../src/refresh-tokens/token-store.ts';
 import { eventually } from '../harness/eventually.ts';
-import { book, lifetimeMs, type Subject } from './store-contract.ts';
+import { NoteLimit } from '../../src/refresh-tokens/note-limit.ts';
+import { lifetimeMs, notesOfSubject, type Subject } from './store-contract.ts';
 
 export function memorySubject(steps?: TokenSteps): Subject {
   let nowMs = 1_700_000_000_000;
   const store = new MemoryTokenStore({
     lifetimeMs,
     retentionMs: 'keep',
-    book,
+    noteLimit: new NoteLimit(notesOfSubject),
     now: () => nowMs,
     ...(steps && { steps }),
   });
@@ -46,7 +47,7 @@ export function redisSubject(
   const options = {
     lifetimeMs,
     retentionMs: 'keep',
-    book,
+    noteLimit: new NoteLimit(notesOfSubject),
     scripts,
     ...(keyPrefix && { keyPrefix }),
   } as const;
