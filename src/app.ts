@@ -148,6 +148,7 @@ function handOut(
   parts.rollout?.follow();
   parts.secrets.apply(changed);
   parts.tokens.useSecrets(changed.issuers);
+  parts.port.webSockets.recheck();
   if (changed.tls) parts.port.listener.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
   parts.store?.useCredentials(changed.store);
@@ -239,8 +240,7 @@ function createLifeCycle(
       );
       const { cut, listener, authorize } = port;
       await Promise.all([listener, authorize].map((one) => one?.drain({ graceMs, withinMs: drainMs, cut })));
-      const { requests } = cut;
-      const webSockets = port.webSockets.drained;
+      const [requests, webSockets] = [cut.requests, port.webSockets.drained];
       if (webSockets + requests > 0)
         log.info({ event: 'drained', webSockets, requests }, 'the drain has cut WebSockets or requests');
       for (const component of components.toReversed()) await component.close?.();

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { RolloutReport } from '../../src/rollout/report.ts';
+import { OpenWebSockets } from '../../src/server/upgrade.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
@@ -64,6 +65,17 @@ it('mode changes in both directions; tags of the embedded store, buckets and cou
   expect(await json(one, '/api/state')).toMatchObject({ mode: 'enforce' });
   expect(await ask(one, 'GET /odd')).toBe(429);
   expect([await write('"other"'), await write(tag), await write(tag)]).toEqual([412, 200, 412]);
+});
+
+it('open WebSockets are checked again when mode or a secret has changed, not only every 30 s', async () => {
+  const recheck = vi.spyOn(OpenWebSockets.prototype, 'recheck');
+  onTestFinished(() => recheck.mockRestore());
+  const one = await start({ mode: 'observe' });
+  edit(one, (config) => {
+    config.mode = 'enforce';
+  });
+  await until('enforce mode', async () => (await ask(one)) === 401);
+  expect(recheck).toHaveBeenCalled();
 });
 
 it('rateLimits can be switched on, changed and switched off', async () => {
