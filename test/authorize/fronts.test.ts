@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { asking } from '../deploy/front.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -121,6 +123,23 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
         ]);
       }
       expect(stage.questions.at(-1)).toEqual({ method: 'GET', target: '/stores', status: 200 });
+    });
+
+    // HAProxy goes on to the next rule.
+    it.runIf(name === 'HAProxy')('asks no shop when its script fails', async () => {
+      const ports = { shop: shop.port, authorize: 1, script: 'error("broken")' };
+      const { port, close } = await (start as NonNullable<typeof start>)(ports);
+      const asked = request({ host: '127.0.0.1', port, path: '/unasked', rejectUnauthorized: false }).end();
+      const [{ statusCode }] = await once(asked, 'response');
+      await close();
+      expect([statusCode, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([503, false]);
+    });
+
+    it('takes no field of the answer away where the client nominates it', async () => {
+      const { status, head } = await ask('GET /orders', [token, 'Connection: X-User']);
+      expect([status, head.match(/^x-user: (.*)\r$/im)?.[1], /^connection:.*x-user/im.test(head)]).toEqual([
+        ...[200, 'DE--21', false],
+      ]);
     });
 
     it('answers an error, and asks no shop, once shopward is gone', async () => {

@@ -132,6 +132,22 @@ const askingKinds: readonly (Runnable & {
       ),
   },
   {
+    ...(kinds[1] as Kind),
+    write(folder, port, { shop, authorize, script = '' }) {
+      writeFileSync(
+        path.join(folder, 'authorize-haproxy.lua'),
+        swap(shipped('authorize-haproxy.lua'), [['local headers = {}', `${script} local headers = {}`]]),
+      );
+      return swap(shipped('authorize-haproxy.cfg'), [
+        ['bind :443 ', `bind 127.0.0.1:${port} `],
+        ['127.0.0.1:9000', `127.0.0.1:${shop}`],
+        ['ask_shopward 127.0.0.1:8082', `ask_shopward 127.0.0.1:${authorize}`],
+        ['/etc/ssl/', `${folder}/`],
+        ['/etc/haproxy/', `${folder}/`],
+      ]);
+    },
+  },
+  {
     name: 'Caddy',
     program: findProgram('caddy'),
     check: (file) => ['validate', '--adapter', 'caddyfile', '--config', file],
@@ -150,6 +166,8 @@ const askingKinds: readonly (Runnable & {
 export interface Asked {
   readonly shop: number;
   readonly authorize: number;
+  /** Run in front of HAProxy's question, in Lua. */
+  readonly script?: string;
 }
 
 export const asking: Readonly<Record<string, ((ports: Asked) => Promise<Front>) | undefined>> =
