@@ -14,7 +14,7 @@ export function editorSchema(): object {
   };
 }
 
-function withReferences({ unit: _, secret: __, reference, ...schema }: JsonSchema): JsonSchema {
+function withReferences({ unit: _, reference, ...schema }: JsonSchema): JsonSchema {
   const shown = reference === undefined ? schema : { ...schema, default: reference };
   if (shown.properties !== undefined) {
     const properties = Object.entries(shown.properties).map(([key, value]) => [key, withReferences(value)]);

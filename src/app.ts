@@ -46,8 +46,6 @@ export interface App {
 
 interface AppInput {
   readonly config: Config;
-  /** The configuration as the file says it, for the console. Default: nothing but defaults. */
-  readonly written?: unknown;
   readonly protectedList: StartList;
   /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
@@ -68,13 +66,13 @@ const drainMs = 30_000;
 
 /** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
-  const { config, written, log, worker, explain, version = '' } = input;
+  const { config, log, worker, explain, version = '' } = input;
   const withTrends = worker === undefined && config.admin !== false;
   const metrics = createMetrics({ forRollout: config.rollout !== false, withTrends });
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
   const settings = new SettingsInForce(config, log);
   const features = await createFeatures(input, settings.inForce, metrics, clock);
-  const adminInput = { config, inForce: settings.inForce, written, explain, version, log, now: Date.now };
+  const adminInput = { config, inForce: settings.inForce, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
   const [tracing, accessLog] = [await loadTracing(), createAccessLog({ log })];
   let admin: Admin | undefined;
@@ -152,7 +150,6 @@ function handOut(
   if (changed.tls) parts.port.listener.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
   parts.store?.useCredentials(changed.store);
-  parts.admin?.useWritten(changed.hot.written);
   if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
 }
 

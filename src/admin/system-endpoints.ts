@@ -20,38 +20,21 @@ export interface SystemState {
   readonly sharing: number | null;
 }
 
-/** A setting as it is in force. */
-interface EffectiveSetting {
-  /** `limits.requestBody` */
-  readonly name: string;
-  /** As it would be written in the file; a secret is masked. */
-  readonly value: string;
-  readonly isDefault: boolean;
-  readonly isSecret: boolean;
-  readonly description: string;
-}
-
 interface SystemOptions {
   system(): Promise<SystemState>;
-  /** The whole configuration, secrets masked. */
-  readonly settings: () => readonly EffectiveSetting[];
 }
 
 /**
- * `GET /api/system`: processes and keys. `GET /api/config`: the configuration in force, secrets masked.
+ * `GET /api/system`: processes and keys.
  * `GET /api/reasons`: cause and cure of each reason.
  */
-export function createSystemEndpoints({ system, settings }: SystemOptions): readonly JsonEndpoint[] {
+export function createSystemEndpoints({ system }: SystemOptions): readonly JsonEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): JsonEndpoint => ({
     method: 'GET',
     path,
     run: async () => ({ status: 200, body: await body() }),
   });
-  return [
-    get('/api/system', system),
-    get('/api/config', () => ({ settings: settings() })),
-    get('/api/reasons', () => ({ reasons: readReasons() })),
-  ];
+  return [get('/api/system', system), get('/api/reasons', () => ({ reasons: readReasons() }))];
 }
 
 /** What a reason means, and what to do. Exported for its tests. */

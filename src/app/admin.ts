@@ -22,7 +22,6 @@ import {
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { findTrafficIncidents } from '../admin/traffic.ts';
-import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
@@ -46,8 +45,6 @@ interface AdminInput {
   readonly config: Config;
   /** The configuration with the settings that have changed since the start. */
   inForce(): Config;
-  /** The configuration as the file says it. */
-  readonly written: unknown;
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
@@ -61,8 +58,6 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Sections of the configuration file that have changed since the start. */
-  useWritten(sections: object): void;
   /** Called for every exchange: on the hot path. */
   note(record: ExchangeRecord): void;
   /** A worker ended and is replaced. */
@@ -86,7 +81,6 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const history = followHistory(input);
   const { trends } = metrics.decisions;
   if (settings === false || trends === undefined) return undefined;
-  let { written } = input;
   const observed = createObserved(input);
   const { drift, decisionLog, incidents, rowCounts } = observed;
   const look = async () => {
@@ -106,7 +100,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, trends, observed, history, look, () => written),
+    endpoints: createEndpoints(input, trends, observed, history, look),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -121,9 +115,6 @@ export function createAdmin(input: AdminInput): Admin | undefined {
         clearInterval(timer);
         return server.close();
       },
-    },
-    useWritten(sections) {
-      written = { ...Object(written), ...sections };
     },
     note(record) {
       const nowMs = now();
@@ -148,7 +139,6 @@ function createEndpoints(
   { rowCounts, drift, decisionLog, incidents }: Observed,
   history: ListHistory,
   look: () => Promise<Condition>,
-  written: () => unknown,
 ): AdminEndpoint[] {
   const { config, inForce, metrics, explain, version, list, status, now } = input;
   const file = config.protectedResources;
@@ -166,7 +156,6 @@ function createEndpoints(
     createRowListEndpoint({ file, list: list.current, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints({
       system: status.system,
-      settings: () => effectiveSettings(written()),
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionsEndpoint({ log: decisionLog }),

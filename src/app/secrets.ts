@@ -12,11 +12,8 @@ import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/connection.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
+/** Sections of the configuration that take effect without a restart. */
 type HotSections = Pick<Config, (typeof hotSections)[number]>;
-/** Sections of the configuration that take effect without a restart, and as the file says them. */
-interface HotSettings extends HotSections {
-  readonly written: object;
-}
 
 /** The configuration of the start, with the sections that have changed since. */
 export class SettingsInForce {
@@ -31,7 +28,7 @@ export class SettingsInForce {
 
   readonly inForce = (): Config => this.#config;
 
-  use({ written, ...sections }: HotSettings): void {
+  use(sections: HotSections): void {
     const { mode } = this.#config;
     this.#config = { ...this.#start, ...sections };
     this.#log.level = sections.log.level;
@@ -46,7 +43,7 @@ export class SettingsInForce {
 
 /** The settings that take effect without a restart when the files that they come from change. */
 export interface Secrets {
-  readonly hot: HotSettings;
+  readonly hot: HotSections;
   /** `listen.tls`. */
   readonly tls: Certificate | undefined;
   /** PEM texts of `upstream.tls`. */
@@ -129,11 +126,7 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-export function secretsOf({
-  config,
-  written,
-  files,
-}: Pick<LoadedConfig, 'config' | 'written' | 'files'>): Secrets {
+export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
   const { upstream, store } = config;
@@ -147,7 +140,7 @@ export function secretsOf({
   };
   const { username, password } = store.url.kind === 'memory' ? {} : store.url;
   return {
-    hot: hotOf({ config, written }),
+    hot: hotOf(config),
     upstreamTls: upstream.tls && pemsOf('upstream'),
     store: {
       ...{ username, password, sentinelPassword: store.sentinelPassword },
@@ -163,10 +156,8 @@ export function secretsOf({
   };
 }
 
-function hotOf({ config, written }: Pick<LoadedConfig, 'config' | 'written'>): HotSettings {
-  const pick = (from: Record<string, unknown>) =>
-    Object.fromEntries(hotSections.map((key) => [key, from[key]]));
-  return { ...(pick(config) as unknown as HotSections), written: pick(Object(written)) };
+function hotOf({ mode, rateLimits, log }: Config): HotSections {
+  return { mode, rateLimits, log };
 }
 
 /**
@@ -196,7 +187,7 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
       const isSecret = part === 'secrets';
       const settings = findRestartSettings(isSecret ? loaded.config : current, read.config, isSecret);
       const before = inForce;
-      inForce = isSecret ? { ...secretsOf(read), hot: inForce.hot } : { ...inForce, hot: hotOf(read) };
+      inForce = isSecret ? { ...secretsOf(read), hot: inForce.hot } : { ...inForce, hot: hotOf(read.config) };
       if (isSecret) {
         current = read.config;
         reportCertificate();

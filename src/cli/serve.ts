@@ -32,12 +32,11 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   }
   for (const warning of loaded.warnings) io.err(formatProblem(warning));
 
-  const { config, written } = loaded;
+  const { config } = loaded;
   const log = createLog(config.log.level);
   const count = config.workers === 'auto' ? availableParallelism() : config.workers;
   const input = {
     config,
-    written,
     protectedList: startListOf(loaded, validators.packed),
     secrets: secretsOf(loaded),
     log,

@@ -16,8 +16,6 @@ import type { Running } from './until-stopped.ts';
 
 interface PrimaryInput {
   readonly config: Config;
-  /** The configuration as the file says it, for the console. */
-  readonly written: unknown;
   /** Processes that serve; more than one. */
   readonly count: number;
   readonly protectedList: StartList;
@@ -46,7 +44,7 @@ export class Primary implements Running {
   #port = 0;
 
   constructor(input: PrimaryInput) {
-    const { config, written, count, log, explain, version } = input;
+    const { config, count, log, explain, version } = input;
     const metrics = createMetrics({ ofProcess: false, withTrends: config.admin !== false });
     const workerMetrics = new WorkerMetrics();
     this.#input = input;
@@ -75,7 +73,6 @@ export class Primary implements Running {
     this.#admin = createAdmin({
       config,
       inForce: this.#settings.inForce,
-      written,
       explain,
       version,
       list,
@@ -101,7 +98,6 @@ export class Primary implements Running {
     this.#secrets = secrets;
     this.#settings.use(secrets.hot);
     this.#supervisor.emitAll('secrets', secrets);
-    this.#admin?.useWritten(secrets.hot.written);
     if (secrets.adminToken !== undefined) this.#admin?.server.useToken(secrets.adminToken);
   }
 

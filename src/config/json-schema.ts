@@ -20,14 +20,12 @@ export interface JsonSchema {
   readonly unit?: string;
   /** shopward's own keyword: a default with a reference. */
   readonly reference?: string;
-  /** shopward's own keyword: the value is never shown; or, where it is parsed into a map, the names of its secret parts. */
-  readonly secret?: boolean | readonly string[];
   readonly [keyword: string]: unknown;
 }
 
 let known: JsonSchema | undefined;
 
-/** The schema of what is written in the file, before durations and sizes are parsed. */
+/** The schema of what is written in the file, before durations and sizes are parsed. Exported for its tests. */
 export function configJsonSchema(): JsonSchema {
   known ??= z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
   return known;

@@ -26,8 +26,6 @@ interface LoadOptions {
 export interface LoadedConfig {
   /** Complete and deeply frozen; file names are absolute. */
   readonly config: Config;
-  /** The same as the file says it, with references replaced: durations and sizes are texts. */
-  readonly written: unknown;
   readonly files: readonly ConfigFile[];
   readonly warnings: readonly Problem[];
   /** Absolute path of each file that `${file:…}` names -> its content. */
@@ -79,8 +77,7 @@ async function validateText(
     },
   };
   const plain = readPlainValue(document.root, sources);
-  const written = withReferenceDefaults(plain.value, sources);
-  const checked = validateConfig(written, plain.problems);
+  const checked = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
   const named = await readNamedFiles(checked.config, file, options.validators ?? {}, document.textAt);
   const settings = [...checked.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
@@ -91,7 +88,6 @@ async function validateText(
   const config = resolveNamedFiles(checked.config as Config, file.path);
   return {
     config: deepFreeze(config),
-    written,
     files,
     warnings: problems,
     secretFiles,

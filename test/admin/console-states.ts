@@ -15,7 +15,7 @@ export const filled: Readonly<Record<string, string>> = {
   requests: '#search-state:not(:text("loading"))',
   list: '#row-body tr',
   'roll-out': '#roll-out-sentence .say',
-  system: '#config-list dt',
+  system: '#processes-body tr',
 };
 
 /** A real shopward in front of a demo shop, in whichever state. */

@@ -272,7 +272,7 @@ describe.concurrent('the console', () => {
     await decisions().filter({ hasText: '/orders' }).first().waitFor();
     expect(await decisions().filter({ hasText: '/returns' }).count()).toBe(0);
     await page.getByRole('link', { name: 'System' }).click();
-    await page.locator('#config-list > div', { hasText: 'mode' }).getByText('observe').first().waitFor();
+    await page.locator('#processes-body tr').first().waitFor();
     await page.goto('about:blank');
     await again.stop();
     forgive('net::ERR');
@@ -441,7 +441,7 @@ describe.concurrent('the console', () => {
       await page.getByRole('link', { name: 'List' }).click();
       await page.locator('#row-body tr').first().waitFor();
       await page.getByRole('link', { name: 'System' }).click();
-      await page.locator('#config-list dt').first().waitFor();
+      await page.locator('#processes-body tr').first().waitFor();
       const main = (await page.locator('#main').textContent()) ?? '';
       expect(main).not.toMatch(/life cycle is enforced/);
       await page.getByRole('link', { name: 'Now' }).click();

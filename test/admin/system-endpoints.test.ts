@@ -28,7 +28,6 @@ describe('reasons', () => {
   it('come from the endpoint', async () => {
     const endpoints = createSystemEndpoints({
       system: async () => ({}) as never,
-      settings: () => [],
     });
     const endpoint = endpoints.find((one) => one.path === '/api/reasons');
     const { body } = (await endpoint?.run(nothing)) ?? {};

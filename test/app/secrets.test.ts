@@ -9,7 +9,7 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 const dayMs = 86_400_000;
 const endMs = certificateEndMs({ cert: testCertificate });
-const hot = { mode: 'enforce', rateLimits: false, log: { level: 'info' }, written: {} } as const;
+const hot = { mode: 'enforce', rateLimits: false, log: { level: 'info' } } as const;
 const none: Secrets = { hot, tls: undefined, store: {}, issuers: [], adminToken: undefined, problems: [] };
 const pair = { cert: testCertificate, key: testKey };
 

@@ -54,7 +54,6 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
   const log = createLog(loaded.config.log.level, { pretty: false, linesTo: { write: streams.out } });
   const app = await createApp({
     config: loaded.config,
-    written: loaded.written,
     protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
     secrets: secretsOf(loaded),
     log,

@@ -1,26 +1,15 @@
 import { confirmAction } from './dialogs.js';
-import { byId, cut, el, renew, say, show } from './dom.js';
+import { byId, cut, el, renew, say } from './dom.js';
 import { ago, bytes, count, fullTime, plural, sentence, span, statusWords } from './words.js';
 
-/** Components, processes, keys, refresh tokens and configuration; and the purge of the resolver's cache. */
+/** Components, processes, keys; and the purge of the resolver's cache. */
 export function startSystem(api) {
-  const takeSettings = startSettings();
   startPurge(api);
-  let settings;
-  /** The configuration is read again when this changes: a new process may have another one. */
-  let startedMs;
-  const readSettings = async (state) => {
-    if (startedMs === state.startedMs) return;
-    ({ settings } = await api.get('api/config'));
-    takeSettings(settings);
-    startedMs = state.startedMs;
-  };
   return {
     show() {},
     async refresh(state) {
       showTiles(state);
-      await readSettings(state);
-      showSystem(await api.get('api/system'), settings, state);
+      showSystem(await api.get('api/system'), state);
     },
   };
 }
@@ -90,7 +79,7 @@ function factText({ value, unit }, nowMs) {
 /** Who ends without a word is counted for so long. */
 const membersKnownMs = 12_000;
 
-function showSystem({ processes, workers, keys, sharing }, settings, { parts, nowMs }) {
+function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
   const store = parts.find(({ id }) => id === 'store');
   const isShared = store?.facts.some(({ label, value }) => label === 'kind' && value !== 'memory');
   const none = isShared
@@ -117,12 +106,10 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
     ),
   );
   const sources = parts.filter(({ id }) => id === 'keys' || id.startsWith('keys-'));
-  const from = settings.find(({ name }) => name.startsWith('auth.keys.'));
-  const place = from === undefined ? '' : `, ${from.name}: ${cut(from.value)}`;
   const about = sources.map(({ title, text, facts }) => {
     const loadedMs = facts.find(({ label }) => label === 'last load')?.value;
     const loaded = loadedMs ? `, last loaded ${ago(loadedMs, nowMs)}` : '';
-    return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}${place}`;
+    return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}`;
   });
   say(byId('keys-about'), about.map(sentence).join(' ') || 'There are none: each token is asked about.');
   renew(
@@ -174,46 +161,4 @@ function startPurge(api) {
       notify(fault.status === 404 ? 'The URL resolver is off: nothing is cached.' : fault.message, true);
     }
   });
-}
-
-/** Descriptions are Markdown with code and links. */
-function withoutMarks(text) {
-  return text.replaceAll('`', '').replace(/\[([^\][]*)\]\([^()]*\)/g, '$1');
-}
-
-/** The configuration in force; the server has masked its secrets. */
-function startSettings() {
-  let settings = [];
-  const refresh = () => {
-    const words = byId('config-search').value.trim().toLowerCase();
-    const isAll = byId('config-kind').value === 'all';
-    const wanted = settings.filter(
-      ({ name, value, isDefault }) =>
-        (isAll || !isDefault) && `${name} ${value}`.toLowerCase().includes(words),
-    );
-    say(byId('config-count'), `${plural(wanted.length, 'setting')} of ${count(settings.length)}`);
-    show(
-      byId('config-list'),
-      wanted.map(({ name, value, isDefault, isSecret, description }) =>
-        el(
-          'div',
-          {},
-          el('dt', {}, el('code', {}, name)),
-          el(
-            'dd',
-            {},
-            el('code', { 'data-secret': isSecret }, value),
-            isDefault && el('span', { class: 'tag' }, 'default'),
-            el('span', { class: 'quiet about' }, withoutMarks(description)),
-          ),
-        ),
-      ),
-    );
-  };
-  byId('config-search').addEventListener('input', refresh);
-  byId('config-kind').addEventListener('change', refresh);
-  return (next) => {
-    settings = next;
-    refresh();
-  };
 }

@@ -40,7 +40,6 @@ const keys = z
       description: 'Files with public keys: PEM, JWK or JWK set.',
     }),
     secret: text().optional().meta({
-      secret: true,
       description:
         'Shared secret for HS256, HS384 or HS512, at least as long as the hash. After a change of its file, tokens of the old one are refused.',
     }),
@@ -65,7 +64,6 @@ const introspection = z.strictObject({
   url: providerUrl.meta({ description: 'Introspection endpoint of the issuer.' }),
   clientId: text().meta({ description: 'Client id of shopward at the issuer.' }),
   clientSecret: text().meta({
-    secret: true,
     description: 'Password of this client, sent as Basic credentials. Its file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({

@@ -17,7 +17,6 @@ export const admin = z
         .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
         .optional()
         .meta({
-          secret: true,
           description:
             'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
         }),

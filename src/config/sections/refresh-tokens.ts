@@ -93,7 +93,6 @@ export const refreshTokens = z
           'How long a token whose refresh was cut is blocked (503) after it was sent, because the shop may still exchange it.',
       }),
       digestKey: text().min(16).optional().meta({
-        secret: true,
         description:
           'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
       }),

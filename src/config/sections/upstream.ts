@@ -80,16 +80,11 @@ export const upstream = z
 
 export const store = z
   .strictObject({
-    url: z
-      .string()
-      .transform(readStoreAddress)
-      .prefault('memory')
-      .meta({
-        description:
-          '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-        reference: referenceDefaults.store.url,
-        secret: ['username', 'password'],
-      }),
+    url: z.string().transform(readStoreAddress).prefault('memory').meta({
+      description:
+        '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
+      reference: referenceDefaults.store.url,
+    }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({
       description: 'Longest wait for one operation of the store.',
     }),
@@ -106,9 +101,7 @@ export const store = z
         description:
           "For `rediss`. Left out: the system's authorities are trusted. New connections use a changed file.",
       }),
-    sentinelPassword: text()
-      .optional()
-      .meta({ secret: true, description: 'Password of the Sentinels themselves.' }),
+    sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
         'Replicas of Redis that must confirm a claim (`WAIT`) before it is forwarded; fewer: 503. With three nodes set 1.',
