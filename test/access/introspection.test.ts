@@ -449,29 +449,6 @@ describe('under load', () => {
 
 // Side by side: each waits for a deadline.
 describe.concurrent('the time for a lookup', () => {
-  it('a lookup for which only its own client waits has the whole time', async (test) => {
-    const { answer, say } = await setUp({ timeoutMs: 10_000, connections: 1 }, test);
-    // Later than half of the time.
-    answer((response) => void setTimeout(() => serveJson(active)(response), 5300));
-    const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
-    expect(slow).toBe('DE--21');
-  });
-
-  it('tokens on which the endpoint hangs delay nobody else where fewer clients than connections show them', async (test) => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 4000, maxAsking: 500 }, test);
-    answer((response, form) => {
-      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
-    });
-    const ids = Array.from({ length: 3000 }, (_, i) => `tarpit ${i}`);
-    const hostile = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
-    const flood = setInterval(() => {
-      for (const client of hostile) void say(ids.pop() ?? 'tarpit', client);
-    }, 20);
-    test.onTestFinished(() => clearInterval(flood));
-    await eventually('an outage, as it seems', () => introspector.status().failures > 8 || undefined);
-    for (let i = 0; i < 6; i++) expect(await say(`good ${i}`, '192.0.2.9')).toBe('DE--21');
-  });
-
   it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async (test) => {
     const { answer, introspector, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
     answer(() => {});

@@ -84,7 +84,7 @@ function nameOf({ row, method }: RowProbe): string {
 }
 
 /**
- * Checks other spellings of a few protected paths, which some shop reads as the same path. Each must be refused, by the row or
+ * Checks other spellings of a protected path, which some shop reads as the same path. Each must be refused, by the row or
  * as malformed.
  */
 export async function checkSpellings(
@@ -95,9 +95,9 @@ export async function checkSpellings(
     return [skip('spelling', 'other spellings', 'not even the rows themselves are refused')];
   const { client, config, rejections } = verification;
   const expected = rejections['access-token-missing'];
-  const { probes, missing } = chooseSamples(verification);
-  const paths = probes.flatMap((probe) => spellings(probe, config.request.ignoredPrefixes));
-  const checks = await eachAtOnce([...new Set(paths)], async (path) => {
+  const probe = findRefusedRead(verification);
+  if (probe === undefined) return [skip('spelling', 'other spellings', 'no GET row of the list is refused')];
+  return eachAtOnce(spellings(probe, config.request.ignoredPrefixes), async (path) => {
     const reply = await client.ask({ method: 'GET', path });
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const { status } = reply;
@@ -108,60 +108,38 @@ export async function checkSpellings(
     const advice = status === 0 ? undefined : 'it went past the list without a token';
     return createCheck('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
   });
-  return [...checks, ...missing.map((kind) => skip('spelling', kind, 'no GET row of the list is one'))];
 }
 
-/** Kinds of paths, by the place of their parameters, whatever prefix the API has. */
-const sampleKinds: Readonly<Record<string, RegExp>> = {
-  'a collection': /^[^{]+$/,
-  'a member': /^[^{]+\/\{[^{}]*\}$/,
-  'a path below a member': /^[^{]+\/\{[^{}]*\}\/[^{]+$/,
-};
-
-/** A row of each kind, where the list has one that is refused; a tree only where it has nothing else. */
-function chooseSamples(verification: Verification): { probes: RowProbe[]; missing: string[] } {
+/** A row whose path has a name and an id, else any but the root. */
+function findRefusedRead(verification: Verification): RowProbe | undefined {
   const isRefused = createRefusalTest(verification);
   const reads = rowProbes(verification).filter(
     ({ row, method, path }) => method === 'GET' && row.template !== '/' && isRefused('GET', path),
   );
-  const plain = reads.filter(({ row }) => !row.template.endsWith('**'));
-  const found = Object.entries(sampleKinds).map(
-    ([kind, shape]) => [kind, plain.find(({ row }) => shape.test(row.template))] as const,
-  );
-  const probes = found.flatMap(([, probe]) => probe ?? []);
-  return {
-    probes: probes.length > 0 ? probes : reads.slice(0, 1),
-    missing: found.flatMap(([kind, probe]) => (probe === undefined ? kind : [])),
-  };
+  return reads.find(({ row }) => /^\/[^{*]+\/\{/.test(row.template)) ?? reads[0];
 }
 
-/** Other spellings of the prefix and of the resource's own name, and other ways to the path. */
+/** Other spellings of the name before the first id, and other ways to the path. */
 function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]): string[] {
   const segments = path.slice(1).split('/');
-  const template = row.template.slice(1).split('/');
-  const firstFree = template.findIndex((part) => part.startsWith('{') || part === '**');
-  // The last name before the first id, such as the one after `/api/v2`.
-  const place = Math.max(0, firstFree === -1 ? template.length - 1 : firstFree - 1);
-  const withSegment = (at: number, text: string) => `/${segments.with(at, text).join('/')}`;
+  const firstFree = row.template
+    .slice(1)
+    .split('/')
+    .findIndex((part) => /^[{*]/.test(part));
+  const place = Math.max(0, (firstFree === -1 ? segments.length : firstFree) - 1);
   const name = segments[place] ?? '';
+  const withName = (text: string) => `/${segments.with(place, text).join('/')}`;
   const lastSlash = path.lastIndexOf('/');
-  const inside = [...new Set([0, place])].flatMap((at) => {
-    const segment = segments[at] ?? '';
-    const first = segment.charCodeAt(0).toString(16).toUpperCase();
-    return [
-      withSegment(at, segment.toUpperCase()),
-      withSegment(at, `%${first}${segment.slice(1)}`),
-      withSegment(at, `${segment};x=1`),
-    ];
-  });
   const all = [
-    ...inside,
+    withName(name.toUpperCase()),
+    withName(`%${name.charCodeAt(0).toString(16).toUpperCase()}${name.slice(1)}`),
+    withName(`${name};x=1`),
     `${path}/`,
     `/${path}`,
     `/shopward-verify/..${path}`,
     `/shopward-verify/%2e%2e${path}`,
     `/shopward-verify\\..\\${path.slice(1)}`,
-    ...(place === segments.length - 1 ? [] : [withSegment(place, `${name}/x/${name}`)]),
+    ...(place === segments.length - 1 ? [] : [withName(`${name}/x/${name}`)]),
     ...(lastSlash === 0 ? [] : [`${path.slice(0, lastSlash)}%2F${path.slice(lastSlash + 1)}`]),
     ...ignoredPrefixes.map((prefix) => `${prefix}${path}`),
   ];
