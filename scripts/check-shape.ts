@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 2195,
   app: 2601,
   authorize: 179,
-  cli: 4774,
+  cli: 4752,
   cluster: 992,
   config: 2612,
   'entity-tags': 2914,

@@ -5,6 +5,7 @@ import {
   claims,
   createVerifier,
   ec,
+  ed,
   identity,
   invalid,
   type Options,
@@ -100,4 +101,51 @@ it('nothing is remembered where nothing may be, and a closed verifier forgets', 
   expect(remembering.status().remembered).toBe(1);
   remembering.close();
   expect(remembering.status().remembered).toBe(0);
+});
+
+describe('what is remembered', () => {
+  it('does not remember what was under verification when keys changed', async () => {
+    const { verifier, keySource } = createVerifier();
+    const token = makeToken(ec, claims);
+    const early = verifier.verify(token);
+    keySource.use([verificationKey(ed)]);
+    const late = verifier.verify(token);
+    expect(await early).toEqual(identity);
+    expect(await late).toEqual(invalid('unknown-key'));
+    expect(verifier.status()).toEqual({ remembered: 0, verifying: 0 });
+    expect(await verifier.verify(token)).toEqual(invalid('unknown-key'));
+  });
+
+  it('is bounded, and refusals take no place in it', async () => {
+    const { verifier } = createVerifier({ maxRememberedTokens: 2 });
+    const tokens = ['a', 'b', 'c'].map((sub) => makeToken(ed, { ...claims, sub }));
+    for (const token of tokens) await verifier.verify(token);
+    for (let i = 0; i < 20; i++) await verifier.verify(makeToken(ed, { ...claims, exp: i }));
+    for (let i = 0; i < 20; i++) await verifier.verify(makeToken(otherRsa, { ...claims, exp: i }));
+    expect(verifier.status().remembered).toBe(2);
+    expect(verifier.verify(tokens[2] ?? '')).toHaveProperty('subject', 'c');
+    expect(verifier.verify(tokens[0] ?? '')).toBeInstanceOf(Promise);
+  });
+
+  it('verifies a token once, however many requests carry it', async () => {
+    const { verifier, keySource } = createVerifier();
+    const token = makeToken(rsa, claims);
+    const verdicts = await Promise.all(Array.from({ length: 100 }, () => verifier.verify(token)));
+    expect(verdicts).toEqual(Array.from({ length: 100 }, () => identity));
+    expect(keySource.asked).toBe(1);
+  });
+
+  it('refuses verifications beyond its limit, and still serves remembered tokens', async () => {
+    const { verifier } = createVerifier({ maxVerifying: 10 });
+    const known = makeToken(ed, claims);
+    await verifier.verify(known);
+    const bad = Array.from({ length: 50 }, (_, i) => makeToken(ed, { ...claims, exp: i }));
+    const flood = bad.map((token) => verifier.verify(token));
+    expect(verifier.verify(known)).toEqual(identity);
+    const verdicts = await Promise.all(flood);
+    expect(verdicts.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => invalid('expired')));
+    const overloaded = { rejection: 'overloaded', reason: 'verifications', retryAfterSeconds: 1 };
+    expect(verdicts.slice(10)).toEqual(Array.from({ length: 40 }, () => overloaded));
+    expect(verifier.status().verifying).toBe(0);
+  });
 });
