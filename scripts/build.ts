@@ -57,7 +57,7 @@ async function bundle(entries: readonly string[]): Promise<void> {
       id.startsWith('node:') ||
       installed.test(id) ||
       // What an SDK registers itself with is the operator's.
-      (id === '@opentelemetry/api' && importer?.startsWith(source) === true),
+      (id.startsWith('@opentelemetry/') && importer?.startsWith(source) === true),
     plugins: [keepPlaces(), leaveOut()],
   });
   const { output } = await build.write({

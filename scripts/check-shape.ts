@@ -12,11 +12,11 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5318,
   admin: 2195,
-  app: 2601,
+  app: 2627,
   authorize: 179,
   cli: 4752,
   cluster: 992,
-  config: 2612,
+  config: 2658,
   'entity-tags': 2914,
   http: 2256,
   lib: 607,
@@ -28,7 +28,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   rollout: 1279,
   routes: 1014,
   server: 1635,
-  telemetry: 1481,
+  telemetry: 1678,
   upstream: 3630,
   'url-resolver': 2011,
 };
@@ -52,9 +52,9 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   ],
   [/^src\/authorize\/question\.ts$/, 'the pure reading of a question; its tests ask over the socket'],
   [/^src\/access\/protected-list-conditions\.ts$/, 'a key of the rows, beside the reader of the list'],
-  [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
+  [/^src\/telemetry\/(otlp|tracing)\.ts$/, 'the one place that knows a library from within'],
   [
-    /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,
+    /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store|telemetry)\.ts$/,
     'what the composition root wires, a part each',
   ],
   [

@@ -15,15 +15,15 @@ import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts'
 import type { StartList } from './app/start-list.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
+import { createTelemetry } from './app/telemetry.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
 import type { RedisStore } from './redis/store.ts';
-import { createAccessLog, type ExchangeRecord } from './telemetry/exchange-record.ts';
+import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
-import { loadTracing } from './telemetry/tracing.ts';
 
 export interface App {
   /** Resolves when requests are served. */
@@ -74,7 +74,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const features = await createFeatures(input, settings.inForce, metrics, clock);
   const adminInput = { config, inForce: settings.inForce, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
-  const [tracing, accessLog] = [await loadTracing(), createAccessLog({ log })];
+  const telemetry = await createTelemetry(config, metrics, { version, log });
   let admin: Admin | undefined;
   const port = createPublicPort({
     config,
@@ -84,11 +84,10 @@ export async function createApp(input: AppInput): Promise<App> {
     record(known, request, sender) {
       const [record, nowMs] = [clock.explain(known), Date.now()];
       metrics.observeExchange(record, nowMs, request, sender);
-      tracing?.note(record, request);
       forwarding.component.activity.note(record, nowMs);
       admin?.note(record);
       worker?.onExchange(record);
-      accessLog.write(record);
+      telemetry.note(record, request);
     },
     log,
   });
@@ -101,6 +100,7 @@ export async function createApp(input: AppInput): Promise<App> {
   /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
   const components: readonly Component[] = [
     drain,
+    ...telemetry.components,
     ...tokens.components,
     rules.accessToken,
     list,

@@ -76,7 +76,7 @@ export const slow = [
   'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
   'test/**/*.property.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
-  'test/{access/protected-list-truncation,telemetry/tracing}.test.ts',
+  'test/{access/protected-list-truncation,telemetry/{otlp,tracing}}.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
 ];
 

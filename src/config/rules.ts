@@ -27,6 +27,7 @@ const rules: readonly Rule[] = [
   rule(['entityTags', 'request'], longerPathWarnings),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
   rule(['refreshTokens'], refreshTokenProblems),
+  rule(['telemetry'], telemetryProblems),
 ];
 
 export function checkRules(config: PartialConfig): SettingProblem[] {
@@ -212,4 +213,30 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
     found.push({ path: ['refreshTokens', 'leeway'], text, severity: 'warning' });
   }
   return found;
+}
+
+/** What `src/telemetry/otlp.ts` loads: of the operator's installation, since few want it. */
+const otlpPackages = [
+  '@opentelemetry/api',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace',
+  '@opentelemetry/sdk-metrics',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/exporter-metrics-otlp-http',
+];
+
+function telemetryProblems({ telemetry }: Pick<Config, 'telemetry'>): SettingProblem[] {
+  const missing = telemetry.otlp === undefined ? [] : otlpPackages.filter((name) => !isInstalled(name));
+  if (missing.length === 0) return [];
+  const text = `needs packages that are not installed beside shopward: npm install ${missing.join(' ')}`;
+  return [{ path: ['telemetry', 'otlp'], text }];
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    import.meta.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { auth } from './sections/auth.ts';
 import { entityTags } from './sections/entity-tags.ts';
 import { authorize, limits, listen, request, trustedFields, trustedProxies } from './sections/listener.ts';
-import { admin, log, rollout, workers } from './sections/operation.ts';
+import { admin, log, rollout, telemetry, workers } from './sections/operation.ts';
 import { rateLimits } from './sections/rate-limits.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
 import { cors, errors, rejections } from './sections/responses.ts';
@@ -46,6 +46,7 @@ export const configSchema = z.strictObject({
   errors,
   rejections,
   log,
+  telemetry,
 });
 
 type DeepReadonly<T> = T extends readonly (infer Item)[]

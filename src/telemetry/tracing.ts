@@ -9,18 +9,17 @@ type Api = typeof import('@opentelemetry/api');
 const registry = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * Spans for an OpenTelemetry SDK in this process. Undefined, and nothing is loaded, unless an SDK was registered before
- * the start (`node --import ./instrumentation.mjs`) and the API package is installed. `traceparent` is forwarded unchanged.
+ * Spans for `configured`, or else for an OpenTelemetry SDK that was registered before the start
+ * (`node --import ./instrumentation.mjs`). Undefined, and nothing is loaded, without either. `traceparent` is forwarded unchanged.
  */
-export async function loadTracing() {
+export async function loadTracing(configured?: Tracer) {
   const registered = (globalThis as { [registry]?: { trace?: unknown } })[registry];
-  if (registered?.trace === undefined) return undefined;
+  if (configured === undefined && registered?.trace === undefined) return undefined;
   const api = await import('@opentelemetry/api').catch(() => undefined);
-  return api && createTracing(api);
+  return api && createTracing(api, configured ?? api.trace.getTracer('shopward'));
 }
 
-function createTracing(api: Api) {
-  const tracer: Tracer = api.trace.getTracer('shopward');
+function createTracing(api: Api, tracer: Tracer) {
   return {
     /** Records a server span for an exchange that has ended, as a child of the client's `traceparent` if there is one. */
     note(record: ExchangeRecord, request: CanonicalRequest | undefined): void {
@@ -40,12 +39,21 @@ function createTracing(api: Api) {
   };
 }
 
+/** The client's span (W3C Trace Context, version 00 and what extends it). */
 function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
-  const traceparent = request && fieldValue(request.fields, 'traceparent');
-  if (traceparent === undefined) return api.ROOT_CONTEXT;
-  const tracestate = request && fieldValue(request.fields, 'tracestate');
-  return api.propagation.extract(api.ROOT_CONTEXT, { traceparent, ...(tracestate && { tracestate }) });
+  const traceparent = (request && fieldValue(request.fields, 'traceparent')) ?? '';
+  const [, traceId, spanId, flags] = traceparentForm.exec(traceparent) ?? [];
+  if (request === undefined || traceId === undefined || spanId === undefined) return api.ROOT_CONTEXT;
+  const tracestate = fieldValue(request.fields, 'tracestate');
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags ?? '', 16), isRemote: true };
+  if (!api.isSpanContextValid(parent)) return api.ROOT_CONTEXT;
+  return api.trace.setSpanContext(api.ROOT_CONTEXT, {
+    ...parent,
+    ...(tracestate !== undefined && { traceState: api.createTraceState(tracestate) }),
+  });
 }
+
+const traceparentForm = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
 /** Attributes by OpenTelemetry's HTTP conventions, and shopward's own; nothing that is not in the access log. */
 function attributesOf(record: ExchangeRecord): Attributes {

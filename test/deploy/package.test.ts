@@ -84,6 +84,25 @@ test('the shipped configuration and list pass the check', () => {
   expect(shopward('explain', '--config', config, 'GET', '/carts')).toContain('/carts');
 });
 
+test('check names the packages that telemetry.otlp needs and an installation lacks', () => {
+  const config = path.join(shop, 'otlp.yaml');
+  writeFileSync(
+    config,
+    `protectedResources: ${installed}/config/protected-resources.yaml
+auth: { keys: { jwks: 'https://shop.example/jwks.json' } }
+telemetry: { otlp: { endpoint: 'http://127.0.0.1:4318' } }
+`,
+  );
+  const command = path.join(shop, 'node_modules/.bin/shopward');
+  const { status, stdout } = spawnSync(command, ['check', '--offline', '--config', config], {
+    encoding: 'utf8',
+  });
+  expect(stdout).toContain(
+    'otlp.yaml:3:20: error: telemetry.otlp needs packages that are not installed beside shopward: npm install @opentelemetry/',
+  );
+  expect(status).toBe(1);
+});
+
 test('licence, documents, schemas and manifests are there, and no tests', () => {
   for (const file of [
     'LICENSE',

@@ -1,19 +1,11 @@
 /** A small OpenTelemetry SDK, to be loaded before the program: prints each span that ended as one JSON line. */
-import { type Context, createContextKey, propagation, type Span, trace } from '@opentelemetry/api';
-
-const parentKey = createContextKey('parent');
-
-propagation.setGlobalPropagator({
-  inject() {},
-  extract: (context: Context, carrier: unknown) =>
-    context.setValue(parentKey, (carrier as { traceparent?: string }).traceparent),
-  fields: () => ['traceparent'],
-});
+import { type Span, trace } from '@opentelemetry/api';
 
 trace.setGlobalTracerProvider({
   getTracer: (scope) => ({
     startSpan(name, options, context) {
-      const said = { scope, name, parent: context?.getValue(parentKey), ...options };
+      const parent = context && trace.getSpanContext(context)?.spanId;
+      const said = { scope, name, parent, ...options };
       const span = {
         setStatus(status: object) {
           Object.assign(said, { status });

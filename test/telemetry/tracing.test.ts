@@ -58,7 +58,7 @@ it('gives one server span an exchange to an SDK that was registered before', asy
     scope: 'shopward',
     name: 'GET /carts/{cart_id}',
     kind: 1,
-    parent: traceparent,
+    parent: 'b7ad6b7169203331',
     attributes: {
       'http.request.method': 'GET',
       'http.route': '/carts/{cart_id}',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAdmin } from '../defaults.ts';
-import { distinct, duration, listenHost, port, text } from '../values.ts';
+import { distinct, duration, listenHost, port, text, upstreamUrl } from '../values.ts';
 
 export const admin = z
   .union([
@@ -48,6 +48,24 @@ export const log = z
   .meta({
     description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
   });
+
+export const telemetry = z
+  .strictObject({
+    otlp: z
+      .strictObject({
+        endpoint: upstreamUrl().meta({
+          description:
+            'OpenTelemetry collector, such as `http://collector:4318`: gets spans and metrics, as OTLP over HTTP.',
+        }),
+        sampleRatio: z.number().min(0).max(1).default(1).meta({
+          description: 'Share of requests that are traced, where their `traceparent` does not decide it.',
+        }),
+      })
+      .optional()
+      .meta({ description: 'Needs optional packages; `shopward check` names those that are missing.' }),
+  })
+  .prefault({})
+  .meta({ description: 'What is sent to others about requests. Default: nothing.' });
 
 export const rollout = z
   .union([

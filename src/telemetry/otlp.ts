@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attributes, Tracer } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
+import type { MetricData, MetricProducer } from '@opentelemetry/sdk-metrics';
+import type { MetricValueWithName } from 'prom-client';
+import { type Component, type ComponentLog, healthOf } from '../lib/component.ts';
+import type { MetricValues } from './metrics.ts';
+
+interface OtlpOptions {
+  /** Origin of the collector, such as `http://collector:4318`; `/v1/traces` and `/v1/metrics` are appended. */
+  readonly endpoint: string;
+  /** Share of requests that are traced unless their `traceparent` says so, 0 to 1. */
+  readonly sampleRatio: number;
+  readonly version: string;
+  values(): Promise<MetricValues>;
+  readonly log: ComponentLog;
+}
+
+interface Otlp {
+  readonly tracer: Tracer;
+  readonly component: Component;
+}
+
+const scope = 'shopward';
+const longestCloseMs = 5000;
+
+/**
+ * Sends spans and metrics of this process to an OpenTelemetry collector as OTLP over HTTP, in JSON. The SDK reads
+ * its `OTEL_` variables too, such as `OTEL_EXPORTER_OTLP_HEADERS`. Rejects where a package is missing.
+ */
+export async function startOtlp({ endpoint, sampleRatio, version, values, log }: OtlpOptions): Promise<Otlp> {
+  const [{ resourceFromAttributes }, traces, metrics, { OTLPTraceExporter }, { OTLPMetricExporter }] =
+    await Promise.all([
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/sdk-metrics'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/exporter-metrics-otlp-http'),
+    ]);
+  const url = (path: string) => ({ url: endpoint.replace(/\/$/, '') + path });
+  const delivery = new Delivery(endpoint, log);
+  const resource = resourceFromAttributes({
+    'service.name': process.env.OTEL_SERVICE_NAME ?? scope,
+    'service.version': version,
+    // Of each worker, so that their counters stay apart.
+    'service.instance.id': randomUUID(),
+  });
+  const spans = delivery.watch(new OTLPTraceExporter(url('/v1/traces')));
+  const tracerProvider = new traces.TracerProvider({
+    resource,
+    sampler: new traces.ParentBasedSampler({ root: new traces.TraceIdRatioBasedSampler(sampleRatio) }),
+    spanProcessors: [new traces.BatchSpanProcessor({ exporter: spans })],
+  });
+  const meterProvider = new metrics.MeterProvider({
+    resource,
+    readers: [
+      new metrics.PeriodicExportingMetricReader({
+        exporter: delivery.watch(new OTLPMetricExporter(url('/v1/metrics'))),
+        metricProducers: [createProducer(values, resource, metrics)],
+      }),
+    ],
+  });
+  const providers = [tracerProvider, meterProvider];
+  return {
+    tracer: tracerProvider.getTracer(scope, version),
+    component: {
+      name: 'otlp',
+      title: 'Telemetry',
+      health: () => healthOf(delivery.reasons),
+      // What was not sent goes now; a collector that is away does not keep the process.
+      async close() {
+        const sent = Promise.allSettled(providers.map((provider) => provider.shutdown()));
+        await Promise.race([sent, sleep(longestCloseMs, undefined, { ref: false })]);
+      },
+    },
+  };
+}
+
+/** Whether the collector takes what it is sent; a change is logged once. */
+class Delivery {
+  reasons: readonly string[] = [];
+  readonly #endpoint: string;
+  readonly #log: ComponentLog;
+
+  constructor(endpoint: string, log: ComponentLog) {
+    this.#endpoint = endpoint;
+    this.#log = log;
+  }
+
+  watch<T, E extends { export(items: T, done: (result: { code: number; error?: Error }) => void): void }>(
+    exporter: E,
+  ): E {
+    const send = exporter.export.bind(exporter);
+    exporter.export = (items, done) =>
+      send(items, (result) => {
+        this.#note(result.code === 0 ? undefined : (result.error?.message ?? 'refused'));
+        done(result);
+      });
+    return exporter;
+  }
+
+  #note(fault: string | undefined): void {
+    const wasFailing = this.reasons.length > 0;
+    if (fault === undefined) {
+      if (wasFailing) this.#log.info({ endpoint: this.#endpoint }, 'the collector takes telemetry again');
+      this.reasons = [];
+      return;
+    }
+    this.reasons = [`the collector at ${this.#endpoint} takes no telemetry: ${fault}`];
+    if (!wasFailing) this.#log.warn({ endpoint: this.#endpoint, error: fault }, 'telemetry cannot be sent');
+  }
+}
+
+type MetricsSdk = typeof import('@opentelemetry/sdk-metrics');
+
+/** Gives the values of `/metrics` to the SDK, under the same names. */
+function createProducer(values: OtlpOptions['values'], resource: Resource, sdk: MetricsSdk): MetricProducer {
+  const startTime = timeNow();
+  return {
+    async collect() {
+      const times = { startTime, endTime: timeNow() };
+      const metrics = (await values()).map((metric) => toMetricData(metric, times, sdk));
+      return {
+        resourceMetrics: { resource, scopeMetrics: [{ scope: { name: scope }, metrics }] },
+        errors: [],
+      };
+    },
+  };
+}
+
+type Times = Record<'startTime' | 'endTime', [seconds: number, nanoseconds: number]>;
+
+function timeNow(): [seconds: number, nanoseconds: number] {
+  const ms = Date.now();
+  return [Math.floor(ms / 1000), (ms % 1000) * 1_000_000];
+}
+
+function toMetricData(
+  { name, help, type, values }: MetricValues[number],
+  times: Times,
+  { AggregationTemporality, DataPointType }: MetricsSdk,
+): MetricData {
+  const common = {
+    descriptor: { name, description: help, unit: '', valueType: 1 },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  if (String(type) === 'histogram') {
+    const dataPoints = histogramsOf(values).map((one) => ({ ...times, ...one }));
+    return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+  }
+  const dataPoints = values.map(({ labels, value }) => ({ ...times, attributes: labels, value }));
+  if (String(type) === 'counter')
+    return { ...common, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
+  return { ...common, dataPointType: DataPointType.GAUGE, dataPoints };
+}
+
+interface HistogramSeries {
+  readonly attributes: Attributes;
+  readonly bounds: number[];
+  /** Observations up to each bound, and all. */
+  readonly below: number[];
+  sum: number;
+  count: number;
+}
+
+/** prom-client has a row for each bucket, which counts what is below its bound, and one for sum and count. */
+function histogramsOf(values: MetricValues[number]['values']) {
+  const found = new Map<string, HistogramSeries>();
+  for (const { labels, value, metricName } of values as readonly MetricValueWithName<string>[]) {
+    const { le, ...attributes } = labels;
+    const key = JSON.stringify(attributes);
+    const series = found.get(key) ?? { attributes, bounds: [], below: [], sum: 0, count: 0 };
+    found.set(key, series);
+    if (le !== undefined) {
+      if (le !== '+Inf') series.bounds.push(Number(le));
+      series.below.push(value);
+    } else if (metricName?.endsWith('_sum')) series.sum = value;
+    else series.count = value;
+  }
+  return Array.from(found.values(), ({ attributes, bounds, below, sum, count }) => ({
+    attributes,
+    value: {
+      buckets: { boundaries: bounds, counts: below.map((all, i) => all - (below[i - 1] ?? 0)) },
+      sum,
+      count,
+    },
+  }));
+}
