@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { isObject } from '../lib/json.ts';
 import { type Query, type QueryParameters, readQuery } from './query.ts';
 
@@ -16,9 +16,7 @@ interface AdminQuestion {
 }
 
 /** An endpoint of the admin port, besides `/livez`, `/readyz` and `/metrics`, which are always there. */
-export type AdminEndpoint = JsonEndpoint | StreamEndpoint;
-
-export interface JsonEndpoint {
+export interface AdminEndpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   /** What its query may have; anything else is 400. Default: nothing. */
@@ -26,18 +24,9 @@ export interface JsonEndpoint {
   run(question: AdminQuestion): AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** An endpoint that writes its own response and may keep it open. */
-export interface StreamEndpoint {
-  readonly method: 'GET';
-  readonly path: string;
-  /** As above. */
-  readonly parameters?: QueryParameters;
-  stream(incoming: IncomingMessage, response: ServerResponse, query: Query): void;
-}
-
 /** The only way to an endpoint that answers JSON: a query that it does not know never gets there. `query`: without its `?`. */
 export function askEndpoint(
-  endpoint: JsonEndpoint,
+  endpoint: AdminEndpoint,
   query: string,
   body?: unknown,
 ): AdminAnswer | Promise<AdminAnswer> {

@@ -9,7 +9,6 @@ import { endResponse } from '../http/write-response.ts';
 import { isolate } from '../lib/faults.ts';
 import { type AdminAnswer, type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
-import { readQuery } from './query.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -133,11 +132,6 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
         : send(response, 404, { error: 'not found' });
     }
     if (!admission.isSameOrigin(headers)) return send(response, 403, { error: 'cross-origin' });
-    if ('stream' in endpoint) {
-      const read = readQuery(query, endpoint.parameters ?? {});
-      if (typeof read === 'string') return send(response, 400, { error: read });
-      return endpoint.stream(incoming, response, read);
-    }
     if (endpoint.method === 'GET') return reply(response, await askEndpoint(endpoint, query));
     const body = await readJsonBody(incoming, maxBodyBytes);
     if ('value' in body) return reply(response, await askEndpoint(endpoint, query, body.value));

@@ -1,7 +1,7 @@
 import { rejectionTable } from '../http/rejection.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { outcomeOf, outcomes } from '../telemetry/outcome.ts';
-import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 import {
   longestSearch,
@@ -61,7 +61,7 @@ interface DecisionSearch {
  * `GET /api/decisions/search?reason=…&client=…`: a page of the kept decisions that match, the newest first, and the most
  * frequent reasons, clients and rows of all that match. Only what the decision log still keeps is searched.
  */
-export function createDecisionSearchEndpoint(log: DecisionLog): JsonEndpoint {
+export function createDecisionSearchEndpoint(log: DecisionLog): AdminEndpoint {
   let last: Promise<unknown> = Promise.resolve();
   let asked = 0;
   return {

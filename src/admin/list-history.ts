@@ -1,6 +1,6 @@
 import { counter, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
 import type { ListCheck } from './list-check.ts';
 
 /** What an edit of the list changed, whoever made it. */
@@ -115,7 +115,7 @@ function logDifference(log: Log, { added, removed, changed, counts }: Difference
 }
 
 /** `GET /api/list/history`: the edits since the start. */
-export function createListHistoryEndpoint(history: Pick<ListHistory, 'edits'>): JsonEndpoint {
+export function createListHistoryEndpoint(history: Pick<ListHistory, 'edits'>): AdminEndpoint {
   return {
     method: 'GET',
     path: '/api/list/history',

@@ -1,6 +1,6 @@
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type RolloutReport, type RowReport, type Verdict, verdicts } from '../rollout/report.ts';
-import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
 import { cutPage, maxLimit, pageParameters, readPageQuery } from './query.ts';
 
 interface RolloutEndpointOptions {
@@ -35,7 +35,7 @@ interface RowGroup {
 export function createRolloutEndpoint({
   report,
   now = () => performance.now(),
-}: RolloutEndpointOptions): JsonEndpoint {
+}: RolloutEndpointOptions): AdminEndpoint {
   const current = report && keepReport(report, now);
   return {
     method: 'GET',

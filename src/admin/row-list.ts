@@ -2,7 +2,7 @@ import { conditionTexts } from '../access/claim-conditions.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type ReasonCount, type RowCount, sumRows } from '../telemetry/decision-counts.ts';
-import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
 import { cutPage, type PageQuery, pageParameters, type Query, readPageQuery } from './query.ts';
 import type { RowCounts } from './row-counts.ts';
 
@@ -36,7 +36,7 @@ export function createRowListEndpoint({
   list: current,
   reloads,
   counts,
-}: RowListOptions): JsonEndpoint {
+}: RowListOptions): AdminEndpoint {
   return {
     method: 'GET',
     path: '/api/rows',

@@ -3,7 +3,7 @@ import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
 import { isRange, ranges, type Trends } from '../telemetry/trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purges.ts';
-import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
+import { fieldsOf, type AdminEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
 import type { Condition, Incidents } from './incidents.ts';
 import type { ListHistory } from './list-history.ts';
@@ -28,7 +28,7 @@ interface StateOptions {
 }
 
 /** `GET /api/state`: the console's first screen. `GET /api/series?range=1h`: its charts. */
-export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
+export function createStateEndpoints(options: StateOptions): readonly AdminEndpoint[] {
   const { trends, now } = options;
   return [
     {
@@ -131,7 +131,7 @@ function countObserving(rows: RowSequence): number {
 }
 
 /** `POST /api/purge` with `{"url": …}`, `{"prefix": …}` or `{"all": true}`: reaches every replica, or answers 503. */
-export function createPurgeEndpoint(purge: UrlResolver['purge']): JsonEndpoint {
+export function createPurgeEndpoint(purge: UrlResolver['purge']): AdminEndpoint {
   return {
     method: 'POST',
     path: '/api/purge',
@@ -181,7 +181,7 @@ export function createExplainEndpoint({
   explain,
 }: {
   readonly explain: (question: ExplainQuestion) => Promise<unknown>;
-}): JsonEndpoint {
+}): AdminEndpoint {
   return {
     method: 'POST',
     path: '/api/explain',

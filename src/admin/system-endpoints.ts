@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { KeyDescription } from '../access/signing-keys.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
 
 /** A process that serves. */
 interface ProcessDescription {
@@ -28,8 +28,8 @@ interface SystemOptions {
  * `GET /api/system`: processes and keys.
  * `GET /api/reasons`: cause and cure of each reason.
  */
-export function createSystemEndpoints({ system }: SystemOptions): readonly JsonEndpoint[] {
-  const get = (path: string, body: () => Eventually<unknown>): JsonEndpoint => ({
+export function createSystemEndpoints({ system }: SystemOptions): readonly AdminEndpoint[] {
+  const get = (path: string, body: () => Eventually<unknown>): AdminEndpoint => ({
     method: 'GET',
     path,
     run: async () => ({ status: 200, body: await body() }),

@@ -6,7 +6,6 @@ import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
 import { DecisionLog } from '../admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
-import { createDecisionsEndpoint } from '../admin/decisions.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import type { ListCheck } from '../admin/list-check.ts';
@@ -158,7 +157,6 @@ function createEndpoints(
       system: status.system,
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
-    createDecisionsEndpoint({ log: decisionLog }),
     createDecisionSearchEndpoint(decisionLog),
     createListHistoryEndpoint(history),
   ];

@@ -7,6 +7,8 @@ import { exchangeRaw } from '../harness/raw-client.ts';
 const token = 'a-token-for-operators';
 let server: AdminServer;
 const crowd: Socket[] = [];
+/** Resolves once the endpoint that never answers is asked. */
+const asked = Promise.withResolvers<void>();
 afterEach(async () => {
   for (const socket of crowd.splice(0)) socket.destroy();
   await server.close();
@@ -23,8 +25,11 @@ async function start(readiness: () => Promise<{ ready: boolean; reasons: string[
     endpoints: [
       {
         method: 'GET',
-        path: '/api/feed',
-        stream: (_incoming, response) => void response.writeHead(200).write('begun'),
+        path: '/api/slow',
+        run: () => {
+          asked.resolve();
+          return new Promise(() => {});
+        },
       },
     ],
   });
@@ -57,7 +62,7 @@ describe('a probe always finds a place', () => {
   it.each([
     ['say nothing', ''],
     ['never finish a head', 'GET /livez HTTP/1.1\r\nHo'],
-    ['announce a body', 'POST /api/feed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n'],
+    ['announce a body', 'POST /api/slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n'],
     ['read nothing of what they ask for', 'GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50)],
     ['wait for an answer', 'GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ])('beside 600 connections that %s', async (what, bytes) => {
@@ -87,14 +92,14 @@ describe('a probe always finds a place', () => {
     expect(held).toBe(64);
   });
 
-  it('the connection of a listening operator is never closed to make room', async () => {
+  it('the connection of a waiting operator is never closed to make room', async () => {
     const port = await start(ready);
     const [operator] = await flood(
       port,
       1,
-      `GET /api/feed HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      `GET /api/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
     );
-    await new Promise((resolve) => operator?.once('data', resolve));
+    await asked.promise;
     await flood(port, 300, '');
     expect(await probe(port)).toBe(200);
     expect(operator?.destroyed).toBe(false);

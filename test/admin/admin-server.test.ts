@@ -15,7 +15,6 @@ const endpoints: readonly AdminEndpoint[] = [
     parameters: { a: { type: 'string' } },
     run: ({ query }) => ({ status: 200, body: Object.fromEntries(query) }),
   },
-  { method: 'GET', path: '/api/stream', stream: (_, response) => void response.end('streamed') },
   { method: 'POST', path: '/api/thing', run: ({ body }) => ({ status: 200, body }) },
   {
     method: 'POST',
@@ -89,8 +88,6 @@ describe('the admin port', () => {
     ['GET /api/thing?__proto__=1', 400, '{"error":"unknown parameter __proto__; known are a"}\n'],
     ['GET /api/thing?a=1&a=1', 400, '{"error":"a is given twice"}\n'],
     ['POST /api/thing?a=1', 400, '{"error":"unknown parameter a; this endpoint has none"}\n'],
-    ['GET /api/stream', 200, 'streamed'],
-    ['GET /api/stream?a', 400, '{"error":"unknown parameter a; this endpoint has none"}\n'],
     ['PUT /api/thing', 405, undefined],
     ['GET /api/broken', 405, undefined],
     ['GET /nowhere', 404, undefined],

@@ -109,7 +109,7 @@ it('a thousand calls of the admin port at once, and readers that take nothing', 
     '/',
     '/api/state',
     '/api/rows',
-    '/api/decisions',
+    '/api/decisions/search',
     '/nothing',
   ];
   const before = residentMiB();

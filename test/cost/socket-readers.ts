@@ -211,7 +211,7 @@ export function socketReaders(stage: Stage): readonly Reader[] {
         read: (text: string) => sendTo(request(line, `Content-Type: ${type}\r\n`, frame(text))),
       })),
     ),
-    ...['GET /api/decisions?after=', 'GET /metrics?', 'GET /api/'].map((target) => ({
+    ...['GET /api/decisions/search?q=', 'GET /metrics?', 'GET /api/'].map((target) => ({
       name: `what follows ${target} at the admin port`,
       limit: 15_000,
       kinds: targetKinds,

@@ -27,7 +27,10 @@ const runElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^npm install --omit=dev$/, 'test/deploy/image.test.ts'],
   [/^docker build /, 'test/deploy/image.test.ts'],
   [/^helm install shopward deploy\/helm\/shopward /, 'test/deploy/chart.test.ts'],
-  [/^curl -sN 127\.0\.0\.1:8081\/api\/decisions$/, 'test/admin/api.test.ts'],
+  [
+    /^curl -s '127\.0\.0\.1:8081\/api\/decisions\/search\?outcome=refused'$/,
+    'test/admin/workers-api.test.ts',
+  ],
   [/^curl -s '127\.0\.0\.1:8081\/api\/rows\?kind=unmet&limit=1000'$/, 'test/admin/row-list.test.ts'],
 ];
 
