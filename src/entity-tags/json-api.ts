@@ -32,13 +32,15 @@ export async function soleResource(
     : undefined;
 }
 
-/** Octets that are parsed at once, at most some milliseconds' work; what is longer is scanned in slices. */
-const parsedAtOnceBytes = 65_536;
+/** A longer document is searched in slices for its `data`, and a longer `data` is not read: parsing takes some milliseconds. */
+const longestDocumentBytes = 65_536;
+const longestDataBytes = 262_144;
 
-/** `data` of the document; of a long one only what `scanPrimaryData` keeps. */
 function dataOf(octets: Buffer): Eventually<unknown> {
-  if (octets.length > parsedAtOnceBytes) return finishInSlices(scanPrimaryData(octets));
-  return parseJsonObject(octets.toString('utf8'))?.data;
+  if (octets.length <= longestDocumentBytes) return parseJsonObject(octets.toString('utf8'))?.data;
+  return andThen(finishInSlices(findData(octets)), (data) =>
+    data !== undefined && data.length <= longestDataBytes ? parseJson(data.toString('utf8')) : undefined,
+  );
 }
 
 function idOf(resource: unknown): string | undefined {
@@ -56,27 +58,17 @@ const openBrace = 0x7b;
 
 /** Octets that are looked at in one step: some 50 microseconds. */
 const stepBytes = 16_384;
-/** The longest spelling of `"type"`, with an escape for each letter; longer names are skipped. */
-const longestName = 26;
-/** No path could name a longer id. */
-const longestLeaf = 65_536;
 
 /**
- * `data` of a JSON:API document, of which only `type` and `id` of a sole resource are kept, in small steps: `JSON.parse`
- * of some megabytes makes a million objects, and stops everything else meanwhile. Of a document that is no JSON the
- * result may be anything that its text names, as no client could read it. A list of several keeps empty resources. Exported for its tests.
+ * The octets of the first `data` of a JSON object, in small steps: `JSON.parse` of some megabytes makes a million objects, and
+ * stops everything else meanwhile. Of text that is not JSON the result may be anything. Exported for its tests.
  */
-export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
-  let resources: Record<string, unknown>[] = [];
-  let isData = false;
-  let isList = false;
+export function* findData(octets: Buffer): Steps<Buffer | undefined> {
   let isInString = false;
   let depth = 0;
   let stringAt = 0;
-  let stringEnd = 0;
-  let valueAt = 0;
+  let dataAt = -1;
   let nextStep = stepBytes;
-  let name: unknown;
   for (let at = 0; at < octets.length; at += 1) {
     if (at >= nextStep) {
       nextStep = at + stepBytes;
@@ -85,46 +77,20 @@ export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
     const octet = octets[at] as number;
     if (isInString) {
       if (octet === backslash) at += 1;
-      else if (octet === quote) {
-        isInString = false;
-        stringEnd = at + 1;
-      }
+      else if (octet === quote) isInString = false;
       continue;
     }
-    const isInResource = isData && resources.length === 1 && depth === (isList ? 3 : 2);
     // An opening brace or bracket and the one that closes it differ by 2.
-    const isOpening = (octet | 0x20) === openBrace;
     const isClosing = (octet | 0x20) === openBrace + 2;
     if (octet === quote) {
       isInString = true;
       stringAt = at;
-    } else if (octet === colon && depth === 1) {
-      isData = leafOf(octets, stringAt, stringEnd, longestName) === 'data';
-      if (isData) {
-        isList = false;
-        resources = [];
-      }
-    } else if (octet === colon && isInResource) {
-      name = leafOf(octets, stringAt, stringEnd, longestName);
-      valueAt = at + 1;
-    } else if (isOpening) {
-      if (isData && depth === 1) isList = octet !== openBrace;
-      const isResource = isData && octet === openBrace && depth === (isList ? 2 : 1);
-      if (isResource && resources.length === 0) resources = [{}];
-      depth += 1;
-    } else if (isClosing || octet === comma) {
-      const [resource] = resources;
-      if (isInResource && resource !== undefined && (name === 'type' || name === 'id'))
-        resource[name] = leafOf(octets, valueAt, at, longestLeaf);
-      if (isInResource) name = undefined;
-      if (isClosing) depth -= 1;
-      else if (isData && isList && depth === 2) resources = [{}, {}];
-    }
+    } else if ((octet | 0x20) === openBrace) depth += 1;
+    else if (octet === colon && depth === 1 && dataAt < 0) {
+      if (octets.toString('latin1', stringAt, Math.min(at, stringAt + 6)) === '"data"') dataAt = at + 1;
+    } else if ((isClosing || octet === comma) && depth === 1 && dataAt >= 0) {
+      return octets.subarray(dataAt, at);
+    } else if (isClosing) depth -= 1;
   }
-  if (depth !== 0 || isInString) return undefined;
-  return isList ? resources : resources[0];
-}
-
-function leafOf(octets: Buffer, start: number, end: number, longest: number): unknown {
-  return end - start > longest ? '' : parseJson(octets.toString('utf8', start, end));
+  return undefined;
 }
