@@ -298,26 +298,6 @@ describe('collections', () => {
     expect((await ask(filter, requestOf('POST', '/carts'), answer)).tag).toBe('"shop"');
   });
 
-  test('a change of the collection as a whole needs If-Match, as the contract says of its path, and is refused', async () => {
-    const under = createFilter();
-    const member = await tagOf(under);
-    for (const ids of [['1'], ['1', '2']]) {
-      const { tag } = await ask(under.filter, carts(), answered(200, list(...ids)));
-      expect(wishOf(under.filter, patch(tag, '/carts'))).toBe('head');
-      expect(await ask(under.filter, patch(tag, '/carts'), answered(200))).toMatchObject({
-        status: 'collection-write',
-        forwarded: undefined,
-      });
-    }
-    expect((await ask(under.filter, patch(undefined, '/carts'), answered(200))).status).toBe(
-      'if-match-missing',
-    );
-    expect((await ask(under.filter, patch('"x"', '/carts'), answered(200))).status).toBe('if-match-invalid');
-    expect(under.events).toContain('collection-write');
-    // No member was changed without its tag.
-    expect((await ask(under.filter, patch(member), answered(200, cart('b')))).status).toBe(200);
-  });
-
   test.each(['PUT', 'DELETE', 'PATCH'] as const)(
     '%s of the collection is refused also where it needs no If-Match',
     async (method) => {

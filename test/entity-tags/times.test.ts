@@ -66,32 +66,6 @@ describe("the store's clock, as far as we know it", () => {
     expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_200_000 - 2_900_000 - 2900);
   });
 
-  test('keeps the best bound: a later and looser one does not take its place, until its drift outweighs it', () => {
-    let now = 1000;
-    const clock = new StoreClock(() => now);
-    clock.hear(0, 'e', 5_000_000, 1000);
-    const hear = (afterMs: number, lateMs: number) => {
-      now = 1000 + afterMs;
-      clock.hear(0, 'e', 5_000_000 + (afterMs - lateMs) * 1000, now - lateMs - 1);
-      return clock.readStampAt(0, now)?.startedAt ?? 0;
-    };
-    // What it loses of the store's time, in microseconds.
-    const loses = (afterMs: number, lateMs: number) => 5_000_000 + afterMs * 1000 - hear(afterMs, lateMs);
-    expect(loses(100, 3)).toBe(100);
-    expect(loses(2000, 40)).toBe(2000);
-    expect(loses(2001, 1)).toBe(1000);
-    expect(loses(40_000, 100)).toBe(100_000);
-  });
-
-  test('a clock that was set back: what it said before is void', () => {
-    let now = 1000;
-    const clock = new StoreClock(() => now);
-    clock.hear(0, 'e', 5_000_000, 1000);
-    now = 1010;
-    clock.hear(0, 'e', 4_900_000, 1009);
-    expect(clock.readStampAt(0, 1010)?.startedAt).toBe(4_900_000);
-  });
-
   test('knows how lately it heard, whatever it kept', () => {
     let now = 1000;
     const clock = new StoreClock(() => now);

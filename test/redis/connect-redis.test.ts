@@ -1,9 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Redis as RedisClient } from 'ioredis';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
@@ -164,21 +160,6 @@ describe.concurrent('a single Redis', () => {
     await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
   });
 
-  test('a missing and a wrong password', async (context) => {
-    const { open, connect } = opening(context);
-    const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
-    const right = await connect(server.url.replace('//', '//:sesame@'));
-    expect(await right.command('PING')).toBe('PONG');
-    for (const [url, word] of [
-      [server.url, /noauth|connection/],
-      [server.url.replace('//', '//:wrong@'), /wrongpass|connection/],
-    ] as const) {
-      const redis = open(connectRedis({ url, timeoutMs: patientMs }));
-      expect(await redis.ready(300)).toBe(false);
-      expect(await fault(redis.command('PING'))).toMatch(word);
-    }
-  });
-
   test('the next connection uses changed credentials: single, Sentinel, Cluster', async (context) => {
     const { open, connect } = opening(context);
     const single = open(await startRedis({}));
@@ -206,61 +187,12 @@ describe.concurrent('a single Redis', () => {
     }
   });
 
-  test('TLS: a certificate of a CA that is named, and no other', async (context) => {
-    const { open } = opening(context);
-    const directory = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
-    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    const making = [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-days',
-      '2',
-    ];
-    execFileSync('openssl', [...making, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
-    const settings = {
-      'tls-cert-file': cert,
-      'tls-key-file': key,
-      'tls-ca-cert-file': cert,
-      'tls-auth-clients': 'no',
-    };
-    const server = open(await startRedis({ tls: true, settings: { ...settings, requirepass: 'sesame' } }));
-    const url = server.url.replace('//', '//:sesame@');
-    const trusting = open(
-      connectRedis({
-        url,
-        timeoutMs: patientMs,
-        credentials: { password: 'sesame', tls: { ca: readFileSync(cert, 'utf8') } },
-      }),
-    );
-    await until(async () => trusting.ready(1000));
-    expect(await trusting.runScript(echo, ['k'], ['1'])).toBe('1');
-    const distrusting = open(connectRedis({ url, timeoutMs: patientMs }));
-    expect(await distrusting.ready(500)).toBe(false);
-    expect(await fault(distrusting.command('PING'))).toBe('connection');
-    rmSync(directory, { recursive: true });
-  });
-
   test('a wrong type is a fault with the word error and does not count as away', async (context) => {
     const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({})).url);
     await redis.command('LPUSH', 'list', 'x');
     expect(await fault(redis.command('GET', 'list'))).toBe('error');
     expect(redis.state().status).toBe('ready');
-  });
-
-  test('an evicting policy is refused', async (context) => {
-    const { open } = opening(context);
-    const settings = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
-    const server = open(await startRedis({ settings }));
-    const redis = open(connectRedis({ url: server.url, timeoutMs: patientMs }));
-    await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });
-    expect(await fault(redis.command('PING'))).toBe('evicting');
   });
 
   test('an evicting policy is refused, however long the server takes to tell it', async (context) => {

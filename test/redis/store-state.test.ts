@@ -1,7 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
 import { Redis as RawClient } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
@@ -200,36 +197,6 @@ describe.concurrent('why Redis is away is said in its own word', () => {
       expect(redis.state().status).toBe('away');
     }
   });
-
-  test('a certificate that nobody signed', async (context) => {
-    const { open, connect, beatUntil } = opening(context);
-    const folder = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const making = [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-days',
-      '2',
-    ];
-    execFileSync('openssl', [...making, '-keyout', key, '-out', cert, '-subj', '/CN=localhost'], {
-      stdio: 'ignore',
-    });
-    const settings = {
-      'tls-cert-file': cert,
-      'tls-key-file': key,
-      'tls-ca-cert-file': cert,
-      'tls-auth-clients': 'no',
-    };
-    const server = open(await startRedis({ tls: true, settings }));
-    const { redis } = connect(server.url);
-    await beatUntil(async () => /^certificate: [A-Z_]+$/.test(causeOf(redis) ?? ''));
-    rmSync(folder, { recursive: true });
-  });
 });
 
 // By themselves, since the beats are everybody's.
@@ -249,38 +216,4 @@ test('the newest cause counts: the password is changed while it runs, then the s
     'away WRONGPASS',
     'away ECONNREFUSED',
   ]);
-});
-
-test('10,000 calls of which one in five is refused: one line', async (context) => {
-  const { open, connect, direct } = opening(context);
-  const server = open(await startRedis({}));
-  // Each call is answered: the deadline is not the subject.
-  const { redis, lines } = connect(server.url, { timeoutMs: 20_000 });
-  await until(async () => redis.state().status === 'ready');
-  await direct(server.url).config('SET', 'maxmemory', '1');
-  let refused = 0;
-  for (let round = 0; round < 100; round += 1) {
-    const calls = Array.from({ length: 100 }, (_, i) =>
-      word(i % 5 === 0 ? redis.command('SET', 'k', 'v') : redis.command('PING')),
-    );
-    refused += (await Promise.all(calls)).filter((each) => each === 'oom').length;
-  }
-  expect(refused).toBe(2000);
-  await until(async () => redis.state().status === 'away');
-  expect(lines.map(({ line: { status, cause } }) => [status, cause?.text])).toEqual([
-    ['ready', undefined],
-    ['away', 'OOM'],
-  ]);
-});
-
-test('an eviction policy that is set while it runs is seen within four seconds', async (context) => {
-  const { open, connect, direct } = opening(context);
-  const server = open(await startRedis({ settings: {} }));
-  const admin = direct(server.url);
-  // It is asked once, and has to be heard.
-  const { redis } = connect(server.url, { timeoutMs: 20_000 });
-  expect(await redis.ready(20_000)).toBe(true);
-  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  vi.advanceTimersByTime(4_000);
-  await until(async () => (await word(redis.command('PING'))) === 'evicting');
 });
