@@ -48,3 +48,46 @@ it('the protected list for clients follows a hot reload at once, and challenges 
     await upstream.close();
   }
 });
+
+it('without publicUrl: conditions, HEAD, other methods and paths, and the metadata of the host that was asked', async () => {
+  const upstream = await startEchoUpstream();
+  const shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /carts/{cart_id}', { match: 'ANY /carts/{cart_id}/**', scopes: ['customer', 'analyst'] }],
+  });
+  const ask = (line: string, ifNoneMatch?: string) => callShop(shopward.port, line, { ifNoneMatch });
+  try {
+    const list = await ask('GET /protected-resources');
+    expect([list.field('content-type'), list.field('cache-control')]).toEqual([
+      'application/vnd.api+json',
+      'no-cache',
+    ]);
+    const rows = jsonOf(list).data.map(({ id }: { id: string }) => id);
+    expect(rows).toEqual(['GET /carts/{cart_id}', 'ANY /carts/{cart_id}/**']);
+    const tag = list.field('etag') ?? '';
+    for (const [given, status] of [
+      [`W/${tag}`, 304],
+      [`"a,b", W/"c" ,${tag}`, 304],
+      ['*', 304],
+      ['"other"', 200],
+      [tag.slice(1, -1), 200],
+    ] as const)
+      expect([given, (await ask('GET /protected-resources', given)).status]).toEqual([given, status]);
+
+    const head = await ask('HEAD /protected-resources');
+    expect([head.status, head.field('etag'), head.body.length]).toEqual([200, tag, 0]);
+    for (const line of ['POST /protected-resources', 'GET /protected-resources/x'])
+      expect([line, (await ask(line)).field('etag')]).toEqual([line, undefined]);
+
+    const metadata = await ask('GET /.well-known/oauth-protected-resource');
+    expect(jsonOf(metadata)).toMatchObject({
+      resource: expect.stringMatching(/^http:\/\/[^/]+$/),
+      scopes_supported: ['customer', 'analyst'],
+      bearer_methods_supported: ['header'],
+    });
+    expect(metadata.field('vary')).toContain('Host');
+  } finally {
+    await shopward.stop();
+    await upstream.close();
+  }
+});
