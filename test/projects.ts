@@ -26,7 +26,7 @@ export const waiting = [
   'test/cli/{tokens,init}.test.ts',
   'test/{access/jwks-key-source,access/introspection,admin/admin-server,docs/quick-start}.test.ts',
   'test/{upstream/answers,upstream/hooks,attacks/h24-early-answer,harness/redis-processes}.test.ts',
-  'test/{attacks/j7-remembered-tokens,attacks/x3-slow-readers,harness/fault-proxy}.test.ts',
+  'test/{attacks/j7-remembered-tokens,attacks/x3-slow-readers}.test.ts',
 ];
 
 /**
@@ -60,7 +60,7 @@ export const slow = [
   'test/admin/{list-history,console-pasted}.test.ts',
   'test/{config/mutated-config,upstream/read-buffers,docs/clients,proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
-  'test/scripts/{arguments,audit,isolation}.test.ts',
+  'test/scripts/{arguments,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
   'test/deploy/**',
   // Less.

@@ -1,9 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { entityTagsDefinition } from '../../src/app/entity-tags.ts';
 import type { FilterDefinition, FilterDependencies } from '../../src/app/filter-definition.ts';
 import { createMetadata, filterDefinitions } from '../../src/app/filters.ts';
 import { rateLimitsDefinition } from '../../src/app/rate-limits.ts';
-import { refreshTokensDefinition } from '../../src/app/refresh-tokens.ts';
 import { urlResolverDefinition } from '../../src/app/url-resolver.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -263,42 +261,5 @@ describe('how a feature says that it is', () => {
     expect(away.filter.health?.().reasons).toEqual([text]);
     vi.advanceTimersByTime(1);
     expect(away.filter.health?.().reasons).toEqual([]);
-  });
-
-  it('entity tags: by the names of their events', () => {
-    const { filter, metrics } = create(entityTagsDefinition);
-    for (const [times, event] of [
-      [1, 'tagged'],
-      [2, 'not-modified'],
-      [4, 'applied'],
-      [6, 'precondition-failed'],
-      [7, 'precondition-missing'],
-      [8, 'lease-busy'],
-      [9, 'store-unavailable'],
-    ] as const)
-      for (let i = 0; i < times; i += 1) metrics.countEvent('entity-tags', event);
-    const health = filter.health?.();
-    expect(health).toMatchObject({ status: 'ok', reasons: [], text: 'tags are tracked' });
-    expect(health?.details?.slice(1).map(({ label, value }) => `${label}: ${value}`)).toEqual([
-      ...['tagged reads: 1', 'not modified: 2', 'writes applied: 4', 'stale If-Match: 6'],
-      ...['no If-Match: 7', 'busy: 8', 'store away: 9'],
-    ]);
-  });
-
-  it.each([
-    ['enforce', 'life cycle is enforced'],
-    ['observe', 'life cycle is watched; nothing is refused'],
-  ])('refresh tokens, mode %s: %s', (mode, text) => {
-    const { filter, metrics } = create(refreshTokensDefinition, { mode });
-    expect(filter.health?.()).toMatchObject({ status: 'ok', text: 'nothing seen yet' });
-    metrics.countEvent('refresh-tokens', 'some-event');
-    expect(filter.health?.()).toMatchObject({
-      ...{ status: 'ok', text, details: [{ label: 'some event', value: 1, combine: 'sum' }] },
-    });
-    expect(filter.metrics?.map(({ name, value }) => [name, value()])).toEqual([
-      ['shopward_refresh_token_delayed_writes', 0],
-      ['shopward_refresh_token_records', 0],
-      ['shopward_refresh_token_stray_records', 0],
-    ]);
   });
 });

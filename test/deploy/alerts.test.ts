@@ -77,60 +77,6 @@ interface History {
   readonly fires: readonly string[];
 }
 
-/** Alerts of a state: the series, its good and its bad value. */
-const states: readonly (readonly [
-  alert: string,
-  series: string,
-  good: number,
-  bad: number,
-  more?: Values,
-])[] = [
-  ['ShopwardDown', 'up{job="shopward",instance="b"}', 1, 0],
-  ['ShopwardListNotReloaded', 'shopward_config_last_reload_success', 1, 0],
-  ['ShopwardMappingFileNotReloaded', 'shopward_url_file_last_reload_success', 1, 0],
-  ['ShopwardNoKeys', 'shopward_keys', 2, 0],
-  ['ShopwardKeysNotLoaded', 'shopward_keys_last_load_success', 1, 0],
-  ['ShopwardSecretNotTaken', 'shopward_secrets_last_reload_success', 1, 0],
-  ['ShopwardClock', 'shopward_clock_difference_seconds{source="Redis"}', 0, 3_600],
-  ['ShopwardStoreAway', 'shopward_store_up', 1, 0],
-  ['ShopwardStoreDisagreement', 'shopward_store_disagreements', 0, 1],
-  ['ShopwardNoTags', 'shopward_entity_tags_hold_seconds', 0, 9],
-  ['ShopwardStatesUnwritten', 'shopward_refresh_token_delayed_writes', 0, 3],
-  ['ShopwardWorkersMissing', 'shopward_workers_serving', 4, 3, { shopward_workers: '4x90' }],
-  [
-    'ShopwardFilesRunOut',
-    'process_open_fds{job="shopward"}',
-    20,
-    90,
-    { 'process_max_fds{job="shopward"}': '100x90' },
-  ],
-  [
-    'ShopwardStoreFillsUp',
-    'shopward_store_memory_used_bytes',
-    50,
-    85,
-    { shopward_store_memory_max_bytes: '100x90' },
-  ],
-];
-
-const steps = (seconds: number) => Math.ceil(seconds / 30);
-const ofStates = states.flatMap(([alert, series, good, bad, more = {}]): History[] => {
-  const seconds = secondsOf(rules.find((rule) => rule.alert === alert)?.for ?? '');
-  const bads = (count: number) => Array(count).fill(bad).join(' ');
-  return [
-    {
-      what: `${alert}: lasts`,
-      values: { [series]: `${good}x20 ${bads(steps(seconds) + 2)}`, ...more },
-      fires: [alert],
-    },
-    {
-      what: `${alert}: ends a moment earlier`,
-      values: { [series]: `${good}x20 ${bads(steps(seconds) - 1)} ${good}x20`, ...more },
-      fires: [],
-    },
-  ];
-});
-
 const served = 'http_server_request_duration_seconds_count{job="shopward"}';
 const asked = (status: number) =>
   `http_client_request_duration_seconds_count{job="shopward",http_response_status_code="${status}"}`;
@@ -143,7 +89,6 @@ const busy = { [served]: '0+600x90' };
 const busyDay = { [served]: '0+600x3200' };
 
 const histories: readonly History[] = [
-  ...ofStates,
   {
     what: 'a burst of failed connections to the shop',
     values: { ...busy, [refused('upstream-unreachable')]: '0x20 500x60' },
