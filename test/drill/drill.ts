@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogLine, Shopward } from '../harness/shopward.ts';
+import type { Shopward } from '../harness/shopward.ts';
 import { DrillClient, type Front } from './client.ts';
 import { type Operator, watch } from './operator.ts';
 import type { DrillShop } from './shop.ts';
@@ -14,8 +14,6 @@ export interface Stage {
   /** Every process there was; those that take requests now are `fronts`. */
   readonly processes: readonly Shopward[];
   readonly fronts: () => readonly Front[];
-  /** Lines of the first process, where the harness does not read them. */
-  readonly log?: () => readonly LogLine[];
   /** Of what stands around the processes; they are stopped before. */
   close(): Promise<void>;
 }
@@ -121,7 +119,7 @@ async function disturbUnderLoad(
   await drill.prepare?.(stage);
   const { shop, fronts, processes } = stage;
   await awaitTags(fronts, shop, names);
-  operators.push(...processes.map((one, i) => watch(one, i === 0 ? stage.log : undefined)));
+  operators.push(...processes.map(watch));
   let isOver = false;
   const giveUp = new AbortController();
   const running = Array.from({ length: clients }, (_, i) =>

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogLine, Shopward } from '../harness/shopward.ts';
+import type { Shopward } from '../harness/shopward.ts';
 
 /** What whoever is on call sees: the log, and `/readyz` as often as a probe. */
 export interface Operator {
@@ -23,8 +23,9 @@ const probeMs = 400;
 /** As in deploy/kubernetes. */
 const probeTimeoutMs = 1_000;
 
-/** Watches from now on; `log` gives the lines of a process whose output the harness does not read. */
-export function watch(shopward: Shopward, log: () => readonly LogLine[] = shopward.log): Operator {
+/** Watches from now on. */
+export function watch(shopward: Shopward): Operator {
+  const { log } = shopward;
   const before = log().length;
   const reasons = new Set<string>();
   let unanswered = 0;
