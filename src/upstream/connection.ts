@@ -247,9 +247,9 @@ function createRelease(buffer: Buffer): () => void {
 
 /**
  * What the certificate of the upstream is checked against. The name is always given: without it Node's client would
- * take it from the `Host` field, and so from the client. Exported for its tests.
+ * take it from the `Host` field, and so from the client.
  */
-export function verification({ upstream: { hostname }, tls }: Pick<ClientOptions, 'upstream' | 'tls'>) {
+function verification({ upstream: { hostname }, tls }: ClientOptions) {
   return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
 }
 

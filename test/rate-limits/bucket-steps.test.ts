@@ -1,12 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
-import {
-  createMemoryBuckets,
-  createRedisBuckets,
-  type Rate,
-  type TakeToken,
-} from '../../src/rate-limits/buckets.ts';
-import type { RedisArgument } from '../../src/redis/redis.ts';
+import { describe, expect, it } from 'vitest';
+import { createMemoryBuckets, type Rate, type TakeToken } from '../../src/rate-limits/buckets.ts';
 import { expected, type Moments, scripts, second, startUs, three } from './bucket-moments.ts';
 
 describe('what a bucket gives', () => {
@@ -75,49 +69,4 @@ it('memory gives the same, and keeps 50,000 clients', async () => {
   for (let i = 0; i <= 50_000; i += 1) take(`client ${i}`, once);
   expect(await take('client 0', once)).toMatchObject({ isAllowed: true });
   expect(await take('client 50000', once)).toMatchObject({ isAllowed: false });
-});
-
-it('a second is a million microseconds, and a token’s part of the time is rounded up', () => {
-  const waits = (
-    [
-      { requests: 3, perMs: 1000 },
-      { requests: 1, perMs: 1000 },
-    ] as const
-  ).map((rate) => expected(rate, [0])[0]?.waitUs);
-  expect(waits).toEqual([333_334, second]);
-});
-
-it('Redis is asked for the bucket with the cost of a token, and says what became of it', async () => {
-  const asked: unknown[] = [];
-  const replies = [
-    [1, 4, 50],
-    [0, 0, 60],
-  ];
-  const take = createRedisBuckets(
-    {
-      async runScript(_script, keys: readonly string[], args: readonly RedisArgument[]) {
-        asked.push([keys, args]);
-        return replies.shift();
-      },
-    },
-    'prefix',
-  );
-  const rate = { requests: 7, perMs: 1000 };
-  expect(await take('a', rate)).toEqual({ isAllowed: true, remaining: 4, waitUs: 50 });
-  expect(await take('a', rate)).toEqual({ isAllowed: false, remaining: 0, waitUs: 60 });
-  expect(asked[0]).toEqual([['prefix:rate:a'], [142_858, 7]]);
-});
-
-it('memory has the clock of the process, unless it is told', async () => {
-  const now = vi.spyOn(performance, 'now');
-  const take = createMemoryBuckets();
-  const rate = { requests: 1, perMs: 1_000_000 };
-  const isAllowedAt = async (ms: number) => {
-    now.mockReturnValue(ms);
-    return (await take('a', rate)).isAllowed;
-  };
-  expect([await isAllowedAt(5000), await isAllowedAt(1_004_999), await isAllowedAt(1_005_000)]).toEqual([
-    ...[true, false, true],
-  ]);
-  now.mockRestore();
 });

@@ -282,15 +282,4 @@ describe('a drain', () => {
     expect((await client.readResponse()).body.toString()).toBe('whole');
     await drained;
   });
-
-  it('ends at its deadline what is not over by then', async () => {
-    const { port } = await start({ handle: () => undefined });
-    const client = await openRawConnection(port);
-    const asked = once(listener.server, 'request');
-    await client.write(get);
-    await asked;
-    onTestFinished(() => client.close());
-    await listener.drain({ graceMs: 0, withinMs: 10 });
-    expect(String(await client.readAll())).toBe('');
-  });
 });
