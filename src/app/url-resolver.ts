@@ -1,4 +1,4 @@
-import { FairTurns } from '../access/fair-turns.ts';
+import { FairTurns } from '../lib/fair-turns.ts';
 import { type Health, type MetricSpec, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';

@@ -1,7 +1,7 @@
 import { isolated } from '../lib/faults.ts';
 import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
 import { Exchange, type ExchangeConnections } from './exchange.ts';
-import { FairQueue, LinkedList } from './fair-queue.ts';
+import { FairQueue, LinkedList, shareOf } from '../lib/fair-queue.ts';
 import type {
   ClientOptions,
   UpstreamClient,
@@ -45,7 +45,11 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
   constructor(options: ClientOptions, open: OpenSocket | undefined) {
     this.#options = options;
     this.#open = open;
-    this.#queue = new FairQueue(options);
+    const { connections, queueLimit, sharePercent = 100 } = options;
+    this.#queue = new FairQueue({
+      share: shareOf(connections, sharePercent),
+      queueShare: shareOf(queueLimit, sharePercent),
+    });
     this.#sweeper = setInterval(
       isolated(() => this.#sweep(performance.now())),
       sweepMs,

@@ -2,7 +2,7 @@ import { type OnReadOpts, Socket, connect as connectTcp } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolate, isolated } from '../lib/faults.ts';
-import type { Linked, LinkedList } from './fair-queue.ts';
+import type { Linked, LinkedList } from '../lib/fair-queue.ts';
 import { longestRead } from './llhttp.ts';
 import type { ClientOptions } from './port.ts';
 import { ResponseParser, responseHeadBytes } from './response-parser.ts';

@@ -2,7 +2,7 @@ import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { endAlone, isolate, isolated } from '../lib/faults.ts';
 import type { Connection, ResponseReader } from './connection.ts';
-import { QueueMember } from './fair-queue.ts';
+import { QueueMember } from '../lib/fair-queue.ts';
 import type {
   ResponseHead,
   UpstreamExchange,

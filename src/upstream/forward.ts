@@ -3,8 +3,9 @@ import type { Socket } from 'node:net';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
 import { editFields, type FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import type { RequestSender } from '../lib/fair-queue.ts';
 import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
-import type { RequestSender, UpstreamFault, UpstreamRequest } from './port.ts';
+import type { UpstreamFault, UpstreamRequest } from './port.ts';
 
 export interface ForwardInput {
   readonly request: CanonicalRequest;

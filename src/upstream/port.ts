@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
+import type { RequestSender } from '../lib/fair-queue.ts';
 
 /** Sends requests to the upstream. */
 export interface UpstreamClient {
@@ -29,13 +30,6 @@ export interface UpstreamRequest {
   readonly isUpgrade?: boolean | undefined;
   /** Called in the tick in which the first byte is written, on a connected socket; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
-}
-
-export interface RequestSender {
-  /** Client address; of IPv6 the first 64 bits. */
-  readonly address: string;
-  /** Subject of a verified access token. */
-  readonly subject: string | undefined;
 }
 
 /** Head of a response. */

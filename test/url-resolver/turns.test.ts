@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { FairTurns } from '../../src/access/fair-turns.ts';
+import { FairTurns } from '../../src/lib/fair-turns.ts';
 import type { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { until } from '../harness/redis-processes.ts';
 import { resolve, targetOf, createResolver } from './resolver-request.ts';
@@ -75,7 +75,7 @@ it('504 when the shop never answers, which keeps the turn; 503 when no turn come
   const turns = new FairTurns({ turns: 1, places: 10 });
   resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), turns, timeoutMs: 50 } });
   const [first, second] = await Promise.all([ask('/1'), ask('/2')]);
-  expect([first.status, second.status, turns.size.places]).toEqual([504, 503, 1]);
+  expect([first.status, second.status, turns.size]).toEqual([504, 503, 1]);
   expect(second.field('Cache-Control')).toBe('no-store');
 });
 

@@ -1,5 +1,3 @@
-import type { ClientOptions, RequestSender } from './port.ts';
-
 /** A member of a list: its neighbours, and the list that it is in. */
 export interface Linked<T extends Linked<T>> {
   older: T | undefined;
@@ -43,7 +41,21 @@ export class LinkedList<T extends Linked<T>> {
   }
 }
 
-type FairQueueOptions = Pick<ClientOptions, 'connections' | 'queueLimit' | 'sharePercent'>;
+/** What one address, and one subject, may use. */
+interface FairQueueOptions {
+  /** Connections at once. */
+  readonly share: number;
+  /** Places among those that wait. */
+  readonly queueShare: number;
+}
+
+/** Whose share a request uses. */
+export interface RequestSender {
+  /** Client address; of IPv6 the first 64 bits. */
+  readonly address: string;
+  /** Subject of a verified access token. */
+  readonly subject: string | undefined;
+}
 
 /** Who asks for a connection. The queue alone changes the fields. */
 export class QueueMember implements Linked<QueueMember> {
@@ -123,9 +135,9 @@ export class FairQueue<M extends QueueMember> {
   /** Waiters that would get a connection if one were free; the others wait for their share. */
   ready = 0;
 
-  constructor({ connections, queueLimit, sharePercent = 100 }: FairQueueOptions) {
-    this.#share = shareOf(connections, sharePercent);
-    this.#queueShare = shareOf(queueLimit, sharePercent);
+  constructor({ share, queueShare }: FairQueueOptions) {
+    this.#share = share;
+    this.#queueShare = queueShare;
   }
 
   /** Whether `member` is within its share, and may begin at once. Called once, before all others. */
@@ -174,6 +186,17 @@ export class FairQueue<M extends QueueMember> {
   /** Whether a waiter waits because its address or its subject uses its share. */
   isAtShare(member: M): boolean {
     return !member.isAdmitted || addressOf(member).used >= this.#share;
+  }
+
+  /** Members of its address, in any state. */
+  sizeOf(member: M): number {
+    return addressOf(member).size;
+  }
+
+  /** Whether an address that has nothing active waits. */
+  get hasNewWaiter(): boolean {
+    for (let one = this.#turns.oldest; one !== undefined; one = one.newer) if (one.used === 0) return true;
+    return false;
   }
 
   /** `member` is over, in whatever state; further calls do nothing. */
@@ -242,7 +265,7 @@ function addressOf(member: QueueMember): Party {
   return member.address as Party;
 }
 
-/** One at least. */
-function shareOf(limit: number, percent: number): number {
+/** A percentage of a limit, one at least; 100: no limit. */
+export function shareOf(limit: number, percent: number): number {
   return percent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((limit * percent) / 100));
 }

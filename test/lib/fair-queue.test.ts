@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FairQueue, QueueMember } from '../../src/upstream/fair-queue.ts';
+import { FairQueue, QueueMember } from '../../src/lib/fair-queue.ts';
 
 class Named extends QueueMember {
   readonly name: string;
@@ -11,7 +11,7 @@ class Named extends QueueMember {
 }
 
 function open(connections: number, queueLimit = 100) {
-  const queue = new FairQueue<Named>({ connections, queueLimit, sharePercent: 50 });
+  const queue = new FairQueue<Named>({ share: connections / 2, queueShare: queueLimit / 2 });
   const ask = (name: string, address: string, subject?: string) => {
     const member = new Named(name, address, subject);
     if (queue.join(member)) queue.begin(member);
