@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -33,6 +34,8 @@ beforeAll(async () => {
       trustedProxies: ['127.0.0.1'],
       authorize: { listen },
       auth: { forward: { subject: 'X-User', scopes: 'X-Scopes' } },
+      // What does not apply here must not decide on the public port either.
+      ...{ urlResolver: false, entityTags: false, refreshTokens: false },
       rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
     },
   });
@@ -68,6 +71,12 @@ const ways: Readonly<Record<string, (method: string, target: string, fields: Fie
 };
 
 const ask = (bytes: string, to = port) => exchangeRaw(to, bytes, /^\S*/.exec(bytes)?.[0]);
+/** 0: no answer, as to octets that are not a request. */
+const statusOf = (bytes: string, to = port) =>
+  ask(bytes, to).then(
+    ({ status }) => status,
+    () => 0,
+  );
 const codeOf = (body: Buffer) => (body.length === 0 ? '' : JSON.parse(body.toString()).errors[0].code);
 
 interface Case {
@@ -305,4 +314,28 @@ it('logs and counts a question as the request that it asks about', async () => {
   await ask(head('GET /authorize', fields));
   const line = await shopward.waitForLog(({ method, path }) => method === 'DELETE' && path === '/things/7');
   expect(line).toMatchObject({ status: 401, clientAddress: '9.9.9.3', decision: 'refused' });
+});
+
+it('allows no request of the attack corpus that the public port refuses or changes', async () => {
+  const withoutBody = /^([A-Z]+) (\/\S*) HTTP\/1\.1\r\n([^]*?\r\n)\r\n$/;
+  const known = corpusOctets().flatMap((octets) => {
+    const [, method = '', target = '', lines = ''] = withoutBody.exec(octets) ?? [];
+    const isFramed = /^(?:content-length|transfer-encoding|expect):/im.test(lines);
+    const fields = lines.split('\r\n').filter((line) => line !== '' && !/^host:/i.test(line));
+    // The front says which host it is.
+    const hosts = lines.match(/^host:.*$/gim) ?? [];
+    return method === '' || isFramed || hosts.length !== 1 || hosts[0] !== 'Host: shop.example'
+      ? []
+      : [{ method, target, fields, octets }];
+  });
+  let allowed = 0;
+  for (const { method, target, fields, octets } of known) {
+    const question = ways['X-Original-*']?.(method, target, fields) ?? '';
+    if ((await statusOf(question)) !== 200) continue;
+    allowed += 1;
+    upstream.requestLines.length = 0;
+    await statusOf(octets, shopward.port);
+    expect(upstream.requestLines, octets).toEqual([`${method} ${target} HTTP/1.1`]);
+  }
+  expect([known.length > 300, allowed > 20]).toEqual([true, true]);
 });

@@ -226,6 +226,24 @@ complete: true
     }
   });
 
+  it('says what does not apply to requests that another proxy forwards, and whom it refuses', async () => {
+    const said = async (more: string) => (await check({ 'config/shopward.yaml': `${keys}\n${more}\n` })).out;
+    const authorize = 'authorize: { listen: { port: 8082 } }';
+    expect(await said(`trustedProxies: [10.0.0.1]\n${authorize}`)).toEqual([
+      'note: authorize: entityTags, limits.requestBody, WebSockets do not apply to requests that another proxy forwards',
+      expect.stringMatching(/: ok$/),
+    ]);
+    expect((await said(authorize))[0]).toBe(
+      'config/shopward.yaml:3:12: warning: authorize answers each question with 403: trustedProxies is empty',
+    );
+    for (const port of ['listen: { port: 8082 }', 'admin: { port: 8082 }'])
+      expect((await said(`${authorize}\n${port}`))[0]).toMatch(
+        /: error: authorize\.listen\.port must not be the port of another listener$/,
+      );
+    expect((await said('authorize: { listen: { port: 0 } }'))[0]).toMatch(/: error: authorize\.listen\.port/);
+    expect((await said('authorize: true'))[0]).toMatch(/: error: authorize /);
+  });
+
   it('loads keys and warns if there are none; --offline does neither', async () => {
     const key = {
       ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),

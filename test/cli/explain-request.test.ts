@@ -42,6 +42,17 @@ describe('the token that is inspected', () => {
   });
 });
 
+it('says which filters do not apply to requests that another proxy forwards', () => {
+  const textsWith = (authorize: Config['authorize']) =>
+    explainRequest(
+      { method: 'DELETE', target: '/carts/1', host: 'shop' },
+      { ...config, authorize },
+      list,
+    ).filters.map(({ name, text }) => [name, text.endsWith('; not by /authorize')]);
+  expect(textsWith({ listen: { host: '127.0.0.1', port: 8082 } })).toEqual([['entity-tags', true]]);
+  expect(textsWith(false)).toEqual([['entity-tags', false]]);
+});
+
 it('the shop gets the query without the token, and everything else as it is', () => {
   expect(ask(`/feed?a=1&ticket=${token}`, { authorization: '' }).forward?.target).toBe('/feed?a=1');
   expect(ask('/feed?a=1').forward?.target).toBe('/feed?a=1');
