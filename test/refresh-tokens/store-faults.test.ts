@@ -34,7 +34,7 @@ describe.concurrent('one replica of ours is cut off from Redis, another is not',
     const { open, startReplica, refreshes } = await stage(context);
     const server = open(await startRedisProcess());
     const path = open(await startFaultProxy(server.port));
-    const cut = await startReplica(`redis://127.0.0.1:${path.port}`, 500);
+    const cut = await startReplica(`redis://127.0.0.1:${path.port}`, 5000);
     const near = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
     return { cut, near, path, refreshes };
   }
