@@ -16,7 +16,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   authorize: 179,
   cli: 4752,
   cluster: 992,
-  config: 2658,
+  config: 2685,
   'entity-tags': 2880,
   http: 2256,
   lib: 965,
