@@ -11,7 +11,7 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5180,
-  admin: 2061,
+  admin: 2022,
   app: 2625,
   authorize: 179,
   cli: 4752,

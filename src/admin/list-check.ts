@@ -64,7 +64,6 @@ export type ListCheckInput = Omit<ListQuestion, 'inForce'> & { readonly inForce:
 
 /** What the candidate would change. `difference` is undefined where the text is not a list at all. */
 export interface ListCheck {
-  readonly rows: number;
   /** At most `mostNamed`; errors are kept first. */
   readonly problems: readonly Problem[];
   readonly difference: NamedDifference | undefined;
@@ -112,11 +111,9 @@ export function checkList(
     ...problem,
     text: cutText(problem.text, longestText),
   }));
-  const rows = list?.rows.length ?? 0;
-  if (list === undefined || inForce === undefined) return { rows, problems: named, difference: undefined };
+  if (list === undefined || inForce === undefined) return { problems: named, difference: undefined };
   const { added, removed, changed } = diffProtectedLists(openPackedList(inForce, file), list);
   return {
-    rows,
     problems: named,
     difference: {
       added: added.slice(0, mostNamed).map(nameOf),

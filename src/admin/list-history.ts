@@ -1,20 +1,11 @@
 import { counter, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { AdminEndpoint } from './admin-endpoint.ts';
 import type { ListCheck } from './list-check.ts';
 
-/** What an edit of the list changed, whoever made it. */
+/** An edit of the list, and how many rows it changed. */
 interface ListEdit {
   readonly atMs: number;
-  /** Rows in force afterwards. */
-  readonly rows: number;
-  /** Rows as text: at most thirty of each kind, those that protect less first; `counts` counts all. */
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly string[];
   readonly counts: Difference['counts'];
-  /** Routes that no row protects any more, or that are protected less than before. */
-  readonly looser: number;
 }
 
 type Difference = NonNullable<ListCheck['difference']>;
@@ -24,14 +15,12 @@ interface ListHistoryOptions {
   readonly now: () => number;
 }
 
-/** Edits that are kept; rows of each that the endpoint reports, and that are logged. */
+/** Edits that are kept, and rows of each that are logged. */
 const maxEdits = 50;
-const maxReported = 30;
 const maxLogged = 500;
 
 /**
- * The edits of the list since the start. Each row that protects less than before is
- * logged as a warning.
+ * The edits of the list since the start. Each row that protects less than before is logged as a warning.
  */
 export class ListHistory {
   readonly #options: ListHistoryOptions;
@@ -62,7 +51,7 @@ export class ListHistory {
   }
 
   /** Records what a list that took effect has changed. */
-  take({ difference, rows }: ListCheck): void {
+  take({ difference }: ListCheck): void {
     const { log, now } = this.#options;
     if (difference === undefined) return;
     const { added, removed, changed } = difference;
@@ -71,29 +60,13 @@ export class ListHistory {
     this.#counts.edits++;
     this.#counts.looser += counts.looser;
     this.#counts.stricter += counts.added + counts.stricter;
-    const edit: ListEdit = {
-      atMs: now(),
-      rows,
-      added: added.slice(0, maxReported),
-      removed: removed
-        .toSorted(looserFirst)
-        .slice(0, maxReported)
-        .map(({ row, isLooser }) => (isLooser ? row : `${row} (as much is asked)`)),
-      changed: changed.toSorted(looserFirst).slice(0, maxReported).map(changeText),
-      counts,
-      looser: counts.looser,
-    };
-    this.#edits = [edit, ...this.#edits].slice(0, maxEdits);
+    this.#edits = [{ atMs: now(), counts }, ...this.#edits].slice(0, maxEdits);
     logDifference(log, difference);
   }
 }
 
 function looserFirst(one: { readonly isLooser: boolean }, other: { readonly isLooser: boolean }): number {
   return Number(other.isLooser) - Number(one.isLooser);
-}
-
-function changeText({ row, what, isLooser }: Difference['changed'][number]): string {
-  return `${row} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
 }
 
 function logDifference(log: Log, { added, removed, changed, counts }: Difference): void {
@@ -112,13 +85,4 @@ function logDifference(log: Log, { added, removed, changed, counts }: Difference
   if (rest === 0) return;
   const looser = counts.looser - logged.filter(({ isLooser }) => isLooser).length;
   log.warn({ event: 'list-rows-not-logged', count: rest, looser }, `${rest} more rows were changed`);
-}
-
-/** `GET /api/list/history`: the edits since the start. */
-export function createListHistoryEndpoint(history: Pick<ListHistory, 'edits'>): AdminEndpoint {
-  return {
-    method: 'GET',
-    path: '/api/list/history',
-    run: () => ({ status: 200, body: { edits: history.edits() } }),
-  };
 }

@@ -105,9 +105,9 @@ function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
       kind: 'start' as const,
       text: 'a worker ended and was replaced',
     })),
-    ...history.edits().map(({ atMs, counts: { added, removed, changed } }) => ({
+    ...history.edits().map(({ atMs, counts: { added, removed, changed, looser } }) => ({
       ...{ atMs, kind: 'edit' as const },
-      text: `the list was edited: ${added} added, ${removed} removed, ${changed} changed`,
+      text: `the list was edited: ${added} added, ${removed} removed, ${changed} changed, ${looser} protected less`,
     })),
     ...faults.map(({ sinceMs, title, status }) => ({
       ...{ atMs: sinceMs, kind: 'fault' as const, text: `${title}: ${status}` },

@@ -9,7 +9,7 @@ import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import type { ListCheck } from '../admin/list-check.ts';
-import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
+import { ListHistory } from '../admin/list-history.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
 import { RowCounts } from '../admin/row-counts.ts';
 import { createRowListEndpoint } from '../admin/row-list.ts';
@@ -158,7 +158,6 @@ function createEndpoints(
     }),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionSearchEndpoint(decisionLog),
-    createListHistoryEndpoint(history),
   ];
   if (explain !== undefined) {
     const explainNow = (question: ExplainQuestion) =>

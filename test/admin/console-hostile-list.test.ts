@@ -77,7 +77,7 @@ const mostInAll = 4 * mostBytes;
 
 /** A list that was written to mislead or to drown whoever looks at it, in the real browser. */
 describe.concurrent('in the console', () => {
-  it('edits of 10,000 rows, and more after them than are kept', { timeout: 300_000 }, async (context) => {
+  it('a list of 10,000 rows in place of another', { timeout: 300_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
     await edit(many('old'), true);
@@ -91,11 +91,6 @@ describe.concurrent('in the console', () => {
     page.on('response', (response) => read.push(measure(response)));
     await page.goto(`${shopward.adminUrl}/#/list`);
     await page.getByText('10,000 rows of 10,000, the first 20 are shown').waitFor();
-    const newest = page.locator('#history-list > li').first();
-    await newest.getByText('10,000 removed, 10,000 added, 0 changed').waitFor();
-    await newest.getByText('10,000 routes are protected less than before.').waitFor();
-    await newest.locator('summary').click();
-    await newest.getByText('and 9,970 more removed').waitFor();
     await page.getByLabel('Search rows').fill('new-9999');
     await page.getByText('1 row of 10,000').waitFor();
     await page.getByLabel('Search rows').fill('');
@@ -107,29 +102,18 @@ describe.concurrent('in the console', () => {
     expect([...asked].filter(([, bytes]) => bytes > mostBytes)).toEqual([]);
     const inAll = asked.values().reduce((sum, bytes) => sum + bytes, 0);
     expect(inAll, [...asked].join('\n')).toBeLessThan(mostInAll);
-    for (let i = 0; i < 50; i++) {
-      await edit({ A: Array.from({ length: 20 }, (_, row) => `GET /edit-${i}-${row}`) }, i === 0);
-    }
     await page.getByRole('link', { name: 'List' }).click();
-    await page.getByText('40 older edits').waitFor();
-    await page.getByRole('button', { name: 'Show all' }).waitFor({ state: 'hidden' });
-    await page.reload();
-    await page.getByText('40 older edits').waitFor();
-    expect((await looksRight(page)).height).toBeLessThan(4_000);
+    await page.getByText('10,000 rows of 10,000').waitFor();
+    await looksRight(page);
   });
 
-  it('a history and a list of rows that were written to mislead', { timeout: 180_000 }, async (context) => {
+  it('a list of rows that were written to mislead', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit(hostile);
-    await edit({ Test: ['GET /carts'] });
-    await edit(hostile);
     await page.goto(`${shopward.adminUrl}/#/list`);
-    await page.locator('#history-list > li').nth(2).waitFor();
     await page.locator('#row-body tr', { hasText: '<script>alert(1)</script>' }).waitFor();
-    for (const summary of await page.locator('#history-list summary').all()) await summary.click();
     for (const width of [1280, 320]) {
       await page.setViewportSize({ width, height: 900 });
-      expect(await page.locator('#history-list details:not([open])').count()).toBe(0);
       const { text, height } = await looksRight(page);
       expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}\\u{200b}');
       expect(text).toContain('half of a letter \\u{d800} and another \\u{dc00}');

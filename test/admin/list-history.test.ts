@@ -50,15 +50,7 @@ describe('the history of the list', () => {
       ['info', 'GET /new', false],
     ]);
     expect(history.edits()).toEqual([
-      {
-        atMs: 1_000,
-        rows: 3,
-        added: ['GET /new'],
-        removed: ['GET /carts'],
-        changed: ['GET /scoped (scopes, asks for less)'],
-        counts: { added: 1, removed: 1, changed: 1, looser: 2, stricter: 0 },
-        looser: 2,
-      },
+      { atMs: 1_000, counts: { added: 1, removed: 1, changed: 1, looser: 2, stricter: 0 } },
     ]);
     expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
     expect(count('shopward_list_stricter_rows')).toBe(1);
@@ -102,7 +94,7 @@ describe('the history of the list', () => {
   ])('a row that %s, when it goes', (_, before, after, looser) => {
     const { history, take, lines, count } = start();
     take(listOf(...before), listOf(...after));
-    expect([count('shopward_list_looser_rows'), history.edits()[0]?.looser]).toEqual([looser, looser]);
+    expect([count('shopward_list_looser_rows'), history.edits()[0]?.counts.looser]).toEqual([looser, looser]);
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
   });
 
@@ -112,16 +104,13 @@ describe('the history of the list', () => {
     expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
   });
 
-  it('keeps the newest fifty, thirty rows of each, and logs five hundred', () => {
+  it('keeps the newest fifty, and logs five hundred rows of each', () => {
     const { history, take, lines } = start();
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
     take(listOf(...many), listOf('GET /one'));
     expect(history.edits()[0]).toMatchObject({
-      looser: 600,
-      rows: 1,
-      counts: { added: 1, removed: 600, changed: 0 },
+      counts: { added: 1, removed: 600, changed: 0, looser: 600 },
     });
-    expect(history.edits()[0]?.removed.length).toBe(30);
     expect(lines.filter(({ event }) => event === 'list-row').length).toBe(500);
     expect(lines.at(-1)).toMatchObject({ event: 'list-rows-not-logged', count: 101, looser: 100 });
     for (let i = 0; i < 55; i++) {
@@ -129,7 +118,6 @@ describe('the history of the list', () => {
     }
     take(listOf('GET /a'), listOf('GET /b'));
     expect(history.edits().length).toBe(50);
-    expect(history.edits()[0]?.added).toEqual(['GET /b']);
   });
 
   it('is as short for an edit of 60,000 rows, or of rows as long as a list, those first that are looser', () => {
