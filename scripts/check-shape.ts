@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 2022,
   app: 2625,
   authorize: 179,
-  cli: 4752,
+  cli: 4701,
   cluster: 992,
   config: 2685,
   'entity-tags': 2880,

@@ -34,7 +34,6 @@ async function notesOf(config: Config, isOffline: boolean): Promise<string[]> {
     ...(isOffline ? [] : await missingKeys(config)),
     ...refusedTokenEndpoints(config),
     ...unaskedFeatures(config),
-    ...costsOf(config),
   ];
 }
 
@@ -84,14 +83,6 @@ function unaskedFeatures(config: Config): string[] {
   );
   const features = [...sections, 'limits.requestBody', 'WebSockets'].join(', ');
   return [`note: authorize: ${features} do not apply to requests that another proxy forwards`];
-}
-
-/** Notes about settings that are valid and cost more than they seem to. */
-function costsOf({ refreshTokens, store }: Config): string[] {
-  if (refreshTokens === false || refreshTokens.retention !== 'keep' || store.url.kind === 'memory') return [];
-  return [
-    'note: refreshTokens.retention is keep: Redis grows by some 400 bytes for each login and 310 for each refresh, 26 GB a year at 100,000 of each a day; with a time, such as 0s, a token is deleted that long after its expiry',
-  ];
 }
 
 function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]): object {

@@ -59,7 +59,6 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
       'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000/api/v2',
       'shopward init --blank --upstream http://127.0.0.1:9000 --secret JWT_SECRET',
-      'shopward init --blank --dir /etc/shopward',
     ],
     exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or a file exists already' },
   },
@@ -74,9 +73,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       `shopward explain 'PATCH https://api.shop.example/carts/17?include=items'`,
       `shopward explain '"POST /carts/17/items HTTP/1.1" 401 71 "-" "curl/8.5.0"'`,
       `shopward explain POST /carts/17 -H 'Content-Type: text/plain' --json`,
-      'shopward explain 1b4e28ba-2fa1-4d2b-883f-0016d3cca427',
       'grep 1b4e28ba /var/log/shopward.log | shopward explain -',
-      'shopward explain session.har',
       'pbpaste | shopward explain -        # the clipboard; on Linux: wl-paste, or xclip -o',
     ],
     exits: {
@@ -94,7 +91,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     examples: [
       'shopward token < token.txt',
       "pbpaste | shopward token --path 'PATCH /carts/17'    # on Linux: wl-paste, or xclip -o",
-      'shopward token --scope analyst --json -',
+      'shopward token --claims --json < token.txt',
     ],
     exits: {
       0: 'accepted',

@@ -18,7 +18,7 @@ import {
   readInput,
   textTable,
 } from './command-io.ts';
-import { collect, configFile, declareVerb, json } from './declare-verb.ts';
+import { configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explain-request.ts';
 import { reasonPlace } from './explain/explanation.ts';
 import { loadConfiguration } from './load-configuration.ts';
@@ -62,7 +62,6 @@ export async function withIssuers<T>(
 const noLog: ComponentLog = { info() {}, warn() {}, error() {}, debug() {} };
 
 interface TokenChoice extends CommonChoice {
-  readonly scope?: readonly string[];
   /** A path, or a method and a path, whose rows say which scopes are needed. */
   readonly path?: string;
   readonly claims?: boolean;
@@ -103,10 +102,7 @@ export async function runToken(
     io.err(`--path: ${rows.refusal?.detail}`);
     return badUsage;
   }
-  const scopes = [...new Set([...(options.scope ?? []), ...(rows?.token.scopes ?? [])])];
-  const inspection = await withTokenInspector(config, (inspect) =>
-    inspect(token, { ...rows?.token, scopes }),
-  );
+  const inspection = await withTokenInspector(config, (inspect) => inspect(token, rows?.token));
   const claims = options.claims ? claimsOf(token) : undefined;
   if (options.json) io.out(JSON.stringify({ ...jsonOf(inspection), ...(claims && { claims }) }, null, 2));
   else {
@@ -156,7 +152,6 @@ export function declareToken(program: Command): void {
     (given, options) => runToken(given, options),
   )
     .argument('[token]', 'left out or -: read from standard input')
-    .option('--scope <name>', 'a scope that it needs; may be repeated', collect)
     .option('--path <path>', "a path, or 'METHOD PATH': it needs the scopes of the rows that match")
     .option('--claims', 'also print its claims, as they are')
     .addOption(configFile)

@@ -215,17 +215,6 @@ complete: true
     ]);
   });
 
-  it('notes what `retention: keep` costs where Redis keeps it, and no more once it has a time', async () => {
-    const redis = `${onlyKeys}\nstore: { url: "redis://127.0.0.1" }\n`;
-    const { code, out } = await check({ 'config/shopward.yaml': redis });
-    expect([code, out.length]).toEqual([0, 3]);
-    expect(out[1]).toMatch(/^note: refreshTokens\.retention is keep: .*26 GB a year/);
-    for (const end of ['refreshTokens: { retention: 0s }', 'refreshTokens: false']) {
-      const said = (await check({ 'config/shopward.yaml': `${redis}${end}\n` })).out;
-      expect(said.filter((line) => line.startsWith('note:'))).toEqual([]);
-    }
-  });
-
   it('says what does not apply to requests that another proxy forwards, and whom it refuses', async () => {
     const said = async (more: string) => (await check({ 'config/shopward.yaml': `${keys}\n${more}\n` })).out;
     const authorize = 'authorize: { listen: { port: 8082 } }';

@@ -117,15 +117,6 @@ describe('a HAR file', () => {
     expect(readPastedRequest(JSON.stringify(request))).toMatchObject({ target: '/a', body: '{}' });
   });
 
-  it('has the form of its params, where it has no text', () => {
-    const { request } = entry(200, 'https://s/a');
-    const params = [{ name: 'a', value: 'b c' }, { name: 'd' }];
-    const mimeType = 'application/x-www-form-urlencoded; charset=UTF-8';
-    expect(readHar({ request: { ...request, postData: { mimeType, params, text: '' } } })?.body).toBe(
-      'a=b+c&d=',
-    );
-  });
-
   it('is found by its name', async () => {
     const cwd = folderWith({ 'session.har': JSON.stringify(log) });
     const { explained } = await explain('session.har', { cwd });

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
-import { importedRows } from './openapi-sample.ts';
 import { buildSprykerDocument, sprykerYaml } from './spryker-openapi.ts';
 
 describe('a document of the size and shape that Spryker generates', () => {
@@ -17,17 +16,5 @@ describe('a document of the size and shape that Spryker generates', () => {
       cwd,
     });
     expect(imported.err).toEqual(['api.yaml: 83 of 385 operations need a token; the list is in list.yaml']);
-  });
-
-  it('schemas that anchors lead into are parsed all the same', async () => {
-    const yaml = `openapi: 3.0.0
-paths:
-  /a: { get: *secured }
-components:
-  schemas:
-    A: { x-operation: &secured { security: [{ B: [] }] } }
-`;
-    const reordered = yaml.replace(/(paths:[\s\S]*)(components:[\s\S]*)/, '$2$1');
-    expect((await importedRows(reordered)).rows).toEqual(['a | GET /a']);
   });
 });

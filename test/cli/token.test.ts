@@ -70,8 +70,7 @@ describe('shopward token', () => {
     expect(out.at(-1)).toBe('refused: access-token-invalid, issuer; see docs/reasons.md#issuer');
   });
 
-  it('takes scopes by name, and those of the rows of a path', async () => {
-    expect((await token('-', { input: accepted, scope: ['customer'] })).code).toBe(0);
+  it('takes the scopes of the rows of a path', async () => {
     expect((await token('-', { input: accepted, path: '/carts' })).code).toBe(0);
     const { code, text } = await token('-', { input: accepted, path: 'GET /reports' });
     expect([code, text]).toEqual([1, expect.stringContaining('has customer, needs analyst')]);

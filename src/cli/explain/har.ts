@@ -26,20 +26,11 @@ export function readHar(document: JsonObject): PastedParts | undefined {
     fields: pairs.flatMap(([name, value]) =>
       name.startsWith(':') || /^(?:host|content-length|connection)$/i.test(name) ? [] : [name, value],
     ),
-    body: isObject(postData) ? postedText(postData) : undefined,
+    body: isObject(postData) && typeof postData.text === 'string' ? postData.text : undefined,
     notes: [
       entries.length > 1
         ? `entry ${place + 1} of ${entries.length} of a HAR file: ${which}`
         : 'read from a HAR entry',
     ],
   };
-}
-
-/** The text of `postData`, or the form that its `params` are. */
-function postedText({ text, params, mimeType }: JsonObject): string | undefined {
-  if (typeof text === 'string' && text !== '') return text;
-  const isForm = typeof mimeType === 'string' && /^application\/x-www-form-urlencoded\b/i.test(mimeType);
-  if (!isForm || !Array.isArray(params)) return typeof text === 'string' ? text : undefined;
-  const pairs = params.filter(isObject).map(({ name, value = '' }) => [String(name), String(value)]);
-  return String(new URLSearchParams(pairs));
 }

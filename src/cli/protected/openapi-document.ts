@@ -40,9 +40,7 @@ function parseText(text: string): { readonly value: unknown } | { readonly fault
       // A YAML document may begin with a brace as well.
     }
   }
-  const short = withoutSchemas(text);
-  const parsed = parseAsYaml(short);
-  return 'fault' in parsed && short !== text ? parseAsYaml(text) : parsed;
+  return parseAsYaml(text);
 }
 
 function parseAsYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
@@ -88,29 +86,6 @@ function decodeStep(step: string): string {
   } catch {
     return step;
   }
-}
-
-/** The parts of `components` that say who may call an operation. */
-const kept = /^ *(?:securitySchemes|pathItems) *:/;
-
-/**
- * Removes from a block-style OpenAPI document everything under `components` on which no operation's security depends, such as
- * schemas and examples: nine tenths of a generated document, and a YAML parser needs 0.3 s and 35 MB for each megabyte.
- *
- * A line that is indented like the children of `components` begins a child, so that only whole children are removed. If the rest
- * does not parse, because an anchor was in a removed part, the whole document is parsed.
- */
-function withoutSchemas(yaml: string): string {
-  const start = /^components: *\r?\n/m.exec(yaml);
-  if (start === null) return yaml;
-  const from = start.index + start[0].length;
-  const length = yaml.slice(from).search(/^[^\s#]/m);
-  const to = length === -1 ? yaml.length : from + length;
-  const block = yaml.slice(from, to);
-  const indent = /^( +)[^\s#]/m.exec(block)?.[1];
-  if (indent === undefined) return yaml;
-  const children = block.split(new RegExp(`^(?=${indent}[^\\s#])`, 'm'));
-  return yaml.slice(0, from) + children.filter((child) => kept.test(child)).join('') + yaml.slice(to);
 }
 
 /** What an operation asks of its caller (Security Requirement Object, OpenAPI 3.1 section 4.8.30). */
