@@ -4,7 +4,6 @@ import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Config, hotSections } from '../config/schema.ts';
 import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
-import { isolated } from '../lib/faults.ts';
 import { type Problem, formatProblem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
@@ -170,12 +169,6 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
   let reading: Promise<void> = Promise.resolve();
   const problems = { secrets: [] as readonly Problem[], configuration: [] as readonly Problem[] };
 
-  const reportCertificate = () => {
-    for (const notice of certificateNotices(inForce)) log.warn({ event: 'certificate-expires' }, notice);
-  };
-  reportCertificate();
-  const daily = setInterval(isolated(reportCertificate), 86_400_000).unref();
-
   const take = (part: keyof typeof problems, read: LoadedConfig | RefusedConfig) => {
     problems[part] = 'problems' in read ? read.problems.filter(({ severity }) => severity === 'error') : [];
     if ('problems' in read) {
@@ -188,10 +181,7 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
       const settings = findRestartSettings(isSecret ? loaded.config : current, read.config, isSecret);
       const before = inForce;
       inForce = isSecret ? { ...secretsOf(read), hot: inForce.hot } : { ...inForce, hot: hotOf(read.config) };
-      if (isSecret) {
-        current = read.config;
-        reportCertificate();
-      }
+      if (isSecret) current = read.config;
       // A file may also be part of a setting that needs a restart.
       const isChanged = !isDeepStrictEqual({ ...before, problems: [] }, { ...inForce, problems: [] });
       logTaken(log, part, isChanged, settings);
@@ -220,7 +210,6 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
       for (const each of watches) each.reload();
     },
     close() {
-      clearInterval(daily);
       for (const each of watches) each.close();
     },
   };

@@ -118,24 +118,6 @@ export function identityField() {
     .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
-/** A list without duplicates. */
-export function distinct<T extends z.ZodType>(item: T) {
-  return z.array(item).check((context) => {
-    const seen = new Set<unknown>();
-    for (const [index, value] of context.value.entries()) {
-      if (seen.has(value)) {
-        context.issues.push({
-          code: 'custom',
-          message: 'is in this list twice',
-          path: [index],
-          input: value,
-        });
-      }
-      seen.add(value);
-    }
-  });
-}
-
 /** What durations of the configuration are parsed into. */
 type Milliseconds = number;
 /** What sizes of the configuration are parsed into. */

@@ -42,30 +42,6 @@ describe('secrets in force', () => {
 });
 
 describe('secrets of files', () => {
-  it('of a certificate that is about to end are reported at the start, and each day', async () => {
-    vi.useFakeTimers({ now: endMs - dayMs, toFake: ['Date', 'setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const folder = makeFolder({
-      'protected-resources.yaml': 'groups: {}\n',
-      ...{ 'c.pem': testCertificate, 'k.pem': testKey },
-      'c.yaml': `upstream: { url: "http://glue.internal" }
-listen: { tls: { cert: c.pem, key: k.pem } }
-auth: { keys: { jwks: "https://shop.example/keys" } }
-`,
-    });
-    const loaded = await loadConfig({ file: 'c.yaml', env: {}, cwd: folder });
-    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-    const said: string[] = [];
-    const log = { warn: ({ event }: { event: string }) => void said.push(event) };
-    const watch = watchConfig(loaded, () => {}, log as never);
-    onTestFinished(() => watch.close());
-    expect(said).toEqual(['certificate-expires']);
-    vi.advanceTimersByTime(dayMs - 1);
-    expect(said).toHaveLength(1);
-    vi.advanceTimersByTime(1);
-    expect(said).toHaveLength(2);
-  });
-
   it('are reported as reloaded only if one changed', async () => {
     const folder = makeFolder({
       'protected-resources.yaml': 'groups: {}\n',

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import {
   cidr,
-  distinct,
   duration,
   isLoopback,
   listenHost,
@@ -48,7 +47,6 @@ const kinds = {
   'duration 1s to 1m': duration({ from: '1s', to: '1m' }),
   size: size(),
   'size 10 to 20': size({ from: 10, to: 20 }),
-  distinct: distinct(text()),
   origin: originUrl(),
   upstream: upstreamUrl(),
 };
@@ -119,8 +117,6 @@ it.each<[keyof typeof kinds, unknown, unknown]>([
   ['size 10 to 20', '10B', 10],
   ['size 10 to 20', 20, 20],
   ['size 10 to 20', '21B', undefined],
-  ['distinct', ['a', 'b'], ['a', 'b']],
-  ['distinct', ['a', 'b', 'a'], undefined],
   ['origin', 'HTTPS://Shop.Example:443/', 'https://shop.example'],
   ['origin', 'http://[::1]:80', 'http://[::1]'],
   ['origin', 'http://glue_de:81', 'http://glue_de:81'],

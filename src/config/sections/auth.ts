@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../../lib/json.ts';
-import { distinct, duration, filePath, identityField, originUrl, text } from '../values.ts';
+import { duration, filePath, identityField, originUrl, text } from '../values.ts';
 
 const algorithms = [
   'RS256',
@@ -36,7 +36,7 @@ const providerUrl = z
 const keys = z
   .strictObject({
     jwks: providerUrl.optional().meta({ description: "URL of the shop's JSON Web Key Set." }),
-    files: distinct(filePath()).min(1).optional().meta({
+    files: z.array(filePath()).min(1).optional().meta({
       description: 'Files with public keys: PEM, JWK or JWK set.',
     }),
     secret: text().optional().meta({
@@ -95,7 +95,7 @@ const tokenType = z
   .strictObject({
     header: text().optional().meta({ description: 'Parameter of the JOSE header, such as `typ`.' }),
     claim: claimPath.optional().meta({ description: 'Claim, such as `token_use`.' }),
-    values: distinct(text()).min(1).max(16).meta({
+    values: z.array(text()).min(1).max(16).meta({
       description: 'Values of an access token, one of which must be there, such as `[at+jwt]` or `[access]`.',
     }),
   })
@@ -134,8 +134,8 @@ const forwardedIdentity = z
     description:
       'Fields in which the shop gets the identity of a verified token; from clients they are dropped. Other characters than visible US-ASCII, and `%`, `,`, `;`, `"`, `\\`, are percent-encoded.',
   });
-const algorithmNames = distinct(z.enum(algorithms)).min(1);
-const audience = z.union([text(), distinct(text()).min(1)]);
+const algorithmNames = z.array(z.enum(algorithms)).min(1);
+const audience = z.union([text(), z.array(text()).min(1)]);
 const clockTolerance = duration({ from: '0s', to: '5m' });
 const maxTokenAge = z.union([duration({ to: '36500d' }), z.literal('none')]);
 const subject = z.union([dottedPath, claimPaths], { error: pathText });
@@ -203,13 +203,14 @@ export const auth = z
       description:
         'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists; all of them count. A name with dots: `[scope, [https://shop.example/roles]]`.',
     }),
-    cookieOrigins: distinct(originUrl()).prefault([]).meta({
+    cookieOrigins: z.array(originUrl()).prefault([]).meta({
       description:
         "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME`), besides the request's own host.",
     }),
-    sessionCookies: distinct(
-      z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be a name of letters, digits, _ . and -' }),
-    )
+    sessionCookies: z
+      .array(
+        z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be a name of letters, digits, _ . and -' }),
+      )
       .prefault([])
       .meta({
         description:

@@ -1,19 +1,21 @@
 import { z } from 'zod';
-import { distinct, duration, pathTemplate } from '../values.ts';
+import { duration, pathTemplate } from '../values.ts';
 
 const resource = z.strictObject({
   collection: pathTemplate().meta({ description: 'Path of the collection.' }),
   member: pathTemplate().meta({ description: "Path of one member: the collection's, and one parameter." }),
-  methods: distinct(z.enum(['PATCH', 'DELETE', 'PUT', 'POST']))
+  methods: z
+    .array(z.enum(['PATCH', 'DELETE', 'PUT', 'POST']))
     .min(1)
     .prefault(['PATCH', 'DELETE'])
     .meta({
       description:
         'Methods that require `If-Match` on a member. A POST to a member always does: the shop may take it for any method. `POST`: also on every path below, for shops that change by POST.',
     }),
-  nonMembers: distinct(
-    z.string().regex(/^[A-Za-z0-9._~-]{1,64}$/, { error: 'must be one segment of a path, such as search' }),
-  )
+  nonMembers: z
+    .array(
+      z.string().regex(/^[A-Za-z0-9._~-]{1,64}$/, { error: 'must be one segment of a path, such as search' }),
+    )
     .prefault([])
     .meta({
       description:
@@ -26,11 +28,12 @@ const resource = z.strictObject({
     description:
       'For writes without `If-Match` on a route without a row. `mark`: no other write waits; when the shop has applied it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
   }),
-  ignore: distinct(
-    z
-      .string()
-      .regex(/^(\/([^~/]|~[01])*)+$/, { error: 'must be a JSON pointer such as /data/attributes/updatedAt' }),
-  )
+  ignore: z
+    .array(
+      z.string().regex(/^(\/([^~/]|~[01])*)+$/, {
+        error: 'must be a JSON pointer such as /data/attributes/updatedAt',
+      }),
+    )
     .prefault([])
     .meta({
       description:

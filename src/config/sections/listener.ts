@@ -3,7 +3,6 @@ import { extensionMethods, methods } from '../../http/canonical-request.ts';
 import type { PathRules } from '../../routes/path-table.ts';
 import {
   cidr,
-  distinct,
   duration,
   filePath,
   listenHost,
@@ -72,11 +71,11 @@ export const request = z
       description:
         'How the shop reads paths: the defaults of the next five keys. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`, and the strictest reading decides. `plain`: `[]`, `false`, `false`, `false`, `[]`. Left out: as `spryker`; `shopward check` says what `plain` would make usable.',
     }),
-    encodedSlash: distinct(pathTemplate()).prefault([]).meta({
+    encodedSlash: z.array(pathTemplate()).prefault([]).meta({
       description:
         'Path templates whose parameters may contain an encoded slash (`%2F`): both readings are matched, and the stricter row counts. Elsewhere it is refused.',
     }),
-    ignoredPrefixes: distinct(path()).optional().meta({
+    ignoredPrefixes: z.array(path()).optional().meta({
       description:
         'Prefixes that the shop ignores: paths are matched with and without them. Left out: as `profile` says.',
     }),
@@ -92,13 +91,14 @@ export const request = z
       description:
         'Whether a row also matches the end of a longer path, as a Spryker shop routes it: `GET /carts/{id}` also protects `/a/1/carts/17`.',
     }),
-    methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
+    methods: z.array(z.enum(extensionMethods)).prefault([]).meta({
       description:
         'Safe methods that are accepted beside GET, HEAD and OPTIONS; others are refused with 405. Every row applies to them, and on a tracked resource they need no `If-Match`.',
     }),
-    formatSuffixes: distinct(
-      z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
-    )
+    formatSuffixes: z
+      .array(
+        z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
+      )
       .optional()
       .meta({
         description:
@@ -120,12 +120,12 @@ export const request = z
   .prefault({})
   .meta({ description: 'How request targets are read.' });
 
-export const trustedProxies = distinct(cidr()).prefault([]).meta({
+export const trustedProxies = z.array(cidr()).prefault([]).meta({
   description:
     'Peers whose `X-Forwarded-For` (the last 64 addresses), `X-Forwarded-Proto` and `X-Request-Id` are accepted.',
 });
 
-export const trustedFields = distinct(trustableField()).prefault([]).meta({
+export const trustedFields = z.array(trustableField()).prefault([]).meta({
   description: 'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone.',
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAdmin } from '../defaults.ts';
-import { distinct, duration, listenHost, port, text, upstreamUrl } from '../values.ts';
+import { duration, listenHost, port, text, upstreamUrl } from '../values.ts';
 
 export const admin = z
   .union([
@@ -20,7 +20,7 @@ export const admin = z
           description:
             'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
         }),
-      hosts: distinct(listenHost()).prefault([]).meta({
+      hosts: z.array(listenHost()).prefault([]).meta({
         description:
           "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
       }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { errorFormats, type RejectionName, rejectionNames, rejectionTable } from '../../http/rejection.ts';
-import { distinct, text } from '../values.ts';
+import { text } from '../values.ts';
 
 const responseField = z
   .string()
@@ -8,12 +8,13 @@ const responseField = z
 
 export const cors = z
   .strictObject({
-    origins: distinct(
-      z.string().regex(/^(?:\*|https?:\/\/[a-z0-9.[\]:_-]+)$/, {
-        error:
-          'must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
-      }),
-    )
+    origins: z
+      .array(
+        z.string().regex(/^(?:\*|https?:\/\/[a-z0-9.[\]:_-]+)$/, {
+          error:
+            'must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
+        }),
+      )
       .prefault([])
       .meta({
         description:
@@ -22,7 +23,8 @@ export const cors = z
     credentials: z.boolean().optional().meta({
       description: 'Whether pages may send cookies. Left out: yes for named origins, no with `*`.',
     }),
-    exposedFields: distinct(responseField)
+    exposedFields: z
+      .array(responseField)
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
       .meta({
         description:

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contractEntityTypes } from '../../url-resolver/envelope.ts';
-import { distinct, duration, filePath, path, text } from '../values.ts';
+import { duration, filePath, path, text } from '../values.ts';
 
 /** The sources of mappings; the file is asked first. */
 interface ResolverSource {
@@ -43,18 +43,19 @@ export const urlResolver = z
     z.strictObject({
       path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
       source,
-      locales: distinct(locale()).min(1).prefault(['en', 'de']).meta({
+      locales: z.array(locale()).min(1).prefault(['en', 'de']).meta({
         description:
           'Locales of the shop. `Accept-Language` chooses one of them, and the first one for any other language.',
       }),
-      entityTypes: distinct(entityType())
+      entityTypes: z
+        .array(entityType())
         .min(1)
         .max(255)
         .prefault([...contractEntityTypes])
         .meta({
           description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
         }),
-      stores: distinct(text()).prefault([]).meta({
+      stores: z.array(text()).prefault([]).meta({
         description:
           "Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. Where the shop gets the client's host, mappings are kept for each host.",
       }),
