@@ -1,21 +1,22 @@
 import http from 'node:http';
+import { defaultAdmin } from '../config/defaults.ts';
 import { loadConfig } from '../config/load.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { loadSettings } from './load-settings.ts';
 
-/** Asks `/livez` of the proxy that runs with this configuration on this machine. Exit code 0 if it answers 200, else 1. */
+/** Asks `/livez` of the proxy on this machine: exit code 0 if it is 200, else 1. A broken edit of the file does not matter to it. */
 export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
-  if ('problems' in loaded || loaded.config.admin === false) {
-    io.err('there is no admin port to ask: the configuration has problems, or admin is false');
+  const { admin = defaultAdmin } = 'problems' in loaded ? (loaded.validSections ?? {}) : loaded.config;
+  if (admin === false) {
+    io.err('there is no admin port to ask: admin is false');
     return 1;
   }
-  const { status } = await askAdmin(loaded.config.admin, 'GET', '/livez');
+  const { status } = await askAdmin(admin, 'GET', '/livez');
   if (options.json) io.out(JSON.stringify({ alive: status === 200, status }));
   if (status === 200) return 0;
-  const { port } = loaded.config.admin;
-  io.err(status === 0 ? `nothing answers on the admin port ${port}` : `/livez answered ${status}`);
+  io.err(status === 0 ? `nothing answers on the admin port ${admin.port}` : `/livez answered ${status}`);
   return 1;
 }
 
@@ -47,19 +48,13 @@ export async function runPurge(
   return 1;
 }
 
-interface AdminReply {
-  /** 0: there was no answer. */
-  readonly status: number;
-  readonly body: string;
-}
-
-/** One request to the admin port of the proxy that runs on this machine. Never rejects. */
+/** One request to the admin port of the proxy that runs on this machine. Never rejects; `status` is 0 without an answer. */
 export function askAdmin(
   admin: { readonly host: string; readonly port: number; readonly token?: string | undefined },
   method: 'GET' | 'POST',
   path: string,
   body?: unknown,
-): Promise<AdminReply> {
+): Promise<{ readonly status: number; readonly body: string }> {
   const headers: http.OutgoingHttpHeaders = { 'Content-Type': 'application/json', Host: 'localhost' };
   // The address of this machine at which a listener on any address is reached.
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[admin.host] ?? admin.host;

@@ -1,5 +1,3 @@
-/** Defaults without the schema, for code that must not load it: a health check has to be quick. */
-
 export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopward.yaml'] as const;
 /** Octets of the largest configuration file. */
 export const maxConfigBytes = 1024 * 1024;

@@ -40,6 +40,7 @@ export interface RefusedConfig {
   /** All problems, with warnings, in the order of the text. */
   readonly problems: readonly Problem[];
   readonly files: readonly ConfigFile[];
+  readonly validSections?: PartialConfig;
 }
 
 /**
@@ -84,7 +85,7 @@ async function validateText(
   );
   const problems = [...sortProblems(settings), ...sortProblems(named.contents)];
   const files = [file, ...named.files];
-  if (hasErrors(problems)) return { problems, files };
+  if (hasErrors(problems)) return { problems, files, validSections: checked.config };
   const config = resolveNamedFiles(checked.config as Config, file.path);
   return {
     config: deepFreeze(config),

@@ -152,6 +152,11 @@ describe('two replicas over one Redis', () => {
     expect(asData).toMatchObject({ code: 0, out: ['{"purged":{"prefix":"/no-such/"}}'] });
     const health = await runCommand((io) => runHealth(options, io));
     expect(health).toMatchObject({ code: 0, out: ['{"alive":true,"status":200}'] });
+    // A container must not be restarted because of an edit that is not in force.
+    for (const broken of ['mode: obsrve\n', 'no: such key\n', 'upstream: { url: "${NO_SUCH}" }\n']) {
+      await writeFile(configFile, text + broken);
+      expect(await runCommand((io) => runHealth(options, io))).toEqual({ ...health, err: [] });
+    }
     await ask(one, '/en/computer');
     expect(shop.received.total).toBe(before + 1);
   });
