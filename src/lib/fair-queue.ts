@@ -1,3 +1,5 @@
+import { NamedEntries } from './named-entries.ts';
+
 /** A member of a list: its neighbours, and the list that it is in. */
 export interface Linked<T extends Linked<T>> {
   older: T | undefined;
@@ -90,41 +92,14 @@ class Party implements Linked<Party> {
   list: LinkedList<Party> | undefined;
 }
 
-/** Parties without a member that are kept: entries that come and go would make the Map's table anew each time. */
-const keptParties = 1_024;
-
-class Parties {
-  readonly #parties = new Map<string, Party>();
-  #unused = 0;
-
-  enter(name: string): Party {
-    let party = this.#parties.get(name);
-    if (party === undefined) {
-      party = new Party();
-      this.#parties.set(name, party);
-    } else if (party.size === 0) this.#unused -= 1;
-    party.size += 1;
-    return party;
-  }
-
-  leave(party: Party): void {
-    party.size -= 1;
-    if (party.size > 0) return;
-    this.#unused += 1;
-    if (this.#unused <= keptParties || this.#unused * 2 <= this.#parties.size) return;
-    for (const [name, one] of this.#parties) if (one.size === 0) this.#parties.delete(name);
-    this.#unused = 0;
-  }
-}
-
 /**
  * Who gets the next connection. Each address, and each subject of access tokens, may use its share of the connections
  * and of the queue. Addresses with waiters take turns; the waiters of one address are served in their order. The work of
  * an event does not grow with the number of waiters.
  */
 export class FairQueue<M extends QueueMember> {
-  readonly #addresses = new Parties();
-  readonly #subjects = new Parties();
+  readonly #addresses = new NamedEntries(() => new Party());
+  readonly #subjects = new NamedEntries(() => new Party());
   /** Addresses with ready waiters, the next one first. */
   readonly #turns = new LinkedList<Party>();
   readonly #share: number;

@@ -1,7 +1,9 @@
 import { plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
 import type { Socket } from 'node:net';
+import { shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
+import { NamedEntries } from '../lib/named-entries.ts';
 
 /** One client or one subject has as many requests in progress as it may. Observe mode does not change this. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
@@ -86,28 +88,18 @@ export class Place {
   }
 }
 
+/** One client's; `size`: the requests that it has. */
 interface Share {
-  taken: number;
+  size: number;
 }
 
-/**
- * Shares with nothing taken that are always kept. As many clients may take turns without a new entry for each request: entries
- * that come and go make the Map's table anew each time, and V8 keeps it until it collects the whole heap.
- */
-const fewFree = 1_024;
-
-/**
- * How many requests each client has, and may have: one look-up to take, none to give back. A share with nothing taken
- * is kept for its client's next request, until as many of them are kept as others are in use. Exported for its tests.
- */
+/** How many requests each client has, and may have. Exported for its tests. */
 export class Shares {
   readonly #max: number;
-  readonly #shares = new Map<string, Share>();
-  #free = 0;
+  readonly #shares = new NamedEntries<Share>(() => ({ size: 0 }));
 
-  /** Each client may have its share, and one at least; 100 percent: any number. */
   constructor({ limit, sharePercent }: SharedLimit) {
-    this.#max = sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100);
+    this.#max = shareOf(limit, sharePercent);
   }
 
   get areBounded(): boolean {
@@ -121,31 +113,14 @@ export class Shares {
 
   /** One more request of `client`; undefined: it has as many as it may. What is returned has to be given back once. */
   take(client: string): Share | undefined {
-    const share = this.#shares.get(client) ?? this.#open(client);
-    if (share.taken + 1 > this.#max) return undefined;
-    if (share.taken === 0) this.#free -= 1;
-    share.taken += 1;
-    return share;
+    const share = this.#shares.enter(client);
+    if (share.size <= this.#max) return share;
+    this.#shares.leave(share);
+    return undefined;
   }
 
   giveBack(share: Share): void {
-    share.taken -= 1;
-    if (share.taken > 0) return;
-    this.#free += 1;
-    if (this.#free > fewFree && this.#free * 2 > this.#shares.size) this.#forgetFree();
-  }
-
-  #open(client: string): Share {
-    const share = { taken: 0 };
-    this.#shares.set(client, share);
-    this.#free += 1;
-    return share;
-  }
-
-  /** Work in proportion to the shares that were given back since the last time. */
-  #forgetFree(): void {
-    for (const [client, share] of this.#shares) if (share.taken === 0) this.#shares.delete(client);
-    this.#free = 0;
+    this.#shares.leave(share);
   }
 }
 
