@@ -160,9 +160,9 @@ async function createFeatures(
   metrics: Metrics,
   clock: ClockCheck,
 ) {
-  const access = createAccess(config, input.protectedList, worker === undefined, log, clock);
   const forwarding = await createForwarding(config, secrets.upstreamTls, clock);
   const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
+  const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
   const { list, accessToken } = access;
   const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);

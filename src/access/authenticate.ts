@@ -1,7 +1,9 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { andThen } from '../lib/eventually.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
+import { bindingReasons, type CheckProof, proofAlgorithms, refuseUnbound } from './proof-of-possession.ts';
 import type { Requirement } from './protected-list.ts';
 import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
 import type { TokenIdentity } from './token-claims.ts';
@@ -15,6 +17,8 @@ interface AuthenticatorOptions {
   readonly verifier: AccessTokenVerifier;
   /** Whether a token may have any form. Default: only that of a JSON Web Token. */
   readonly takesOpaque?: boolean;
+  /** Checks proofs of possession by DPoP. Default: there are none, and the scheme DPoP is refused. */
+  readonly checkProof?: CheckProof | undefined;
   /** Address of the metadata of RFC 9728, for challenges; undefined: challenges do not contain it. */
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
   /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
@@ -43,72 +47,109 @@ const unjudged: Unjudged = { unjudged: true };
 type Verdict = Authenticated | Unjudged | Rejection;
 
 /**
- * Checks the credentials, then the token, then the scopes (all are required), then the conditions on claims, then the length of
+ * Checks the credentials, then the token, then the proof of possession, then the scopes (all are required), then the conditions on claims, then the length of
  * the fields of `auth.forward`. Returns a value, not a promise, if the token is remembered. Rejections: `access-token-missing`, `access-token-invalid`,
- * `access-token-repeated`, `insufficient-scope` (with a challenge), `not-permitted`, `cross-site-request`,
- * `keys-unavailable`, `overloaded`.
+ * `access-token-repeated`, `proof-invalid`, `insufficient-scope` (with a challenge), `not-permitted`, `cross-site-request`,
+ * `keys-unavailable`, `overloaded`. `isProven`: the same request had a good proof before.
  */
 export type Authenticate = (
   request: CanonicalRequest,
   requirement: Asked & Pick<Requirement, 'tokenIn' | 'credentials'>,
+  isProven?: boolean,
 ) => Verdict | Promise<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const {
-    verifier,
-    resourceMetadataUrl,
-    takesOpaque = false,
-    cookieOrigins = [],
-    sessionCookies = [],
-  } = options;
-  const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
-
-  function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
-    const more = challengeFor(rejection, scopes);
-    if (more === undefined) return rejection;
-    const metadata = resourceMetadataUrl?.(request);
-    return { ...rejection, challenge: buildChallenge({ ...more, resourceMetadataUrl: metadata }) };
-  }
+  const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], checkProof } = options;
+  const takesDpop = checkProof !== undefined;
+  const challenge = createChallenge(takesDpop, options.resourceMetadataUrl);
+  const permit = createPermit(createWithIdentity(options.forwarding ?? tokenAlone), challenge);
 
   function conclude(
     verdict: TokenIdentity | Rejection,
-    { token, canonicalValue }: BearerCredentials,
+    presented: BearerCredentials,
     request: CanonicalRequest,
     asked: Asked,
-  ): Authenticated | Rejection {
-    if (isRejection(verdict)) return challenge(verdict, request, asked.scopes);
-    const unmet = missingScopes(asked, verdict);
-    if (unmet !== undefined)
-      return challenge(reject('insufficient-scope', { reason: 'scope', sender: verdict }), request, unmet);
-    const refusal = refuseClaims(asked.conditions, token, verdict);
-    if (refusal !== undefined) return refusal;
-    const named = withIdentity(request, verdict, canonicalValue);
-    if (named === 'too-long')
-      return challenge(
-        reject('access-token-invalid', { reason: 'identity-too-long' }),
-        request,
-        asked.scopes,
-      );
-    const observed = refuseClaims(asked.observedConditions, token, verdict);
-    const passed = { identity: verdict, request: named };
-    return observed === undefined ? passed : { ...passed, observed };
+    isProven: boolean,
+  ): Verdict | Promise<Verdict> {
+    if (isRejection(verdict)) return challenge(verdict, request, asked, presented.isDpop);
+    const isChecked = isProven && verdict.confirmation !== undefined;
+    const refused = isChecked ? undefined : (checkProof ?? refuseUnbound)(request, presented, verdict, asked);
+    if (refused === undefined) return permit(verdict, presented, request, asked);
+    return andThen(refused, (refusal) =>
+      refusal === undefined
+        ? permit(verdict, presented, request, asked)
+        : challenge(refusal, request, asked, presented.isDpop),
+    );
   }
 
-  return (sent, asked) => {
-    const { scopes, tokenIn, credentials } = asked;
+  return (sent, asked, isProven = false) => {
+    const { tokenIn, credentials } = asked;
     const presented: (BearerCredentials & { request?: CanonicalRequest }) | Rejection =
       tokenIn === undefined
-        ? readBearerCredentials(sent.fields, takesOpaque)
-        : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque);
+        ? readBearerCredentials(sent.fields, takesOpaque, takesDpop)
+        : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque, takesDpop);
     if (isRejection(presented)) {
       const found = credentials === 'shop' ? findShopCredentials(sent, presented, sessionCookies) : presented;
-      return found === 'found' ? unjudged : challenge(found, sent, scopes);
+      return found === 'found' ? unjudged : challenge(found, sent, asked);
     }
     const { request = sent } = presented;
     const verdict = verifier.verify(presented.token, sent.clientAddress);
     return verdict instanceof Promise
-      ? verdict.then((late) => conclude(late, presented, request, asked))
-      : conclude(verdict, presented, request, asked);
+      ? verdict.then((late) => conclude(late, presented, request, asked, isProven))
+      : conclude(verdict, presented, request, asked, isProven);
+  };
+}
+
+/** Decides whether a verified token suffices for the rows. */
+function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, challenge: WithChallenge) {
+  return (
+    identity: TokenIdentity,
+    { token, canonicalValue, isDpop }: BearerCredentials,
+    request: CanonicalRequest,
+    asked: Asked,
+  ): Authenticated | Rejection => {
+    const unmet = missingScopes(asked, identity);
+    if (unmet !== undefined) {
+      const refusal = reject('insufficient-scope', { reason: 'scope', sender: identity });
+      return challenge(refusal, request, { ...asked, scopes: unmet }, isDpop);
+    }
+    const refusal = refuseClaims(asked.conditions, token, identity);
+    if (refusal !== undefined) return refusal;
+    const named = withIdentity(request, identity, canonicalValue);
+    if (named === 'too-long')
+      return challenge(
+        reject('access-token-invalid', { reason: 'identity-too-long' }),
+        request,
+        asked,
+        isDpop,
+      );
+    const observed = refuseClaims(asked.observedConditions, token, identity);
+    const passed = { identity, request: named };
+    return observed === undefined ? passed : { ...passed, observed };
+  };
+}
+
+/** The refusal with its challenge, if it has one. `isDpop`: the scheme that was used. */
+type WithChallenge = (
+  rejection: Rejection,
+  request: ChallengedRequest,
+  asked: Asked,
+  isDpop?: boolean,
+) => Rejection;
+
+function createChallenge(
+  takesDpop: boolean,
+  resourceMetadataUrl: AuthenticatorOptions['resourceMetadataUrl'],
+): WithChallenge {
+  return (rejection, request, { scopes, proof }, isDpop = false) => {
+    const more = challengeFor(rejection, scopes);
+    if (more === undefined) return rejection;
+    const all = { ...more, resourceMetadataUrl: resourceMetadataUrl?.(request) };
+    const isProofAsked = isDpop || proof === 'required' || rejection.rejection === 'proof-invalid';
+    if (takesDpop && isProofAsked) return { ...rejection, challenge: buildChallenge(all, 'DPoP') };
+    const isEither = takesDpop && more.error === undefined;
+    const also = isEither ? `, ${buildChallenge({}, 'DPoP')}` : '';
+    return { ...rejection, challenge: buildChallenge(all) + also };
   };
 }
 
@@ -124,6 +165,8 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
     case 'access-token-invalid':
       // Credentials of another scheme are no token that could be called invalid.
       return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
+    case 'proof-invalid':
+      return { error: bindingReasons.has(reason) ? 'invalid_token' : 'invalid_dpop_proof' };
     case 'insufficient-scope':
       return { error: 'insufficient_scope', scopes };
     default:
@@ -131,10 +174,10 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
   }
 }
 
-/** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3). */
+/** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3, RFC 9449 section 7.1). */
 interface Challenge {
   /** Undefined if the request has no credentials. */
-  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
+  readonly error?: 'invalid_request' | 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope';
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[];
   /** Where the metadata of the protected resource are (RFC 9728 section 5.1). */
@@ -142,12 +185,16 @@ interface Challenge {
 }
 
 /** Builds a `WWW-Authenticate` value. It never says more about a failure than `error`. Exported for its tests. */
-export function buildChallenge({ error, scopes, resourceMetadataUrl }: Challenge): string {
+export function buildChallenge(
+  { error, scopes, resourceMetadataUrl }: Challenge,
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
+): string {
   const parameters = ['realm="Access to shop API"'];
   if (error !== undefined) parameters.push(`error=${quote(error)}`);
   if (scopes !== undefined && scopes.length > 0) parameters.push(`scope=${quote(scopes.join(' '))}`);
   if (resourceMetadataUrl !== undefined) parameters.push(`resource_metadata=${quote(resourceMetadataUrl)}`);
-  return `Bearer ${parameters.join(', ')}`;
+  if (scheme === 'DPoP') parameters.push(`algs=${quote(proofAlgorithms.join(' '))}`);
+  return `${scheme} ${parameters.join(', ')}`;
 }
 
 /** A quoted-string (RFC 9110 section 5.6.4); what cannot stand in one becomes `?`. */

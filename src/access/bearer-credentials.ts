@@ -9,15 +9,21 @@ export interface BearerCredentials {
   readonly token: string;
   /** What is forwarded as the one `Authorization` field. */
   readonly canonicalValue: string;
+  /** The scheme is DPoP (RFC 9449 section 7.1). */
+  readonly isDpop?: true;
 }
 
 /**
  * Reads the one `Authorization` field (RFC 6750 section 2.1). The scheme is case-insensitive, one or more spaces
  * follow it, and nothing follows the token. Absent or empty: `access-token-missing`; anything else that is not exactly
  * that: `access-token-invalid`. Tokens elsewhere (query, body, cookies, other fields) are not credentials.
- * `takesOpaque`: whether a token may have another form than that of a JWS.
+ * `takesOpaque`: whether a token may have another form than that of a JWS. `takesDpop`: whether the scheme may be DPoP.
  */
-export function readBearerCredentials(fields: FieldList, takesOpaque = false): BearerCredentials | Rejection {
+export function readBearerCredentials(
+  fields: FieldList,
+  takesOpaque = false,
+  takesDpop = false,
+): BearerCredentials | Rejection {
   const values = fieldValues(fields, 'authorization');
   const value = values[0];
   if (value === undefined) return reject('access-token-missing', { reason: 'missing' });
@@ -25,15 +31,27 @@ export function readBearerCredentials(fields: FieldList, takesOpaque = false): B
   if (values.length > 1) return reject('access-token-invalid', { reason: 'repeated' });
   return blank.test(value)
     ? reject('access-token-missing', { reason: 'missing' })
-    : parse(value, takesOpaque);
+    : takesDpop && value.slice(0, dpop.scheme.length).toLowerCase() === dpop.scheme
+      ? parse(value, takesOpaque, dpop)
+      : parse(value, takesOpaque, bearer);
 }
 
-const scheme = 'bearer';
-const canonicalStart = 'Bearer ';
+const bearer = { scheme: 'bearer', canonicalStart: 'Bearer ' };
+const dpop: Scheme = { scheme: 'dpop', canonicalStart: 'DPoP ', isDpop: true };
+
+interface Scheme extends Pick<BearerCredentials, 'isDpop'> {
+  readonly scheme: string;
+  readonly canonicalStart: string;
+}
+
 /** Credentials of some scheme (RFC 9110 section 11.4), not a token that stands alone. */
 const schemeAndMore = /^[!#$%&'*+.^_`|~\w-]+ +[^ ]/;
 
-function parse(value: string, takesOpaque: boolean): BearerCredentials | Rejection {
+function parse(
+  value: string,
+  takesOpaque: boolean,
+  { scheme, canonicalStart, isDpop }: Scheme,
+): BearerCredentials | Rejection {
   const afterScheme = scheme.length;
   if (value.slice(0, afterScheme).toLowerCase() !== scheme) {
     return invalid(schemeAndMore.test(value) ? 'other-scheme' : 'scheme');
@@ -46,7 +64,8 @@ function parse(value: string, takesOpaque: boolean): BearerCredentials | Rejecti
   if (!(takesOpaque ? opaqueToken.test(token) : isCompactToken(token))) return invalid('malformed');
   // The sent text itself if it is canonical: a new long text for each request would be compared once and thrown away.
   const isCanonical = start === canonicalStart.length && value.startsWith(canonicalStart);
-  return { token, canonicalValue: isCanonical ? value : `${canonicalStart}${token}` };
+  const canonicalValue = isCanonical ? value : `${canonicalStart}${token}`;
+  return isDpop ? { token, canonicalValue, isDpop } : { token, canonicalValue };
 }
 
 /** `b64token` of RFC 6750 section 2.1. */

@@ -52,15 +52,17 @@ function isPlain(value: string): boolean {
 }
 
 /** What a row asks besides `scopes`, a sentence each. */
-export function conditionTexts({ anyScopes, require = [] }: Conditional): string[] {
+export function conditionTexts({ anyScopes, require = [], proof }: Conditional): string[] {
+  const bound = proof === undefined ? [] : ['a proof of possession'];
   const any = anyScopes === undefined ? [] : [`one of the scopes ${anyScopes.join(', ')}`];
-  return [...any, ...require.map(conditionText)];
+  return [...bound, ...any, ...require.map(conditionText)];
 }
 
-/** The parts of a row that depend on claims. */
+/** The parts of a row that depend on claims, `cnf` among them. */
 interface Conditional {
   readonly anyScopes?: readonly string[] | undefined;
   readonly require?: readonly ClaimCondition[] | undefined;
+  readonly proof?: 'required' | undefined;
 }
 
 /** Whether every token that satisfies the first row satisfies the second, as far as conditions go. */
@@ -69,7 +71,12 @@ export function asksNoMore(one: Conditional, than: Conditional): boolean {
   const isScopeAsked =
     one.anyScopes === undefined ||
     (than.anyScopes?.every((scope) => one.anyScopes?.includes(scope)) ?? false);
-  return isScopeAsked && (one.require ?? []).every((condition) => kept.has(conditionKey(condition)));
+  const isProofAsked = one.proof === undefined || than.proof !== undefined;
+  return (
+    isProofAsked &&
+    isScopeAsked &&
+    (one.require ?? []).every((condition) => kept.has(conditionKey(condition)))
+  );
 }
 
 /** The condition as a person would say it, without values of a request. */

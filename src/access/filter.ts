@@ -12,6 +12,7 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
   'access-token-missing',
   'access-token-invalid',
   'access-token-repeated',
+  'proof-invalid',
   'cross-site-request',
   'insufficient-scope',
   'not-permitted',
@@ -54,8 +55,8 @@ export function createAccessTokenFilter(
     isRejection(verdict) && softRejections.has(verdict.rejection) ? { observed: verdict } : verdict;
   return {
     ...matcher,
-    run(requirement, { request, isObserved }) {
-      const verdict = authenticate(request, requirement);
+    run(requirement, { request, isObserved, isProven }) {
+      const verdict = authenticate(request, requirement, isProven);
       if (!isObserved) return verdict;
       return verdict instanceof Promise ? verdict.then(soften) : soften(verdict);
     },

@@ -40,6 +40,8 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
     const edits = isCanonical
       ? named
       : { Authorization: forwardAuthorization ? authorization : null, ...named };
+    // A proof goes where its token goes.
+    if (!forwardAuthorization && authorization.startsWith('DPoP ')) Object.assign(edits, { DPoP: null });
     return { ...request, fields: editFields(request.fields, edits) };
   };
 }

@@ -14,7 +14,15 @@ import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.t
 export interface AnswerOptions
   extends Pick<
     TokenVerifierOptions,
-    'name' | 'audience' | 'clockToleranceMs' | 'maxTokenAgeMs' | 'subject' | 'scopes' | 'tokenType' | 'now'
+    | 'name'
+    | 'audience'
+    | 'clockToleranceMs'
+    | 'maxTokenAgeMs'
+    | 'subject'
+    | 'scopes'
+    | 'tokenType'
+    | 'proof'
+    | 'now'
   > {
   /** `iss` of an answer, if it has one; unset: not checked. */
   readonly issuer?: string | undefined;
@@ -47,8 +55,10 @@ export class IntrospectionAnswers {
   read(answer: unknown): Verdict | { readonly error: ProviderError } {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
-    const { requireTokenType, ttlMs, issuer, now } = this.#options;
-    if (!isBearer(answer.token_type, requireTokenType)) return { refusal: 'other-kind' };
+    const { requireTokenType, ttlMs, issuer, proof, now } = this.#options;
+    // RFC 9449 section 6.2. Without `cnf` the scheme DPoP is refused, and no other is accepted for such a token.
+    const isDpop = proof === 'dpop' && /^dpop$/i.test(String(answer.token_type)) && answer.cnf !== undefined;
+    if (!isDpop && !isBearer(answer.token_type, requireTokenType)) return { refusal: 'other-kind' };
     // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
     const iss = answer.iss ?? issuer;

@@ -199,7 +199,7 @@ class ListReader {
         this.open.push(Object.freeze({ method, template: path.text, group, source: Object.freeze(source) }));
       return;
     }
-    const asked = (['scopes', 'require'] as const).find((key) => key in fields);
+    const asked = (['scopes', 'require', 'proof'] as const).find((key) => key in fields);
     if (fields.credentials === 'shop' && asked !== undefined)
       this.complain(source.line, source.column, `${asked} cannot be checked where credentials: shop is set`);
     this.rows.push(
@@ -213,6 +213,7 @@ class ListReader {
         tokenIn: 'tokenIn' in fields ? fields.tokenIn : this.#tokenIn,
         observe: fields.observe ?? false,
         credentials: fields.credentials,
+        ...(fields.proof && { proof: fields.proof }),
         source: Object.freeze(source),
       }),
     );
@@ -285,9 +286,10 @@ interface LongForm {
   observe?: boolean;
   open?: boolean;
   credentials?: 'shop' | undefined;
+  proof?: 'required' | undefined;
 }
 
-const rowKeys = ['match', 'scopes', 'require', 'tokenIn', 'observe', 'open', 'credentials'];
+const rowKeys = ['match', 'scopes', 'require', 'tokenIn', 'observe', 'open', 'credentials', 'proof'];
 
 function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain): LongForm {
   const fields: LongForm = {};
@@ -301,7 +303,9 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     } else if (name === 'tokenIn') fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
     else if (name === 'observe') fields.observe = readFlag('observe', value, offsetOf(key), complain);
     else if (name === 'open') fields.open = readFlag('open', value, offsetOf(key), complain);
-    else if (name === 'credentials') fields.credentials = readCredentials(value, offsetOf(key), complain);
+    else if (name === 'credentials')
+      fields.credentials = readWord('credentials', 'shop', value, offsetOf(key), complain);
+    else if (name === 'proof') fields.proof = readWord('proof', 'required', value, offsetOf(key), complain);
     else if (name === '<<') complain(offsetOf(key, offset), aliasProblem);
     else complain(offsetOf(key, offset), unknownKey(name, 'a row', rowKeys));
   }
@@ -371,8 +375,15 @@ function readFlag(name: string, value: unknown, offset: number, complain: Compla
   return false;
 }
 
-function readCredentials(value: unknown, offset: number, complain: Complain): 'shop' | undefined {
-  if (isScalar(value) && value.value === 'shop') return 'shop';
-  complain(offsetOf(value, offset), 'credentials is shop, or left out');
+/** The only value of a key. */
+function readWord<Word extends string>(
+  name: string,
+  word: Word,
+  value: unknown,
+  offset: number,
+  complain: Complain,
+): Word | undefined {
+  if (isScalar(value) && value.value === word) return word;
+  complain(offsetOf(value, offset), `${name} is ${word}, or left out`);
   return undefined;
 }

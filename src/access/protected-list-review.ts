@@ -101,7 +101,8 @@ function union(one: ProtectedResource, other: ProtectedResource): ProtectedResou
   const credentials = one.credentials && other.credentials;
   const anyScopes = one.anyScopes ?? other.anyScopes;
   const require = [...(one.require ?? []), ...(other.require ?? [])];
-  const asked = { scopes, anyScopes, ...(require.length > 0 && { require }) };
+  const proof = one.proof ?? other.proof;
+  const asked = { scopes, anyScopes, ...(proof && { proof }), ...(require.length > 0 && { require }) };
   return { ...one, ...asked, tokenIn, credentials, observe: one.observe && other.observe };
 }
 

@@ -34,6 +34,8 @@ export interface ProtectedResource {
   readonly observe: boolean;
   /** `shop`: HTTP Basic and session cookies are forwarded unchecked. Undefined: only a token counts. */
   readonly credentials?: 'shop' | undefined;
+  /** A token that is not bound to a key of the client is refused. */
+  readonly proof?: 'required' | undefined;
   readonly source: { readonly file: string; readonly line: number; readonly column: number };
 }
 
@@ -129,6 +131,8 @@ export interface Requirement {
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Set only if every matching row sets it. */
   readonly credentials?: 'shop' | undefined;
+  /** Set if any matching row sets it. */
+  readonly proof?: 'required' | undefined;
   /** Only when every row observes. */
   readonly observe: boolean;
 }
@@ -144,7 +148,7 @@ interface MatchedRow {
 export interface ProtectedList {
   readonly rows: RowSequence;
   /** What rows ask for: each kind at least once. */
-  readonly terms: readonly Pick<ProtectedResource, 'scopes' | 'anyScopes' | 'tokenIn'>[];
+  readonly terms: readonly Pick<ProtectedResource, 'scopes' | 'anyScopes' | 'tokenIn' | 'proof'>[];
   readonly open: RowSequence<OpenRow>;
   /** Names of query parameters that some row takes a token from. */
   readonly tokenParameters: readonly string[];
@@ -293,7 +297,8 @@ function requirementOf(
   tokenIn: Requirement['tokenIn'],
 ): Requirement {
   const credentials = rows.every((one) => one.credentials === 'shop') ? 'shop' : undefined;
-  return { row, route: row.template, rows, scopes, tokenIn, credentials, observe: row.observe };
+  const proof = rows.some((one) => one.proof === 'required') ? 'required' : undefined;
+  return { row, route: row.template, rows, scopes, tokenIn, credentials, proof, observe: row.observe };
 }
 
 function parametersOf(terms: ProtectedList['terms']): readonly string[] {

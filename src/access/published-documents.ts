@@ -6,6 +6,7 @@ import type { Answer } from '../http/rejection.ts';
 import type { Steps } from '../lib/slices.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { conditionTexts } from './claim-conditions.ts';
+import { proofAlgorithms } from './proof-of-possession.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
 
 /** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
@@ -50,6 +51,8 @@ interface ResourceMetadataOptions {
   /** Issuer identifiers of the authorization servers; none: left out. */
   readonly authorizationServers?: readonly string[];
   readonly list: () => BearerTerms;
+  /** Whether proofs by DPoP are accepted. Default: false. */
+  readonly takesDpop?: boolean;
 }
 
 interface ResourceMetadata {
@@ -63,7 +66,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
-  const { publicUrl, authorizationServers = [], list } = options;
+  const { publicUrl, authorizationServers = [], list, takesDpop = false } = options;
   const known = new WeakMap<object, readonly string[]>();
   /** Found once for each list, which may have tens of thousands of rows. */
   const scopesOf = (current: BearerTerms) => {
@@ -86,6 +89,10 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
           ...(scopes.length > 0 && { scopes_supported: scopes }),
           bearer_methods_supported: bearerMethodsOf(list()),
+          ...(takesDpop && {
+            dpop_signing_alg_values_supported: proofAlgorithms,
+            dpop_bound_access_tokens_required: list().terms.every(({ proof }) => proof === 'required'),
+          }),
         }),
       );
       // A cache must not give one host the name of another.

@@ -6,7 +6,7 @@ import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
 /** What the matching rows ask of a valid token. */
-export type Asked = Pick<Requirement, 'scopes' | 'anyScopes' | 'conditions' | 'observedConditions'>;
+export type Asked = Pick<Requirement, 'scopes' | 'anyScopes' | 'conditions' | 'observedConditions' | 'proof'>;
 
 /** The scopes of which the token lacks one (all are needed) or has none (any is needed); undefined: it has what it needs. */
 export function missingScopes(
@@ -34,10 +34,10 @@ function claimsOf(token: string, { claims }: TokenIdentity): Claims {
 }
 
 /** What a token needs besides being valid, as ` with the scopes a, b, where the claim sub is {id}`; empty: nothing. */
-export function requirementText({ scopes, anyScopes = [], conditions = [] }: Asked): string {
+export function requirementText({ scopes, anyScopes = [], conditions = [], proof }: Asked): string {
   const all = scopes.length > 0 ? [`the scopes ${scopes.join(', ')}`] : [];
   const any = anyScopes.map((one) => ({ anyScopes: one }));
   const claims = conditions.map((row) => ({ require: row.conditions }));
-  const needs = [...all, ...[...any, ...claims].flatMap(conditionTexts)];
+  const needs = [...conditionTexts({ proof }), ...all, ...[...any, ...claims].flatMap(conditionTexts)];
   return needs.length > 0 ? ` with ${needs.join(' and ')}` : '';
 }

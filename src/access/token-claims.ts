@@ -1,6 +1,6 @@
 import type { Identity } from '../proxy/filter.ts';
 import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
-import type { KindCheck, KindRefusal } from './token-kind.ts';
+import { type Confirmation, type KindCheck, type KindRefusal, readConfirmation } from './token-kind.ts';
 
 /**
  * Why a token was refused: for log, metrics and console only. The client gets the same answer for all of these, so that
@@ -37,6 +37,8 @@ export type TokenRefusal =
 export interface TokenIdentity extends Identity {
   /** The user's name in the token itself. */
   readonly claimedSubject: string;
+  /** The key that it is bound to; undefined: none. */
+  readonly confirmation?: Confirmation | undefined;
   /** What the introspection endpoint answered; undefined: the claims are in the token. */
   readonly claims?: Claims | undefined;
 }
@@ -100,6 +102,7 @@ export function validateClaims(
     scopes,
     issuer,
     expiresAtMs,
+    ...(claims.cnf !== undefined && { confirmation: readConfirmation(claims.cnf) }),
     ...(header === undefined && { claims }),
   });
   return { ...times, identity };

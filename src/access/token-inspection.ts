@@ -145,6 +145,7 @@ const steps: readonly Step[] = [
     say: ({ identity, rules }) =>
       `${identity === undefined ? 'names nobody' : show(identity.subject)} (auth.subject: ${claimPathText(rules.subject)})`,
   },
+  { name: 'proof', reasons: ['unbound'], say: proofText },
   {
     name: 'scopes',
     reasons: ['scope'],
@@ -234,6 +235,8 @@ function refuseIdentity(
   asked: Asked,
   forward: IdentityForwarding['forward'],
 ): Rejection | undefined {
+  if (asked.proof === 'required' && identity.confirmation === undefined)
+    return reject('proof-invalid', { reason: 'unbound' });
   if (missingScopes(asked, identity) !== undefined) return reject('insufficient-scope', { reason: 'scope' });
   const refusal = refuseClaims(asked.conditions, token, identity);
   if (refusal !== undefined) return refusal;
@@ -258,6 +261,13 @@ function fieldsText({ identity, forward }: Read): string | null {
   return `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`;
 }
 
+/** Whether the token is bound to a key. The proof is a part of each request, not of the token. */
+function proofText({ identity, asked }: Read): string | null {
+  if (identity?.confirmation !== undefined)
+    return 'bound to a key: each request needs a DPoP proof made with it';
+  return asked.proof === 'required' ? 'not bound to a key (cnf), which the row requires' : null;
+}
+
 /** Which of several issuers gets the token. */
 function choiceText({ claims, chosen, issuers }: Read): string | null {
   const { all } = issuers;
@@ -272,11 +282,12 @@ function choiceText({ claims, chosen, issuers }: Read): string | null {
 }
 
 /** What the token says that it is, and what an access token must say. */
-function kindText({ header, claims, rules: { tokenType } }: Read): string {
+function kindText({ header, claims, rules: { tokenType, proof = 'none' } }: Read): string {
   const { cnf } = claims;
   const bound = cnf === undefined ? '' : `, bound to a key (cnf: ${show(cnf)})`;
   const own = `typ ${show(header.typ)}, claim typ ${show(claims.typ)}, claim token_use ${show(claims.token_use)}${bound}`;
-  if (tokenType === undefined) return `${own}; an access token is JWT or at+jwt, and not bound`;
+  if (tokenType === undefined)
+    return `${own}; an access token is JWT or at+jwt, and ${proof === 'none' ? 'not bound' : 'not bound, or by cnf.jkt alone'}`;
   const { header: name, claim = '', values } = tokenType;
   const place = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
   return `${own}; ${place} must be ${oneOf(values)} (auth.tokenType)`;

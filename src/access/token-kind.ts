@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts';
 import { type ClaimPath, type Claims, namesOf, readClaim } from './claim-paths.ts';
 
 /** `auth.tokenType`: the header parameter or claim that says what a token is, and its values for an access token. */
@@ -7,9 +8,24 @@ export interface TokenType {
   readonly values: readonly string[];
 }
 
+/** `auth.proof`: how a client proves that it has the key of its token. */
+export type ProofMode = 'none' | 'dpop';
+
+/** The key that a token is bound to (RFC 7800): its thumbprint (RFC 7638). */
+export interface Confirmation {
+  readonly jkt: string;
+}
+
+/** The claim `cnf` if it names such a key and nothing else, of which no proof could be checked. */
+export function readConfirmation(cnf: unknown): Confirmation | undefined {
+  if (!isObject(cnf) || Object.keys(cnf).join() !== 'jkt') return undefined;
+  const { jkt } = cnf;
+  return typeof jkt === 'string' && /^[\w-]{43}$/.test(jkt) ? { jkt } : undefined;
+}
+
 /**
- * `other-kind`: not an access token. `sender-constrained`: bound to a key of the client (RFC 7800), whose possession
- * shopward does not check, so the token proves nothing about its bearer.
+ * `other-kind`: not an access token. `sender-constrained`: bound to a key of the client (RFC 7800), whose possession is not
+ * checked, so the token proves nothing about its bearer.
  */
 export type KindRefusal = 'other-kind' | 'sender-constrained';
 
@@ -29,12 +45,13 @@ export type KindCheck = (claims: Claims, hasScope: boolean, header?: Claims) => 
  * Compiles `auth.tokenType`. Without it a token is refused if its header or its claims say that it is another kind
  * (RFC 8725 section 3.11). With it the named value must also be there and be one of `values`.
  */
-export function createKindCheck(type?: TokenType): KindCheck {
+export function createKindCheck(type?: TokenType, proof: ProofMode = 'none'): KindCheck {
   const claim = type?.claim === undefined ? undefined : namesOf(type.claim);
   const isTypeNamed = type?.header === 'typ';
   const headerTypes = isTypeNamed ? type.values.map((value) => mediaSubtype(value)) : accessTokenTypes;
   return (claims, hasScope, header) => {
-    if (isThere(claims.cnf)) return 'sender-constrained';
+    if (isThere(claims.cnf) && (proof === 'none' || readConfirmation(claims.cnf) === undefined))
+      return 'sender-constrained';
     if (header !== undefined) {
       const { typ } = header;
       if (typ === undefined ? isTypeNamed : !isOneOf(mediaSubtype(typ), headerTypes)) return 'other-kind';

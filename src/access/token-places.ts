@@ -43,12 +43,14 @@ export interface PresentedToken extends BearerCredentials {
  *
  * @param pageOrigins Origins whose pages may send it as well as those of the request's own host.
  * @param takesOpaque Whether it may have another form than that of a JWS.
+ * @param takesDpop Whether the scheme of `Authorization` may be DPoP.
  */
 export function readPresentedToken(
   request: CanonicalRequest,
   places: readonly TokenPlace[],
   pageOrigins: readonly string[],
   takesOpaque = false,
+  takesDpop = false,
 ): PresentedToken | Rejection {
   const found: (Found & { readonly place: TokenPlace })[] = [];
   for (const place of places) {
@@ -61,7 +63,7 @@ export function readPresentedToken(
   if (only === undefined) {
     if (!places.includes('header'))
       return reject('access-token-missing', { reason: isInHeader ? 'other-place' : 'missing' });
-    const credentials = readBearerCredentials(request.fields, takesOpaque);
+    const credentials = readBearerCredentials(request.fields, takesOpaque, takesDpop);
     return isRejection(credentials) ? credentials : { ...credentials, request };
   }
   if (only.token === undefined) return reject('access-token-invalid', { reason: only.reason });
@@ -216,7 +218,7 @@ function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]):
 }
 
 /** As a browser writes it, without the default port of the scheme. */
-function originOf({ scheme, host }: CanonicalRequest): string {
+export function originOf({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>): string {
   return `${scheme}://${host.replace(scheme === 'https' ? /:443$/ : /:80$/, '')}`;
 }
 

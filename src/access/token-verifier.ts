@@ -20,7 +20,7 @@ import {
   validateClaims,
   validateTimes,
 } from './token-claims.ts';
-import { createKindCheck, type TokenType } from './token-kind.ts';
+import { createKindCheck, type ProofMode, type TokenType } from './token-kind.ts';
 
 export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'readSubject' | 'readScopes'> {
   /** Accepted `alg` values; never `none`. */
@@ -28,6 +28,8 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly keySource: KeySource;
   /** What an access token says that it is. Unset: nothing, or the usual (`createKindCheck`). */
   readonly tokenType?: TokenType | undefined;
+  /** Which keys tokens may be bound to. Default: none. */
+  readonly proof?: ProofMode | undefined;
   /** The claim that names the user, or several: see `createSubjectReader`. */
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
@@ -144,7 +146,7 @@ export function compileClaimRules(
 ): ClaimRules {
   return {
     ...options,
-    refuseKind: createKindCheck(options.tokenType),
+    refuseKind: createKindCheck(options.tokenType, options.proof),
     readSubject: createSubjectReader(options.subject),
     readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
   };

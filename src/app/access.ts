@@ -1,11 +1,14 @@
 import { createAuthenticate } from '../access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
+import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
+import { createUsedProofs } from '../access/used-proofs.ts';
 import { WatchedList } from '../access/watched-list.ts';
 import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
+import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
 import { createMetadata } from './filters.ts';
@@ -28,6 +31,7 @@ export function createAccess(
   isWatched: boolean,
   log: Log,
   clock: ClockCheck,
+  store: RedisStore | undefined,
 ): Access {
   const list = new WatchedList({
     file: config.protectedResources,
@@ -45,6 +49,7 @@ export function createAccess(
     createAuthenticate({
       verifier: issuers.verifier,
       takesOpaque: issuers.takesOpaque,
+      checkProof: createProofs(config, store),
       resourceMetadataUrl: createMetadata(config, list).url,
       forwarding: config.auth,
       cookieOrigins: config.auth.cookieOrigins,
@@ -67,4 +72,16 @@ export function createAccess(
       },
     },
   };
+}
+
+/** Undefined: `auth.proof` is none. */
+function createProofs({ auth, limits, publicUrl, store: { prefix, replicas } }: Config, store?: RedisStore) {
+  if (auth.proof === 'none') return undefined;
+  const { clockTolerance: clockToleranceMs } = auth;
+  const useProof = createUsedProofs({
+    keptMs: proofLifeMs(clockToleranceMs),
+    sharePercent: limits.clientShare,
+    records: store && { redis: store.redis, keyPrefix: prefix, replicas },
+  });
+  return createProofCheck({ clockToleranceMs, publicUrl, useProof, now: Date.now });
 }

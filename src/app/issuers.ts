@@ -85,6 +85,7 @@ function createIssuer(
     ...{ name, issuer, algorithms: config.algorithms, audience: config.audience },
     ...{
       tokenType: config.tokenType,
+      proof: config.proof,
       subject: config.subject,
       scopes: config.scopes,
       clockToleranceMs: config.clockTolerance,

@@ -32,6 +32,7 @@ export const adviceValidators: FileValidators = {
       ...findLongerPaths(compiled, config),
       ...findVoid(list, config),
       ...findDoubtfulConditions(list, config),
+      ...findUnprovable(list, config),
       ...findUnownedRevocations(list, config, compiled),
     ];
   },
@@ -71,6 +72,18 @@ function findDoubtfulConditions({ rows }: ProtectedResources, { auth }: PartialC
 }
 
 const claimLike = /^(?:sub|iss|aud|azp|client_id)(?:\.|$)/;
+
+/** Rows that refuse every token. */
+function findUnprovable({ rows }: ProtectedResources, { auth }: PartialConfig): Problem[] {
+  if (auth?.proof !== 'none') return [];
+  return rows
+    .filter(({ proof }) => proof !== undefined)
+    .map((row) => ({
+      ...row.source,
+      severity: 'warning',
+      text: `${resourceId(row)} refuses every token: proof: required needs auth.proof: dpop`,
+    }));
+}
 
 /** Rows without effect, since shopward answers their path itself, without a token. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {

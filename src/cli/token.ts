@@ -117,7 +117,7 @@ export async function runToken(
 /** The token of a text, which may be a field line. */
 export function readToken(text: string): string {
   const line = trimOws(text.replace(/^\ufeff/, '').trim());
-  const start = /^(?:authorization:[ \t]*)?bearer(?: +|$)/i.exec(line)?.[0].length ?? 0;
+  const start = /^(?:authorization:[ \t]*)?(?:bearer|dpop)(?: +|$)/i.exec(line)?.[0].length ?? 0;
   return line.slice(start);
 }
 

@@ -19,6 +19,7 @@ export interface IssuerConfig
     | 'tokenType'
     | 'subject'
     | 'scopes'
+    | 'proof'
   > {
   /** Its place in the configuration. */
   readonly path: SettingPath;
@@ -43,6 +44,7 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
     tokenType: own.tokenType ?? common.tokenType,
     subject: own.subject ?? common.subject,
     scopes: own.scopes ?? common.scopes,
+    proof: common.proof,
   }));
 }
 

@@ -70,6 +70,8 @@ export interface FilterContext {
   readonly body: Buffer | undefined;
   /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A rejection that it returns is enforced. */
   readonly isObserved: boolean;
+  /** The request passed before, with a token, so that its proof of possession is used. Default: false. */
+  readonly isProven?: boolean;
 }
 
 /** The request continues; undefined: with nothing to add. */

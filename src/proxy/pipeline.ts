@@ -83,14 +83,17 @@ export class Pipeline<Exchange extends PipelineExchange> {
     }
   };
 
-  /** Decides again about an admitted request. `free`: it needs no token, or its row observes. */
-  readonly admits = (request: CanonicalRequest): Eventually<Rejection | 'admitted' | 'free'> => {
+  /** Decides again about an admitted request. `free`: it needs no token, or its row observes. `isProven`: it has passed with a token. */
+  readonly admits = (
+    request: CanonicalRequest,
+    isProven: boolean,
+  ): Eventually<Rejection | 'admitted' | 'free'> => {
     const { rules } = this.#dependencies;
     const planned = planForward(request, rules);
     if (isRejection(planned)) return planned;
     const { token, isObserved, forward } = planned;
     if (token === 'none' || isObserved) return 'free';
-    const context = { request: forward, identity: undefined, body: undefined, isObserved };
+    const context = { request: forward, identity: undefined, body: undefined, isObserved, isProven };
     const pending = rules.accessToken.run(token, context);
     return andThen(pending, (verdict) => (isRejection(verdict) ? verdict : 'admitted'));
   };

@@ -64,6 +64,10 @@ const rejections: Readonly<Partial<Record<RejectionName, Advice>>> = {
     'either',
     'Their tokens lack a scope of the row: give it to the client, or remove it from the row.',
   ],
+  'proof-invalid': [
+    'client',
+    'These requests do not prove that the client has the key of its token: `reason` says what is missing.',
+  ],
   'not-permitted': [
     'either',
     'Their claims do not satisfy the condition that `reason` names: correct it, or find out who asks for what is not theirs.',

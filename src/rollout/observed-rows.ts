@@ -9,7 +9,7 @@ export const noRow = '*';
 
 export type ListedRow = Pick<
   ProtectedResource,
-  'method' | 'template' | 'scopes' | 'anyScopes' | 'require' | 'observe'
+  'method' | 'template' | 'scopes' | 'anyScopes' | 'require' | 'proof' | 'observe'
 >;
 
 /** Requests that an observed row decided, refused or not: without any, "0 would-be refusals" proves nothing. */
@@ -102,7 +102,13 @@ export class ObservedRows {
       yield;
       index.add(row);
       if (!isObserving && !row.observe) continue;
-      const asks = JSON.stringify([row.scopes, row.anyScopes, row.require, rules]);
+      const asks = JSON.stringify([
+        row.scopes,
+        row.anyScopes,
+        row.require,
+        rules,
+        ...(row.proof ? [row.proof] : []),
+      ]);
       const digest = digests.get(asks) ?? digestOf(asks);
       digests.set(asks, digest);
       ruleOfRows.set(resourceId(row), digest);

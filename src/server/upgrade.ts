@@ -55,7 +55,8 @@ const notAHandshake = reject('bad-request', { reason: 'websocket' });
 const recheckMs = 30_000;
 
 interface WebSocketRules {
-  admits(request: CanonicalRequest): Eventually<Rejection | 'admitted' | 'free'>;
+  /** `isProven`: its handshake had a good token. */
+  admits(request: CanonicalRequest, isProven: boolean): Eventually<Rejection | 'admitted' | 'free'>;
   readonly clockToleranceMs: number;
 }
 
@@ -83,7 +84,8 @@ export class OpenWebSockets {
     const endsAtMs = (identity?.expiresAtMs ?? Number.POSITIVE_INFINITY) + this.#rules.clockToleranceMs;
     const leftMs = endsAtMs - Date.now();
     const open = new OpenWebSocket(client, upstream);
-    const check = this.#checkOf(open, request, performance.now() + leftMs);
+    const admits = () => this.#rules.admits(request, identity !== undefined);
+    const check = this.#checkOf(open, admits, performance.now() + leftMs);
     let timer: NodeJS.Timeout;
     const watch = (withinMs: number) => {
       const again = isolated(() => watch(check()));
@@ -113,7 +115,11 @@ export class OpenWebSockets {
     }
   }
 
-  #checkOf(open: OpenWebSocket, request: CanonicalRequest, untilMs: number): () => number {
+  #checkOf(
+    open: OpenWebSocket,
+    admits: () => ReturnType<WebSocketRules['admits']>,
+    untilMs: number,
+  ): () => number {
     const end = () => open.end(closeCodes.policyViolation);
     const heed = (verdict: Rejection | 'admitted' | 'free') => {
       const isLate = verdict !== 'free' && performance.now() >= untilMs;
@@ -123,7 +129,7 @@ export class OpenWebSockets {
     };
     return () => {
       isolate(() => {
-        const verdict = this.#rules.admits(request);
+        const verdict = admits();
         if (verdict instanceof Promise) isolateLate(verdict.then(heed), end);
         else heed(verdict);
       }, end);

@@ -136,7 +136,7 @@ describe('a row that is refused', () => {
     ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
     [
       'GET /a: b',
-      '3:7 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
+      '3:7 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
     ],
     ['12', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
     ['0123', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
@@ -153,11 +153,11 @@ describe('a row that is refused', () => {
     ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
     [
       '{ match: GET /a, scope: a }',
-      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
+      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
     ],
     [
       '{ match: GET /a, __proto__: a }',
-      '3:24 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
+      '3:24 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
     ],
     [
       '{ match: GET /a, scopes: a }',
@@ -438,7 +438,7 @@ describe('what people do to a list has its true cause', () => {
     [
       'groups:\n  A:\n    - { match: "GET /x", scope: [a] }\ncomplete: true\n',
       [
-        '3:26 unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open and credentials',
+        '3:26 unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
       ],
     ],
     ['groups:\n  A: &rows\n    - GET /x\n  B: *rows\ncomplete: true\n', [`4:6 ${alias}`]],

@@ -75,6 +75,7 @@ describe('a token is inspected as the proxy checks it', () => {
     const internal = [
       'identity-too-long',
       'require',
+      'unbound',
       'form',
       'header',
       'payload',

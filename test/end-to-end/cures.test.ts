@@ -13,7 +13,8 @@ import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { isFailureOfShop, type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
-import { publicJwk } from '../access/signing.ts';
+import { jktOf, makeProof, withProof } from '../access/dpop.ts';
+import { makeSigner, publicJwk } from '../access/signing.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
@@ -329,6 +330,16 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
       },
     },
     { says: 'change the row', attempt: () => askEased('GET /reports', [bearer()]) },
+  ],
+  'proof-invalid': [
+    {
+      says: 'Send `Authorization: DPoP` with a new proof in each request.',
+      async attempt() {
+        const key = makeSigner('ES256');
+        const own = token({ cnf: await jktOf(key) });
+        return ask('GET /bound', withProof(own, makeProof(key, own)));
+      },
+    },
   ],
   'not-permitted': [
     {

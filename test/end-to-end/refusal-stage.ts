@@ -113,6 +113,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       ...['GET /secret', 'GET /notes', 'PATCH /notes'],
       { match: 'GET /reports', scopes: ['analyst'] },
       { match: 'GET /teams/{team}', require: { team: 'team' } },
+      { match: 'GET /bound', proof: 'required' },
       { match: 'ANY /basket', tokenIn: ['header', 'cookie:sid'] },
     ],
   };
@@ -128,6 +129,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     upstream: { responseTimeout: '3s' },
     // Longer than any test looks at it.
     urlResolver: { notFoundTtl: '1h' },
+    auth: { proof: 'dpop' },
     rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
     entityTags: {
       lease: '30s',
@@ -231,6 +233,7 @@ function provocations({
       await send(line('GET /limited'));
       return send(line('GET /limited'));
     },
+    'proof-invalid': () => send(line('GET /bound', [bearer()])),
     'not-permitted': () => send(line('GET /teams/7', [bearer()])),
     'insufficient-scope': () => send(line('GET /reports', [bearer()])),
     'keys-unavailable': () => send(line('GET /secret', [bearer()]), cutOff),

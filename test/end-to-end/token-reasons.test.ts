@@ -68,6 +68,7 @@ beforeAll(async () => {
     'GET /me',
     { match: 'GET /reports', scopes: ['analyst'] },
     { match: 'GET /teams/{team}', require: { team: 'team' } },
+    { match: 'GET /strict', proof: 'required' },
     { match: 'GET /basket', tokenIn: ['header', 'cookie:sid'] },
   ];
   const introspection = {
@@ -122,6 +123,7 @@ const faults: Readonly<Record<string, Fault>> = {
   issuer: { token: sign({ iss: `${issuer}/` }) },
   audience: { token: sign({ aud: 'other' }) },
   subject: { token: sign({ sub: '' }) },
+  unbound: { token: sign(), path: '/strict', rejection: 'proof-invalid' },
   scope: { token: sign({ scope: 'customer' }), path: '/reports', rejection: 'insufficient-scope' },
   'identity-too-long': { token: sign({ sub: 'x'.repeat(3000) }) },
 };

@@ -272,8 +272,8 @@ describe('a reason', () => {
     expect(reasons).toContain('expired');
     const general = causeOf('access-token-invalid', 'unheard-of').next;
     const without = reasons.filter((one) => causeOf('access-token-invalid', one).next === general);
-    // These have a rejection of their own: `keys-unavailable`, `insufficient-scope`.
-    expect(without).toEqual(['introspection', 'keys', 'scope']);
+    // These have a rejection of their own: `keys-unavailable`, `proof-invalid`, `insufficient-scope`.
+    expect(without).toEqual(['introspection', 'keys', 'unbound', 'scope']);
   });
 
   it('that has no advice of its own has a general one', () => {

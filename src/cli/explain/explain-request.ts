@@ -132,7 +132,13 @@ function presentedBy(
   { tokenIn = headerAlone, credentials }: Pick<Requirement, 'tokenIn' | 'credentials'>,
   { auth }: Config,
 ): PresentedToken | 'found' | Rejection {
-  const read = readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
+  const read = readPresentedToken(
+    request,
+    tokenIn,
+    auth.cookieOrigins,
+    takesOpaqueTokens(auth),
+    auth.proof !== 'none',
+  );
   return isRejection(read) && credentials === 'shop'
     ? findShopCredentials(request, read, auth.sessionCookies)
     : read;
@@ -242,6 +248,7 @@ function explainToken(
       conditions: token.conditions ?? [],
       in: token.tokenIn ?? headerAlone,
       credentials: token.credentials ?? null,
+      proof: token.proof,
       observed: isObserved,
       missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
       invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),

@@ -49,6 +49,8 @@ export interface Explanation {
     readonly in: readonly TokenPlace[];
     /** `shop`: HTTP Basic and session cookies also count; the shop checks them. */
     readonly credentials: 'shop' | null;
+    /** The token must be bound to a key of the client. Undefined: it need not. */
+    readonly proof?: 'required' | undefined;
     /** Refusals are only logged and counted: the proxy, or every matching row, is in observe mode. */
     readonly observed: boolean;
     readonly missing: Refusal | null;
@@ -155,13 +157,16 @@ const tokenRejections: readonly RejectionName[] = [
   'access-token-invalid',
   'insufficient-scope',
   'keys-unavailable',
+  'proof-invalid',
 ];
 const tokenReasons: ReadonlySet<string> = new Set([
   ...'too-long scheme other-scheme repeated malformed algorithm critical unknown-key keys signature'.split(
     ' ',
   ),
   ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
-  ...'subject identity-too-long scope inactive other-kind sender-constrained introspection'.split(' '),
+  ...'subject unbound identity-too-long scope inactive other-kind sender-constrained introspection'.split(
+    ' ',
+  ),
 ]);
 
 /** The place of a refusal in the docs. */

@@ -40,7 +40,7 @@ export interface PastedRecord {
  */
 export function readPastedToken(pasted: string): string | undefined {
   const text = pasted.trim();
-  const start = /^(?:authorization: *)?(?:bearer +)?/i.exec(text)?.[0] ?? '';
+  const start = /^(?:authorization: *)?(?:(?:bearer|dpop) +)?/i.exec(text)?.[0] ?? '';
   const token = text.slice(start.length);
   if (/bearer/i.test(start) && opaqueToken.test(token)) return token;
   return token.startsWith('ey') && isCompactToken(token) ? token : undefined;

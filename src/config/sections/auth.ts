@@ -193,7 +193,7 @@ export const auth = z
     }),
     tokenType: tokenType.optional().meta({
       description:
-        'What says that a token is an access token. Always refused: header `typ` other than `JWT` and `at+jwt` (unless named here); claim `typ` or `token_use` of an ID, refresh, offline or logout token; claim `events`; `nonce` with `at_hash` and no scope; `cnf`.',
+        'What says that a token is an access token. Always refused: header `typ` other than `JWT` and `at+jwt` (unless named here); claim `typ` or `token_use` of an ID, refresh, offline or logout token; claim `events`; `nonce` with `at_hash` and no scope; `cnf` without `auth.proof`.',
     }),
     subject: subject.default('sub').meta({
       description:
@@ -202,6 +202,10 @@ export const auth = z
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
         'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists; all of them count. A name with dots: `[scope, [https://shop.example/roles]]`.',
+    }),
+    proof: z.enum(['none', 'dpop']).default('none').meta({
+      description:
+        '`dpop`: tokens with `cnf.jkt` need a DPoP proof (RFC 9449) in each request. `none`: tokens with `cnf` are refused.',
     }),
     cookieOrigins: z.array(originUrl()).prefault([]).meta({
       description:

@@ -1,0 +1,174 @@
+import { hash } from 'node:crypto';
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { importJWK } from 'jose/key/import';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue, fieldValues } from '../http/field-list.ts';
+import { decodeEscapes } from '../http/path-folding.ts';
+import { type Rejection, reject } from '../http/rejection.ts';
+import { canonicaliseHost } from '../http/request-target.ts';
+import { isObject, type JsonObject, parseJsonObject } from '../lib/json.ts';
+import { type BearerCredentials, isCompactToken } from './bearer-credentials.ts';
+import type { Requirement } from './protected-list.ts';
+import type { TokenIdentity } from './token-claims.ts';
+import { originOf } from './token-places.ts';
+import type { UseProof } from './used-proofs.ts';
+
+interface ProofOptions {
+  /** Scheme and host by which clients know the API. Undefined: those of the request. */
+  readonly publicUrl?: string | undefined;
+  readonly clockToleranceMs: number;
+  readonly useProof: UseProof;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Why a request does not prove that its sender has the key of its token; undefined: it does, or need not. */
+export type CheckProof = (
+  request: CanonicalRequest,
+  credentials: BearerCredentials,
+  identity: TokenIdentity,
+  asked: Pick<Requirement, 'proof'>,
+) => Rejection | undefined | Promise<Rejection | undefined>;
+
+/** Reasons that are about the token, not about the proof (RFC 9449 section 7.1: `invalid_token`). */
+export const bindingReasons: ReadonlySet<string | undefined> = new Set(['unbound', 'bearer', 'proof-key']);
+
+/** Asymmetric signatures alone (RFC 9449 section 4.3). */
+export const proofAlgorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
+
+/** Characters of a proof: one with an RSA key of 4,096 bits has 2,000. */
+const maxProofLength = 4096;
+const maxIdLength = 256;
+/** Greatest age by `iat`, milliseconds. */
+const maxAgeMs = 60_000;
+
+/** How long a used proof must be known: until it is too old for every process whose clock is within the tolerance. */
+export function proofLifeMs(clockToleranceMs: number): number {
+  return maxAgeMs + 3 * clockToleranceMs + 1_000;
+}
+
+/** Refuses tokens without a key where one is required; `createTokenVerifier` has refused those with a key. */
+export const refuseUnbound: CheckProof = (_request, _credentials, { confirmation }, { proof }) =>
+  confirmation !== undefined || proof === 'required' ? refuse('unbound') : undefined;
+
+/** Checks DPoP proofs (RFC 9449 sections 4.3 and 7). A token without a key needs none, unless the row says so. */
+export function createProofCheck(options: ProofOptions): CheckProof {
+  return (request, credentials, identity, { proof }) => {
+    const { confirmation } = identity;
+    if (confirmation === undefined)
+      return proof === 'required' || credentials.isDpop === true ? refuse('unbound') : undefined;
+    if (credentials.isDpop !== true) return refuse('bearer');
+    return checkDpop(request, credentials.token, confirmation.jkt, identity.subject, options);
+  };
+}
+
+async function checkDpop(
+  request: CanonicalRequest,
+  token: string,
+  jkt: string,
+  client: string,
+  options: ProofOptions,
+): Promise<Rejection | undefined> {
+  const sent = fieldValues(request.fields, 'dpop');
+  const [proof = ''] = sent;
+  if (sent.length !== 1) return refuse(sent.length === 0 ? 'no-proof' : 'proof-repeated');
+  const read = readProof(proof);
+  if (typeof read === 'string') return refuse(read);
+  const { alg, jwk, claims, jti } = read;
+  const fault = faultOf(claims, request, token, options);
+  if (fault !== undefined) return refuse(fault);
+  if ((await calculateJwkThumbprint(jwk)) !== jkt) return refuse('proof-key');
+  if (!(await isSigned(proof, alg, jwk))) return refuse('proof-signature');
+  switch (await options.useProof(hash('sha256', `${jkt} ${jti}`, 'base64url'), client)) {
+    case 'first':
+      return undefined;
+    case 'used':
+      return refuse('proof-used');
+    case 'full':
+      return reject('overloaded', { reason: 'proofs', retryAfterSeconds: 1 });
+    case 'unknown':
+      return reject('keys-unavailable', { reason: 'proof-store', retryAfterSeconds: 1 });
+  }
+}
+
+function refuse(reason: string): Rejection {
+  return reject('proof-invalid', { reason });
+}
+
+interface Proof {
+  readonly alg: string;
+  readonly jwk: PublicKey;
+  readonly claims: JsonObject;
+  readonly jti: string;
+}
+
+/** The parts of a proof, unverified, or why it is none. */
+function readProof(proof: string): Proof | string {
+  if (proof.length > maxProofLength || !isCompactToken(proof)) return 'proof-form';
+  const [header, claims] = proof.split('.', 2).map((part) => parseJsonObject(Buffer.from(part, 'base64url')));
+  if (header === undefined || claims === undefined || header.typ !== 'dpop+jwt') return 'proof-form';
+  const { alg } = header;
+  if (typeof alg !== 'string' || !proofAlgorithms.includes(alg)) return 'proof-algorithm';
+  const jwk = publicKeyOf(header.jwk);
+  const { jti } = claims;
+  const isNamed = typeof jti === 'string' && jti !== '' && jti.length <= maxIdLength;
+  if (!isNamed || jwk === undefined || Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
+    return 'proof-form';
+  return { alg, jwk, claims, jti };
+}
+
+type PublicKey = { readonly kty: string } & Readonly<Record<string, string>>;
+
+/** RFC 7638 section 3.2: these members are the key. */
+const keyMembers = new Map([
+  ['EC', ['kty', 'crv', 'x', 'y']],
+  ['OKP', ['kty', 'crv', 'x']],
+  ['RSA', ['kty', 'n', 'e']],
+]);
+const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+
+/** The key alone: its other members (`use`, `key_ops`, `alg`) change nothing. Undefined: it is no public key. */
+function publicKeyOf(jwk: unknown): PublicKey | undefined {
+  if (!isObject(jwk) || secretMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
+  const members = keyMembers.get(String(jwk.kty));
+  if (members?.every((name) => typeof jwk[name] === 'string' && jwk[name] !== '') !== true) return undefined;
+  return Object.fromEntries(members.map((name) => [name, jwk[name]])) as PublicKey;
+}
+
+/** The first claim that is not of this request (RFC 9449 section 4.3). */
+function faultOf(
+  claims: JsonObject,
+  request: CanonicalRequest,
+  token: string,
+  { publicUrl, clockToleranceMs, now }: ProofOptions,
+): string | undefined {
+  if (claims.htm !== request.method) return 'proof-method';
+  const host = fieldValue(request.fields, 'x-forwarded-host') ?? request.host;
+  const origin = publicUrl ?? originOf({ scheme: request.scheme, host });
+  if (normalUrl(claims.htu) !== normalUrl(origin + request.path)) return 'proof-url';
+  if (claims.ath !== hash('sha256', token, 'base64url')) return 'proof-token';
+  const ageMs = typeof claims.iat === 'number' ? now() - claims.iat * 1000 : Number.NaN;
+  return ageMs >= -clockToleranceMs && ageMs <= maxAgeMs + clockToleranceMs ? undefined : 'proof-time';
+}
+
+const httpUrl = /^(https?):\/\/([^/?#]*)([^?#]*)/i;
+
+/** Scheme, host and path in their one normal form (RFC 3986 section 6.2); anything that has none equals nothing. */
+function normalUrl(url: unknown): string | symbol {
+  const [, scheme = '', authority = '', sentPath] = httpUrl.exec(typeof url === 'string' ? url : '') ?? [];
+  const host = canonicaliseHost(authority);
+  const decoded = decodeEscapes(sentPath || '/');
+  if (host === undefined || 'fault' in decoded) return Symbol('none');
+  return originOf({ scheme: scheme.toLowerCase() as 'http', host }) + decoded.path;
+}
+
+/** Whatever is thrown is about a key or a signature of the client's, such as an RSA key of 1,024 bits. */
+async function isSigned(proof: string, alg: string, jwk: PublicKey): Promise<boolean> {
+  try {
+    await compactVerify(proof, await importJWK(jwk, alg), { algorithms: [alg] });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,69 @@
+import { defineClaim, type RedisRecords, runConfirmed } from '../redis/redis.ts';
+
+/** `used`: by an earlier request. `full`: there is no room, in all or for this client. `unknown`: the store gave no answer. */
+type ProofUse = 'first' | 'used' | 'full' | 'unknown';
+
+/** Marks a proof as used. `id`: a digest of its key and its `jti`. */
+export type UseProof = (id: string, client: string) => ProofUse | Promise<ProofUse>;
+
+interface UsedProofsOptions {
+  /** Milliseconds after which every process refuses the proof by its age. */
+  readonly keptMs: number;
+  /** Percent of the room that one client gets. */
+  readonly sharePercent: number;
+  /** Undefined: one process alone. */
+  readonly records?: RedisRecords | undefined;
+  /** Milliseconds of a monotonic clock. Default: of the process. */
+  readonly nowMs?: () => number;
+}
+
+/** Proofs in one process: about 120 bytes each. */
+const maxProofs = 250_000;
+
+const useProofScript = defineClaim(
+  'use-proof',
+  "return redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) and 1 or 0",
+);
+
+/**
+ * Used proofs, in this process and, with Redis, in all: docs/decisions/proof-of-possession.md. None is evicted before its time, so
+ * the bound refuses new ones instead.
+ */
+export function createUsedProofs(options: UsedProofsOptions): UseProof {
+  const { keptMs, sharePercent, records, nowMs = () => performance.now() } = options;
+  /** In the order of their end. */
+  const used = new Map<string, { readonly client: string; readonly untilMs: number }>();
+  const ofClients = new Map<string, number>();
+  const share = (maxProofs * sharePercent) / 100;
+
+  const forgetOld = () => {
+    for (const [id, { client, untilMs }] of used) {
+      if (untilMs > nowMs()) return;
+      used.delete(id);
+      const left = (ofClients.get(client) ?? 1) - 1;
+      if (left === 0) ofClients.delete(client);
+      else ofClients.set(client, left);
+    }
+  };
+  return (id, client) => {
+    forgetOld();
+    if (used.has(id)) return 'used';
+    const ofClient = ofClients.get(client) ?? 0;
+    if (used.size >= maxProofs || ofClient >= share) return 'full';
+    used.set(id, { client, untilMs: nowMs() + keptMs });
+    ofClients.set(client, ofClient + 1);
+    return records === undefined ? 'first' : useInStore(records, id, keptMs);
+  };
+}
+
+async function useInStore(records: RedisRecords, id: string, keptMs: number): Promise<ProofUse> {
+  const { redis, keyPrefix = 'shopward', replicas = 0 } = records;
+  try {
+    const keys = [`${keyPrefix}:proof:${id}`];
+    const { reply, isConfirmed } = await runConfirmed(redis, useProofScript, keys, [keptMs], replicas);
+    if (!isConfirmed) return 'unknown';
+    return reply === 1 ? 'first' : 'used';
+  } catch {
+    return 'unknown';
+  }
+}
