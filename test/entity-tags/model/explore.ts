@@ -1,3 +1,4 @@
+import { createRandom } from '../../hunt/random.ts';
 import { actionsOf } from './actions.ts';
 import { type Action, type Call, createWorld, type Setting, tick, type World } from './world.ts';
 
@@ -18,151 +19,86 @@ export interface Explored {
 export function exploreAll(given: Setting, maxStates: number): Explored {
   // A failover goes by their numbers.
   const setting: Setting = { ...given, doTwinsBeginInOrder: given.faults.failover === undefined };
-  const seen = new Worlds(setting.programs.length);
-  const stack: Next[] = [{ world: createWorld(setting), from: null, trace: null }];
+  const seen = new Worlds();
+  const stack: Next[] = [{ world: createWorld(setting), trace: null }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { trace } = next;
     if (next.world.wrong !== null)
       return { states: seen.size, found: { wrong: next.world.wrong, trace: unroll(trace) } };
-    const kept = seen.keep(next.world, next.from);
-    if (kept === undefined) continue;
+    const world = seen.keep(next.world);
+    if (world === undefined) continue;
     if (seen.size > maxStates) throw new Error(`more than ${maxStates} states`);
-    for (const action of actionsOf(setting, kept.world)) {
-      stack.push({
-        world: action.apply(kept.world),
-        from: kept,
-        trace: { name: action.name, before: trace },
-      });
-    }
+    for (const action of actionsOf(setting, world))
+      stack.push({ world: action.apply(world), trace: { name: action.name, before: trace } });
   }
   return { states: seen.size, found: null };
 }
 
-/** A world to look at, made of a world that was looked at. */
+/** A world to look at. */
 interface Next {
   readonly world: World;
-  readonly from: Kept | null;
   readonly trace: Trace | null;
 }
 
-/** A world made of the parts that are kept, and where its key stands. */
-interface Kept {
-  readonly world: World;
-  readonly at: number;
+interface Part {
+  readonly part: unknown;
+  /** The only one of its text. */
+  readonly number: number;
 }
-
-/** Parts of a world besides its processes. */
-const partsOfAll = 13;
 
 /**
  * A million worlds are made of a few thousand parts: each is kept once and has a number, and the numbers of its parts
- * are the key of a world. Two worlds have the same key when they are the same, written out, and only then. Most parts of
- * a world are those of the world that it was made of, and are not looked up again.
- *
- * The keys stand one after the other in one array, and are found by open addressing: a set of texts costs twice as much.
+ * are the key of a world. Two worlds have the same key when they are the same, written out, and only then.
  */
 class Worlds {
-  /** By what they are, written out: a number as it is, so that none is taken for a text. */
-  readonly #parts = new Map<unknown, { readonly part: unknown; readonly number: number }>();
-  readonly #width: number;
-  /** The last one is of the world that is looked at, and is written over when it was there before. */
-  #keys: Uint16Array;
-  /** By the hash of a key: its place plus one; 0: free. At most half of them are taken. */
-  #slots = new Int32Array(4096);
-  /** Of the key that is being written, and of the world that its world was made of. */
-  #at = 0;
-  #fromAt = 0;
-  size = 0;
+  readonly #parts = new Map<unknown, Part>();
+  readonly #seen = new Set<string>();
 
-  constructor(processes: number) {
-    this.#width = partsOfAll + processes;
-    this.#keys = new Uint16Array(this.#width * this.#slots.length);
+  get size(): number {
+    return this.#seen.size;
   }
 
-  /** Undefined: it was there before. */
-  keep(world: World, from: Kept | null): Kept | undefined {
-    const before = from?.world;
-    const start = this.size * this.#width;
-    this.#at = start;
-    this.#fromAt = from?.at ?? 0;
+  /** The world, made of the parts that are kept. Undefined: it was there before. */
+  keep(world: World): World | undefined {
+    const key: number[] = [];
+    const keep = <T>(part: T): T => {
+      const kept = this.#partOf(part);
+      key.push(kept.number);
+      return kept.part as T;
+    };
     // Each field of the world stands here, or the types would not agree.
     const shared: World = {
-      now: this.#one(world.now, before?.now),
-      shop: this.#one(world.shop, before?.shop),
-      store: this.#one(world.store, before?.store),
-      old: this.#one(world.old, before?.old),
-      replica: this.#one(world.replica, before?.replica),
-      disk: this.#one(world.disk, before?.disk),
-      pending: this.#one(world.pending, before?.pending),
-      passed: this.#one(world.passed, before?.passed),
-      made: this.#one(world.made, before?.made),
-      held: this.#one(world.held, before?.held),
-      drawn: this.#one(world.drawn, before?.drawn),
-      faults: this.#one(world.faults, before?.faults),
-      wrong: this.#one(world.wrong, before?.wrong),
-      processes: world.processes.map((process, p) => this.#one(process, before?.processes[p])),
+      now: keep(world.now),
+      shop: keep(world.shop),
+      store: keep(world.store),
+      old: keep(world.old),
+      replica: keep(world.replica),
+      disk: keep(world.disk),
+      pending: keep(world.pending),
+      passed: keep(world.passed),
+      made: keep(world.made),
+      held: keep(world.held),
+      drawn: keep(world.drawn),
+      faults: keep(world.faults),
+      wrong: keep(world.wrong),
+      processes: world.processes.map(keep),
     };
-    if (this.#at !== start + this.#width) throw new Error('a world has more parts than its key');
-    return this.#isNew(start) ? { world: shared, at: start } : undefined;
+    const before = this.#seen.size;
+    return this.#seen.add(String.fromCharCode(...key)).size === before ? undefined : shared;
   }
 
-  /** The kept part that is as this one. The parts of a world are asked for in the order of its key. */
-  #one<T>(part: T, before: T | undefined): T {
-    if (part === before) {
-      this.#keys[this.#at++] = this.#keys[this.#fromAt++] as number;
-      return part;
-    }
-    const text = typeof part === 'number' ? part : JSON.stringify(part);
+  #partOf(part: unknown): Part {
+    const known = this.#parts.get(part);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(part);
     let kept = this.#parts.get(text);
     if (kept === undefined) {
       kept = { part, number: this.#parts.size };
       if (kept.number > 0xffff) throw new Error('more parts than a key has numbers for');
-      this.#parts.set(text, kept);
+      // By their text, and by themselves: most parts of a world are those of the world that it was made of.
+      this.#parts.set(text, kept).set(part, kept);
     }
-    this.#keys[this.#at++] = kept.number;
-    this.#fromAt++;
-    return kept.part as T;
-  }
-
-  #isNew(start: number): boolean {
-    const slot = this.#slotOf(start);
-    if (this.#slots[slot] !== 0) return false;
-    this.#slots[slot] = ++this.size;
-    if (this.size * 2 > this.#slots.length) this.#grow();
-    return true;
-  }
-
-  /** The slot of a key that is as this one, or the one that is free for it. */
-  #slotOf(start: number): number {
-    let hash = 0;
-    for (let i = 0; i < this.#width; i++) {
-      hash = Math.imul(hash ^ (this.#keys[start + i] as number), 0x9e3779b1);
-      hash ^= hash >>> 15;
-    }
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    while (
-      this.#slots[slot] !== 0 &&
-      !this.#areSame(((this.#slots[slot] as number) - 1) * this.#width, start)
-    ) {
-      slot = (slot + 1) & mask;
-    }
-    return slot;
-  }
-
-  #areSame(one: number, other: number): boolean {
-    for (let i = 0; i < this.#width; i++) {
-      if (this.#keys[one + i] !== this.#keys[other + i]) return false;
-    }
-    return true;
-  }
-
-  #grow(): void {
-    this.#slots = new Int32Array(this.#slots.length * 2);
-    const keys = new Uint16Array(this.#width * this.#slots.length);
-    keys.set(this.#keys);
-    this.#keys = keys;
-    for (let i = 0; i < this.size; i++) this.#slots[this.#slotOf(i * this.#width)] = i + 1;
+    return kept;
   }
 }
 
@@ -185,7 +121,7 @@ export interface Walk {
 
 /** One random order of actions until nothing is left to do. */
 export function walk(setting: Setting, seed: number): Walk {
-  const random = generator(seed);
+  const { next: random } = createRandom(seed * 0x9e3779b9);
   const calls: Call[] = [];
   const trace: string[] = [];
   let world = createWorld(setting);
@@ -269,15 +205,4 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   if (answer === null) return false;
   const later = steps.open(record, { ...moment, epoch }, times);
   return steps.claim(later, { token: 'last', tags: [answer.tag] }, times).answer.kind === 'granted';
-}
-
-/** mulberry32: small, and the same on every machine. */
-function generator(seed: number): () => number {
-  let state = seed * 0x9e3779b9;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
