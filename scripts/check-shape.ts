@@ -10,11 +10,11 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5572,
+  access: 5562,
   admin: 2022,
   app: 2632,
   authorize: 179,
-  cli: 4721,
+  cli: 4714,
   cluster: 992,
   config: 2679,
   'entity-tags': 2880,

@@ -28,18 +28,7 @@ interface KeyProblem {
   readonly text: string;
 }
 
-/** The configured key files cannot be used; `problems` says what is wrong where. Exported for its tests. */
-export class KeyFilesError extends Error {
-  readonly problems: readonly KeyProblem[];
-
-  constructor(problems: readonly KeyProblem[]) {
-    super(problems.map(({ file, text }) => (file === undefined ? text : `${file}: ${text}`)).join('\n'));
-    this.name = 'KeyFilesError';
-    this.problems = problems;
-  }
-}
-
-/** Keys in files. `start` rejects with `KeyFilesError`, because without keys no token could be verified. */
+/** Keys in files. `start` rejects if they cannot be used, because without keys no token could be verified. */
 export class FileKeySource implements KeySource {
   readonly #options: FileKeySourceOptions;
   readonly #listeners = new KeyListeners();
@@ -67,7 +56,8 @@ export class FileKeySource implements KeySource {
 
   async start(): Promise<void> {
     const problems = await this.reload();
-    if (problems.length > 0) throw new KeyFilesError(problems);
+    const texts = problems.map(({ file, text }) => (file === undefined ? text : `${file}: ${text}`));
+    if (texts.length > 0) throw new Error(texts.join('\n'));
   }
 
   keysFor(header: TokenHeader): KeyLookup {

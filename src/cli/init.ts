@@ -266,8 +266,6 @@ function findings(shop: Shop): string[] {
     found.push(`warning: ${text}. Fix the shop, or put a server in front of it that rewrites its answers`);
   if (prefix !== '')
     found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
-  if (facts.isEndless)
-    found.push('found: its answer does not end within 2 s; shopward forwards such answers as they arrive');
   if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
   else if (facts.foreignJwks !== undefined && keys === undefined && secret === undefined) {
     found.push(

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FileKeySource, KeyFilesError, readKeyFiles } from '../../src/access/file-key-source.ts';
+import { FileKeySource, readKeyFiles } from '../../src/access/file-key-source.ts';
 import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
 
@@ -47,49 +47,6 @@ describe('FileKeySource', () => {
     expect(await source.reload()).toEqual([]);
     expect(verifier.status().remembered).toBe(0);
     expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
-  });
-
-  it('keeps the last good keys when a file turns bad, and says so', async () => {
-    const file = await write(publicPem(first));
-    const source = createSource([file]);
-    await source.start();
-    let changes = 0;
-    source.onChange(() => changes++);
-    for (const bad of [
-      '',
-      'x',
-      '{"keys":[]}',
-      publicPem(first).slice(0, 60),
-      publicPem(makeSigner('EdDSA')),
-    ]) {
-      await writeFile(file, bad);
-      expect(await source.reload()).toHaveLength(1);
-    }
-    await rm(file);
-    expect(await source.reload()).toEqual([{ file, text: 'cannot be read (ENOENT)' }]);
-    expect(source.keysFor({ alg: 'ES256', kid: undefined })).toHaveProperty('keys.length', 1);
-    expect(changes).toBe(0);
-    const status = {
-      kind: 'files',
-      keys: 1,
-      loads: 7,
-      failures: 6,
-      lastSuccessMs: 1_000,
-      lastError: 'unusable',
-    };
-    expect(source.status()).toMatchObject(status);
-    await writeFile(file, publicPem(second));
-    expect(await source.reload()).toEqual([]);
-    expect(changes).toBe(1);
-    expect(source.status()).toMatchObject({ failures: 6, lastError: undefined });
-  });
-
-  it('does not start without keys', async () => {
-    const file = join(folder, 'nothing-here');
-    const starting = createSource([file]).start();
-    await expect(starting).rejects.toBeInstanceOf(KeyFilesError);
-    await expect(starting).rejects.toThrow(`${file}: cannot be read (ENOENT)`);
-    expect(createSource([file]).keysFor({ alg: 'ES256', kid: undefined })).toEqual({ retryAfterSeconds: 1 });
   });
 
   it('never lets one reading overtake another', async () => {

@@ -12,8 +12,6 @@ export interface ShopFacts {
   readonly jwks: string | undefined;
   /** A key set of another host that the discovery document names. It is not used: whoever has that host decides who gets in. */
   readonly foreignJwks: string | undefined;
-  /** The response does not end in time. */
-  readonly isEndless: boolean;
   /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
   /** By the discovery document. */
@@ -48,7 +46,7 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   // A client may not read an answer that is refused here.
   if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
   const errors = await errorsOf(base + missingPath);
-  const facts: ShopFacts = { ...nothing, status: found.status, isEndless: found.isEndless, errors, refused };
+  const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
   let foreignJwks: string | undefined;
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
@@ -75,7 +73,6 @@ const nothing: ShopFacts = {
   fault: undefined,
   jwks: undefined,
   foreignJwks: undefined,
-  isEndless: false,
   algorithms: [],
   issuer: undefined,
   errors: undefined,
@@ -116,17 +113,15 @@ function algorithmOf({ alg, kty, crv }: JsonObject): string | undefined {
 
 async function getJson(url: string): Promise<JsonObject | undefined> {
   const reply = await get(url);
-  const isWhole = !('fault' in reply) && reply.status === 200 && !reply.isEndless;
-  return isWhole ? parseJsonObject(reply.body) : undefined;
+  return 'fault' in reply || reply.status !== 200 ? undefined : parseJsonObject(reply.body);
 }
 
 interface Reply {
   readonly status: number;
+  /** Empty if it is too long, or its end did not come in time. */
   readonly body: Buffer;
   /** `Content-Type`, or nothing. */
   readonly type: string;
-  /** Its end did not come in time. */
-  readonly isEndless: boolean;
 }
 
 async function get(url: string): Promise<Reply | { readonly fault: string }> {
@@ -139,12 +134,12 @@ async function get(url: string): Promise<Reply | { readonly fault: string }> {
     let length = 0;
     for await (const chunk of response.body ?? []) {
       length += chunk.length;
-      if (length > maxBytes) return { ...head, body: Buffer.alloc(0), isEndless: false };
+      if (length > maxBytes) return { ...head, body: Buffer.alloc(0) };
       chunks.push(chunk);
     }
-    return { ...head, body: Buffer.concat(chunks), isEndless: false };
+    return { ...head, body: Buffer.concat(chunks) };
   } catch (cause) {
-    if (head !== undefined) return { ...head, body: Buffer.alloc(0), isEndless: true };
+    if (head !== undefined) return { ...head, body: Buffer.alloc(0) };
     const { name, cause: reason } = cause as Error & { readonly cause?: { readonly code?: string } };
     return { fault: name === 'TimeoutError' ? 'no answer in 2 s' : (reason?.code ?? 'no HTTP') };
   }
