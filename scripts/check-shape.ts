@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'refresh-tokens': 2689,
   rollout: 1289,
   routes: 1014,
-  server: 1616,
+  server: 1603,
   telemetry: 1678,
   upstream: 3381,
   'url-resolver': 2011,

@@ -4,8 +4,7 @@ import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
 import { reasonPhraseOf } from '../http/rejection-bodies.ts';
 import { endLingering, renderRejection } from '../http/write-response.ts';
 import type { MalformedHead } from './client-connection.ts';
-import type { ExchangeContext } from './exchange.ts';
-import { readMalformedRequest, toExchangeRecord } from './exchange-meta.ts';
+import { type ExchangeContext, readMalformedRequest, toExchangeRecord } from './exchange.ts';
 
 /** The refusals for errors of node's parser that have one of their own. */
 const parserFaults: ReadonlyMap<string | undefined, RejectionName> = new Map([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, readMalformedRequest } from '../../src/server/exchange-meta.ts';
+import { codeOf, readMalformedRequest } from '../../src/server/exchange.ts';
 
 const sixteen = Array.from({ length: 16 }, (_, i) => `${i}`);
 
