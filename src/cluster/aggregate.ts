@@ -67,8 +67,8 @@ async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<
   return finishInSlices(combineStates(states, count - states.length));
 }
 
-/** Lists all processes, and each key once with its earliest `sinceMs`. Exported for its tests. */
-export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
+/** Lists all processes, and each key once with its earliest `sinceMs`. */
+function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const keys = new Map<string, KeyDescription>();
   for (const key of answers.flatMap((answer) => answer.keys)) {
     const name = JSON.stringify([key.issuer, key.kid, key.algorithms, key.fingerprint]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ComponentHealth, readinessOf } from '../../src/app/process-status.ts';
-import { mergeHealth, mergeSystem } from '../../src/cluster/aggregate.ts';
+import { mergeHealth } from '../../src/cluster/aggregate.ts';
 import type { HealthDetail } from '../../src/lib/component.ts';
 
 const health = (status: ComponentHealth['status'], more: Partial<ComponentHealth> = {}): ComponentHealth => ({
@@ -59,31 +59,4 @@ it('what is only seen in passing is as the worker says that saw it last', () => 
   expect(merged(back, { ...gone, seenMs: 3_000 }, idle)).toEqual([
     { status: 'down', reasons: ['the last request failed'] },
   ]);
-});
-
-it('the system is all processes, and each key once, as old as who has had it longest says', () => {
-  const key = { issuer: null, kid: 'one', algorithms: ['RS256'], fingerprint: 'abc', sinceMs: 20 };
-  const process = { pid: 1, startedMs: 5, memoryBytes: 7 };
-  const merged = mergeSystem(3, [
-    { processes: [process], workers: 1, keys: [key], sharing: null },
-    {
-      processes: [{ ...process, pid: 2 }],
-      workers: 1,
-      keys: [
-        { ...key, sinceMs: 10 },
-        { ...key, kid: 'two' },
-      ],
-      sharing: 4,
-    },
-  ]);
-  expect(merged).toEqual({
-    processes: [process, { ...process, pid: 2 }],
-    workers: 3,
-    keys: [
-      { ...key, sinceMs: 10 },
-      { ...key, kid: 'two' },
-    ],
-    sharing: 4,
-  });
-  expect(mergeSystem(2, [])).toEqual({ processes: [], workers: 2, keys: [], sharing: null });
 });
