@@ -126,13 +126,13 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
     });
 
     // HAProxy goes on to the next rule.
-    it.runIf(name === 'HAProxy')('asks no shop when its script fails', async () => {
+    it.runIf(['HAProxy', 'Apache'].includes(name))('asks no shop when its script fails', async () => {
       const ports = { shop: shop.port, authorize: 1, script: 'error("broken")' };
       const { port, close } = await (start as NonNullable<typeof start>)(ports);
       const asked = request({ host: '127.0.0.1', port, path: '/unasked', rejectUnauthorized: false }).end();
       const [{ statusCode }] = await once(asked, 'response');
       await close();
-      expect([statusCode, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([503, false]);
+      expect([statusCode >= 500, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([true, false]);
     });
 
     it('takes no field of the answer away where the client nominates it', async () => {

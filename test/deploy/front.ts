@@ -113,6 +113,17 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
+const apacheModules = [
+  'mpm_event',
+  'authz_core',
+  'headers',
+  'proxy',
+  'proxy_http',
+  'lua',
+  'ssl',
+  'socache_shmcb',
+];
+
 /** They forward to the shop themselves, and ask shopward at its port for questions. */
 const askingKinds: readonly (Runnable & {
   readonly program: string | undefined;
@@ -148,6 +159,32 @@ const askingKinds: readonly (Runnable & {
     },
   },
   {
+    name: 'Apache',
+    program: findProgram('lua-socket') && findProgram('apache2'),
+    check: (file) => ['-t', '-f', file],
+    run: (file) => ['-DFOREGROUND', '-f', file],
+    write(folder, port, { shop, authorize, script = '' }) {
+      const text = swap(shipped('authorize-apache.lua'), [
+        ['127.0.0.1:8082', `127.0.0.1:${authorize}`],
+        ['local headers = {}', `${script} local headers = {}`],
+      ]);
+      writeFileSync(path.join(folder, 'authorize-apache.lua'), text);
+      const site = swap(shipped('authorize-apache.conf'), [
+        ['*:443', `127.0.0.1:${port}`],
+        ['127.0.0.1:9000', `127.0.0.1:${shop}`],
+        ['/etc/ssl/', `${folder}/`],
+        ['/etc/apache2/', `${folder}/`],
+      ]);
+      return `${apacheModules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`).join('\n')}
+        Listen 127.0.0.1:${port}
+        PidFile ${folder}/pid
+        DefaultRuntimeDir ${folder}
+        ErrorLog ${folder}/error.log
+        ServerName localhost
+        ${site}`;
+    },
+  },
+  {
     name: 'Caddy',
     program: findProgram('caddy'),
     check: (file) => ['validate', '--adapter', 'caddyfile', '--config', file],
@@ -166,7 +203,7 @@ const askingKinds: readonly (Runnable & {
 export interface Asked {
   readonly shop: number;
   readonly authorize: number;
-  /** Run in front of HAProxy's question, in Lua. */
+  /** Run in front of the question, where the front asks by a script in Lua. */
   readonly script?: string;
 }
 

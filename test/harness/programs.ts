@@ -65,6 +65,12 @@ const programs = {
   wrk: program('wrk', 'wrk', 'WRK'),
   // With its modules for WebDAV.
   apache2: program('apache2', 'apache2', 'APACHE'),
+  // For Apache's Lua.
+  'lua-socket': {
+    files: ['/usr/share/lua/5.3/socket/http.lua'],
+    packages: [['lua-socket']],
+    variable: 'LUA_SOCKET',
+  },
   litmus: program('litmus', 'litmus', 'LITMUS'),
 } satisfies Record<string, Program>;
 
