@@ -15,7 +15,7 @@ export interface HealthLine extends Health {
   readonly failed: number;
 }
 
-/** Away when calls have failed for so long without a success in between. */
+/** Away when calls have failed for so long without a success in between; at once for a right that is missing. */
 const awayAfterMs = 1_000;
 /** The window in which failed calls are counted. After one without a failure the store is back. */
 const windowMs = 10_000;
@@ -66,9 +66,8 @@ export class StoreHealth {
   }
 
   fail(cause: Cause, now: number): void {
-    const bucket = this.#bucketAt(now);
-    bucket.calls += 1;
-    bucket.failed += 1;
+    this.#bucketAt(now).calls += 1;
+    this.#bucketAt(now).failed += 1;
     this.#lastFault = now;
     this.#failingSince ??= now;
     // "Not connected", a cause without text, does not replace a recent one that says why.
@@ -100,7 +99,9 @@ export class StoreHealth {
   #isFailing(now: number): boolean {
     // Nothing has worked yet: one failure is enough.
     if (this.#health.status === 'connecting') return this.#failingSince !== undefined;
-    if (this.#failingSince !== undefined && now - this.#failingSince >= awayAfterMs) return true;
+    const lacksRight = this.#newest?.word === 'noperm';
+    if (this.#failingSince !== undefined && (lacksRight || now - this.#failingSince >= awayAfterMs))
+      return true;
     const { calls, failed } = this.#counts(now);
     return failed >= awayFaults && failed >= calls * awayShare;
   }
@@ -122,8 +123,7 @@ export class StoreHealth {
   }
 
   #counts(now: number): { readonly calls: number; readonly failed: number } {
-    let calls = 0;
-    let failed = 0;
+    let [calls, failed] = [0, 0];
     for (const bucket of this.#buckets) {
       if (bucket.at <= now - windowMs) continue;
       calls += bucket.calls;

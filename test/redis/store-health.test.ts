@@ -5,6 +5,7 @@ import { type HealthLine, StoreHealth } from '../../src/redis/store-health.ts';
 const refused: Cause = { word: 'connection', text: 'ECONNREFUSED 10.0.0.5:6379' };
 const noAuth: Cause = { word: 'noauth', text: 'NOAUTH' };
 const full: Cause = { word: 'oom', text: 'OOM' };
+const noRight: Cause = { word: 'noperm', text: 'NOPERM del: grant +del' };
 const unnamed: Cause = { word: 'connection', text: undefined };
 
 /** What is called at which second: `+` succeeds, `-` fails with the cause, `.` is a tick. */
@@ -42,6 +43,11 @@ describe('the state of the store has a memory', () => {
         [1, '+'],
       ],
       ['0 ready 0/1'],
+    ],
+    [
+      'a right that is missing: said at the first call, though others succeed',
+      [[0, '+'], [5, noRight], [5, '+'], ...seconds(6, 17, '+')],
+      ['0 ready 0/1', '5 away NOPERM del: grant +del 1/2', '15 ready 0/10'],
     ],
     [
       'down at the start: said at once',
