@@ -82,7 +82,6 @@ function createEntityTagsFilter(
         coldStartSeconds,
       ),
     ],
-    close: () => store.close(),
   };
 }
 

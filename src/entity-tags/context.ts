@@ -78,7 +78,6 @@ export function toTrackedExchange(
 
 /** For a resource that another process does not track: reads get no tag, writes get 503. */
 const refusingStore: TagStore = {
-  kind: 'redis',
   lookUp: refuse,
   readStampAt: () => null,
   hasHeard: () => false,
@@ -87,7 +86,6 @@ const refusingStore: TagStore = {
   end: refuse,
   warmUp: async () => 0,
   coldStartLeftMs: () => 0,
-  close: async () => {},
 };
 
 function refuse(): never {

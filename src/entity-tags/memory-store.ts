@@ -21,7 +21,6 @@ const sweptFrom = 1_000;
  * process that ended are unknown. A kill in the middle of a write is the documented limit of this store.
  */
 export class MemoryTagStore implements TagStore {
-  readonly kind = 'memory';
   /** Identity of the data, valid as long as the process. Random, so that clients cannot compute variants. */
   readonly epoch = randomUUID();
   readonly #times: steps.ProtocolTimes;
@@ -86,8 +85,6 @@ export class MemoryTagStore implements TagStore {
   coldStartLeftMs() {
     return 0;
   }
-
-  async close() {}
 
   #micros(): number {
     return Math.round(this.#now() * 1000) + 1;

@@ -55,7 +55,6 @@ type Operation = readonly [
 
 /** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
 export class RedisTagStore implements TagStore {
-  readonly kind = 'redis';
   readonly #options: Required<RedisTagStoreOptions>;
   readonly #buckets: number;
   /** When the cold start of each marker ends, by our clock. */
@@ -147,8 +146,6 @@ export class RedisTagStore implements TagStore {
     for (const each of this.#coldStartUntilMs.values()) until = Math.max(until, each);
     return Math.max(0, until - this.#options.now());
   }
-
-  async close(): Promise<void> {}
 
   #args(asked: readonly Operation[]): RedisArgument[] {
     const { times, coldStartMs, form } = this.#options;

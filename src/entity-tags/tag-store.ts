@@ -4,7 +4,6 @@ import type { Eventually } from '../lib/eventually.ts';
  * docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
  */
 export interface TagStore {
-  readonly kind: 'memory' | 'redis';
   /** Before the shop is asked (read-begin): what is known, and the stamp for `endRead`. One round trip. */
   lookUp(key: ResourceKey): Eventually<LookUp>;
   /**
@@ -28,7 +27,6 @@ export interface TagStore {
   warmUp(): Promise<number>;
   /** Milliseconds that are left of the cold start, as the store last said; 0: none. */
   coldStartLeftMs(): number;
-  close(): Promise<void>;
 }
 
 /** Opaque key from `createResourceKeys`. A client can neither read nor choose any part of it. */

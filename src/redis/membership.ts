@@ -43,8 +43,8 @@ const announceEveryMs = 2_000;
 /** A process that has not announced itself for so long counts as ended. Exported for its tests. */
 export const memberTtlMs = 10_000;
 
-/** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. Exported for its tests. */
-export const rollbackMs = 86_400_000;
+/** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. */
+const rollbackMs = 86_400_000;
 
 // KEYS members, marker; ARGV id, own text, liveMs, rollbackMs
 const announceScript = defineScript(

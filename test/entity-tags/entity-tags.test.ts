@@ -646,7 +646,6 @@ describe('the store is away', () => {
     throw new RedisUnavailable('connection');
   };
   const store: TagStore = {
-    kind: 'redis',
     lookUp: away,
     readStampAt: () => null,
     hasHeard: () => false,
@@ -655,7 +654,6 @@ describe('the store is away', () => {
     end: away,
     coldStartLeftMs: () => 0,
     warmUp: away,
-    close: async () => {},
   };
 
   test('reads go on without a tag, writes are refused with Retry-After', async () => {

@@ -1,13 +1,6 @@
 import { type TestContext, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import {
-  type Member,
-  Membership,
-  guardRedis,
-  memberTtlMs,
-  recordForms,
-  rollbackMs,
-} from '../../src/redis/membership.ts';
+import { type Member, Membership, guardRedis, memberTtlMs, recordForms } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
@@ -82,17 +75,6 @@ describe.concurrent('processes that share a store', () => {
     expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
   });
 
-  test('the first one finds a new store, the next ones agree; FLUSHALL is a new store again', async (context) => {
-    const { single, join } = opening(context);
-    const redis = await single();
-    const first = await join(redis);
-    const second = await join(redis);
-    expect([first.newStores, second.newStores]).toEqual([1, 0]);
-    expect([first.problems, second.problems]).toEqual([[], []]);
-    await redis.command('FLUSHALL');
-    await until(async () => first.newStores + second.newStores === 2);
-  });
-
   test('twenty thousand that all say something else are heard', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
@@ -125,66 +107,6 @@ end`;
   test('a short lease holds for long enough that the others have announced theirs', async (context) => {
     const { single, join } = opening(context);
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
-  });
-
-  test('the older form is in force until its last version was gone for long enough; then that version refuses', async (context) => {
-    const { single, join } = opening(context);
-    const redis = await single();
-    const [older, newer] = [
-      { version: '1', forms: { oldest: 6, newest: 6 } },
-      { version: '2', forms: { oldest: 6, newest: 7 } },
-    ];
-    const words = (...all: { membership: Membership }[]) =>
-      all.map(({ membership }) => [membership.form(), membership.refusesTags(), membership.refusesTokens()]);
-    const [at6, at7] = [6, 7].map((form) => [form, undefined, undefined]);
-    const old = await join(redis, older);
-    const next = await join(redis, newer);
-    await old.membership.announce();
-    expect(words(old, next)).toEqual([at6, at6]);
-    old.membership.close();
-    await age(redis, memberTtlMs);
-    await next.membership.announce();
-    expect(words(next)).toEqual([at6]);
-    // A rollback: the older version is back within the day.
-    const back = await join(redis, older);
-    await next.membership.announce();
-    expect(words(back, next)).toEqual([at6, at6]);
-    back.membership.close();
-    await age(redis, memberTtlMs);
-    await redis.command('HINCRBY', 'p:{members}:marker', 'formSeen', String(-rollbackMs));
-    await next.membership.announce();
-    expect(words(next)).toEqual([at7]);
-    const tooLate = await join(redis, older);
-    await next.membership.announce();
-    expect(words(tooLate, next)).toEqual([[7, 'settings', 'settings'], at7]);
-    expect(tooLate.problems[0]?.join()).toMatch(
-      /^another version of shopward shares this store: 2, and this is 1\./,
-    );
-    expect(next.problems).toEqual([]);
-    next.membership.close();
-    await age(redis, memberTtlMs);
-    await until(async () => tooLate.membership.refusesTags() === undefined);
-    expect(words(tooLate)).toEqual([at6]);
-  });
-
-  test('a resource is untracked exactly while another process that does not track it runs', async (context) => {
-    const { single, join } = opening(context);
-    const redis = await single();
-    const [carts, lists] = ['PATCH /carts/{}', 'PATCH /lists/{}'];
-    const old = await join(redis, { tracked: [carts] });
-    const next = await join(redis, { tracked: [carts, lists] });
-    const { membership } = next;
-    const untracked = () => [carts, lists].filter((line) => membership.isUntracked(line));
-    expect(untracked()).toEqual([lists]);
-    expect([membership.refusesTags(), membership.refusesTokens()]).toEqual([undefined, undefined]);
-    expect(old.membership.isUntracked(carts)).toBe(false);
-    old.membership.close();
-    await age(redis, memberTtlMs / 2);
-    await membership.announce();
-    expect(untracked()).toEqual([lists]);
-    await age(redis, memberTtlMs / 2);
-    await until(async () => untracked().length === 0);
-    expect(next.problems.at(-1)).toEqual([]);
   });
 
   test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async (context) => {
@@ -222,16 +144,6 @@ end`;
     one.skippedMs = memberTtlMs - 2000;
     await expect(guarded.command('PING')).rejects.toMatchObject({ word: 'settings' });
     await until(async () => (await guarded.command('PING')) === 'PONG');
-  });
-
-  test('another shop under the prefix is reported while it runs; under another prefix it is not', async (context) => {
-    const { single, join } = opening(context);
-    const redis = await single();
-    await join(redis);
-    expect((await join(redis, { owner: 'stage' })).problems[0]?.join()).toMatch(
-      /another shop.*"shop".*"stage"/,
-    );
-    expect((await join(redis, { owner: 'stage' }, 'q')).problems).toEqual([]);
   });
 
   test('a Cluster', async (context) => {
