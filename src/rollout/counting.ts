@@ -48,10 +48,7 @@ function problemsOf(
   if (silent > 0) problems.push(`${silent} of the workers did not answer`);
   const [first] = states;
   if (first?.hasStore && shared === undefined) {
-    const since = states.map(({ writtenMs }) => writtenMs ?? Number.NEGATIVE_INFINITY);
-    const sinceMs = Math.max(...since);
-    const when = sinceMs > 0 ? `; last written ${toText(sinceMs)}` : '';
-    problems.push(`the store cannot be read: only what is not written yet is shown${when}`);
+    problems.push('the store cannot be read: only what is not written yet is shown');
   }
   const leftOut = states.flatMap(({ leftOutSinceMs }) => leftOutSinceMs ?? []);
   if (leftOut.length > 0) problems.push(`incomplete since ${toText(Math.min(...leftOut))}`);

@@ -93,12 +93,8 @@ export class ObservedRows {
     const ruleOfRows = new Map<string, string>();
     const digests = new Map<string, string>();
     const all = createHash('sha256');
-    let isQuiet = !isObserving;
-    for (const { observe } of list) {
-      yield;
-      isQuiet &&= !observe;
-    }
-    for (const row of isQuiet ? [] : list) {
+    const isNeeded = isObserving || (yield* isAnyObserved(list));
+    for (const row of isNeeded ? list : []) {
       yield;
       index.add(row);
       if (!isObserving && !row.observe) continue;
@@ -144,6 +140,14 @@ export class ObservedRows {
     }
     return asked;
   }
+}
+
+function* isAnyObserved(list: Iterable<ListedRow>): Steps<boolean> {
+  for (const { observe } of list) {
+    if (observe) return true;
+    yield;
+  }
+  return false;
 }
 
 function addAsked(sums: Record<string, Asked>, row: string, { lastSeenMs, days }: Asked): void {

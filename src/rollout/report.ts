@@ -1,6 +1,6 @@
 import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
-import { finish, type Steps } from '../lib/slices.ts';
+import type { Steps } from '../lib/slices.ts';
 import { dayMs } from '../telemetry/decision-counts.ts';
 import { type Cause, causeOf } from './causes.ts';
 import { type Counting, toText } from './counting.ts';
@@ -75,17 +75,7 @@ export interface RolloutReport {
 /** Clients that are named for each reason. */
 const mostNamed = 5;
 
-/** Reports on rows that observe or have refused a request, worst verdict first. Pure. Exported for its tests. */
-export function reportRollout(
-  counting: Counting,
-  rows: Iterable<Omit<ListedRow, 'scopes'>>,
-  isObserving: boolean,
-  nowMs: number,
-): RolloutReport {
-  return finish(makeReport(counting, rows, isObserving, nowMs));
-}
-
-/** As `reportRollout`, in steps, since a list may have 60,000 rows. */
+/** Reports on rows that observe or have refused a request, worst verdict first; in steps, since a list may have 60,000 rows. */
 export function* makeReport(
   counting: Counting,
   rows: Iterable<Omit<ListedRow, 'scopes'>>,
@@ -231,8 +221,7 @@ function sumCauses(rows: readonly RowReport[]): Record<Cause, number> {
 /** The verdict on all rows together: that of the worst. */
 function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
   const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
-  const [refuses, notKnown, notAsked] = [count('refuses'), count('not-known'), count('not-asked')];
-  const safe = count('safe');
+  const [refuses = 0, notKnown = 0, notAsked = 0, safe = 0] = verdicts.map(count);
   const parts = [
     refuses > 0 && `${refuses} would refuse somebody`,
     notKnown > 0 && `${notKnown} not known yet`,

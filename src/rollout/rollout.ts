@@ -43,8 +43,6 @@ export interface RolloutState {
   /** Since when this process counts, and since when it has seen each row observed. */
   readonly startedMs: number;
   readonly rowsSince: Readonly<Record<string, number>>;
-  /** When this process last wrote to the store; null: never. */
-  readonly writtenMs: number | null;
   /** Since when this process has left something out; null: it has not. */
   readonly leftOutSinceMs: number | null;
   /** Digest of the rules. */
@@ -76,7 +74,7 @@ export class Rollout implements Component {
   #batches = 0;
   #lost = '';
   #leftOutSinceMs: number | null = null;
-  #writtenMs: number | null = null;
+  #hasWritten = false;
   readonly #rows: ObservedRows;
   /** The rules that were written last; undefined: they have to be written (again). */
   #rowsWritten: ObservedRows['rules'] | undefined;
@@ -92,7 +90,7 @@ export class Rollout implements Component {
     if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
     options.onNewData?.((why) => {
       // The last writes may be missing in the store's data of now.
-      if (this.#writtenMs !== null) this.#lost ||= `the store's data may be older: ${why}`;
+      if (this.#hasWritten) this.#lost ||= `the store's data may be older: ${why}`;
       this.#rowsWritten = undefined;
     });
   }
@@ -136,7 +134,6 @@ export class Rollout implements Component {
       here: [...waiting, ...this.#describe(reasons)],
       startedMs: this.#startedMs,
       rowsSince: this.#rows.since,
-      writtenMs: this.#writtenMs,
       leftOutSinceMs: this.#leftOutSinceMs ?? leftOutSinceMs ?? null,
       rules: this.#rows.digest,
     };
@@ -189,7 +186,7 @@ export class Rollout implements Component {
     this.#salt = await this.#shared.write(this.#batch({ isLast, lost }));
     this.#lost = '';
     await this.#shared.keepRows();
-    this.#writtenMs = this.#now();
+    this.#hasWritten = true;
     this.#leftOutSinceMs = null;
   }
 

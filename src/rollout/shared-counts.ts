@@ -1,4 +1,4 @@
-import type { Steps } from '../lib/slices.ts';
+import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { Redis } from '../redis/redis.ts';
 import { bounds as countBounds, dayMs } from '../telemetry/decision-counts.ts';
 import { bounds, entryKey, type RolloutEntry, readEntryKey } from './counts.ts';
@@ -76,14 +76,10 @@ export class SharedCounts {
    * Remembers since when each row is observed by the same rule, the earliest time that any process tells; `rows`: row -> digest
    * of its rule.
    */
-  async tellRows(rows: ReadonlyMap<string, string>, nowMs: number): Promise<void> {
-    const before = await this.#hash(this.#rowsKey);
-    const changed = [...rows].filter(([row, rule]) => {
-      const [known, sinceMs] = before[row]?.split('|') ?? [];
-      return known !== rule || Number(sinceMs) > nowMs;
-    });
-    const gone = Object.keys(before).filter((row) => !rows.has(row));
-    for (const some of slicesOf(changed))
+  async tellRows(rows: Rules, nowMs: number): Promise<void> {
+    const written = await this.#fields(this.#rowsKey);
+    const [changed, gone] = await finishInSlices(compareRows(rows, written, nowMs));
+    for (const some of slicesOf([...changed]))
       await this.#redis.runScript(tellRowsScript, [this.#rowsKey], [nowMs, ...some.flat()]);
     for (const some of slicesOf(gone)) {
       await this.#redis.command('HDEL', this.#rowsKey, ...some);
@@ -161,6 +157,23 @@ export function* describeShared({ rows, asked, ...written }: WrittenRollout): St
     askedRows[String(asked[i])] = readAsked(String(asked[i + 1]));
   }
   return { ...written, rowsSince, asked: askedRows };
+}
+
+/** Row -> digest of its rule. */
+type Rules = ReadonlyMap<string, string>;
+
+/** The rows that are to be written, and those of the store that are observed no more. */
+function* compareRows(rows: Rules, written: readonly string[], nowMs: number): Steps<[Rules, string[]]> {
+  const changed = new Map(rows);
+  const gone: string[] = [];
+  for (let i = 0; i < written.length; i += 2) {
+    yield;
+    const row = String(written[i]);
+    const [rule, sinceMs] = String(written[i + 1]).split('|');
+    if (!rows.has(row)) gone.push(row);
+    else if (rows.get(row) === rule && Number(sinceMs) <= nowMs) changed.delete(row);
+  }
+  return [changed, gone];
 }
 
 /** Rows in one command. */

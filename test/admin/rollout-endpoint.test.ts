@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { askEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { createRolloutEndpoint } from '../../src/admin/rollout-endpoint.ts';
+import { finish } from '../../src/lib/slices.ts';
 import type { Counting } from '../../src/rollout/counting.ts';
-import { type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
+import { makeReport, type RolloutReport } from '../../src/rollout/report.ts';
 
 interface Answer extends RolloutReport {
   readonly found: number;
@@ -17,7 +18,7 @@ interface Answer extends RolloutReport {
 }
 
 /** Of each third row somebody would be refused, and the others differ in since when they are observed. */
-function makeReport(rows: number, nowMs: number): RolloutReport {
+function reportOf(rows: number, nowMs: number): RolloutReport {
   const listed = Array.from({ length: rows }, (_, i) => ({
     method: 'GET' as const,
     template: `/items-${i}`,
@@ -49,7 +50,7 @@ function makeReport(rows: number, nowMs: number): RolloutReport {
     problems: [],
     rowSinceMs: (row) => nowMs - (Number(row.slice(row.indexOf('-') + 1)) % 60) * 60_000,
   };
-  return reportRollout(counting, listed, false, nowMs);
+  return finish(makeReport(counting, listed, false, nowMs));
 }
 
 describe('the roll-out', () => {
@@ -61,7 +62,7 @@ describe('the roll-out', () => {
       report: async () => {
         made++;
         clockMs += 50;
-        return makeReport(rows, 1_800_000_000_000 + made);
+        return reportOf(rows, 1_800_000_000_000 + made);
       },
     });
     return {
@@ -125,7 +126,7 @@ describe('the roll-out', () => {
     const endpoint = createRolloutEndpoint({
       report: async () => {
         if (++attempts === 1) throw new Error('once');
-        return makeReport(1, 1);
+        return reportOf(1, 1);
       },
     });
     const ask = async () => await askEndpoint(endpoint, '');

@@ -60,7 +60,7 @@ describe('what the primary answers for its workers', () => {
   it('who does not count refusals, or does not answer, is missing from the rollout', async () => {
     const state: RolloutState = {
       ...{ shared: undefined, hasStore: false, here: [], askedHere: {}, startedMs: 5, rowsSince: {} },
-      ...{ writtenMs: null, leftOutSinceMs: null, rules: 'one' },
+      ...{ leftOutSinceMs: null, rules: 'one' },
     };
     const problemsOf = async (...answers: unknown[]) =>
       (await cluster({ rollout: answers }).status.rollout?.())?.problems;

@@ -120,7 +120,7 @@ it('what a process knows is of the list of now, and of its own start', async () 
   state.nowMs = 7_000;
   const known = await rollout.state();
   expect(known).toMatchObject({
-    ...{ shared: undefined, hasStore: false, startedMs: 5_000, writtenMs: null, leftOutSinceMs: null },
+    ...{ shared: undefined, hasStore: false, startedMs: 5_000, leftOutSinceMs: null },
     rowsSince: { 'GET /carts/{id}': 5_000, 'POST /orders': 6_000 },
   });
   expect(known.here[0]).toMatchObject({ sinceMs: 6_000, lastSeenMs: 6_000 });

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runRollout } from '../../src/cli/rollout.ts';
+import { finish } from '../../src/lib/slices.ts';
 import type { Counting } from '../../src/rollout/counting.ts';
-import { type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
+import { makeReport, type RolloutReport } from '../../src/rollout/report.ts';
 import { dayMs } from '../../src/telemetry/decision-counts.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { makeFolder } from '../config/config-folder.ts';
@@ -120,7 +121,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
     problems: [],
     rowSinceMs: (name) => at(name === 'GET /orders/{order_id}' ? '05T16:20' : '01T08:00'),
   };
-  const report = reportRollout(counting, rows, false, nowMs);
+  const report = finish(makeReport(counting, rows, false, nowMs));
   const admin = http.createServer((_incoming, response) => response.end(JSON.stringify(report)));
   await new Promise<void>((resolve) => admin.listen(0, '127.0.0.1', resolve));
   const { port } = admin.address() as AddressInfo;

@@ -6,7 +6,7 @@ import { guardRedis } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { combineStates } from '../../src/rollout/counting.ts';
 import { bounds } from '../../src/rollout/counts.ts';
-import { reportRollout } from '../../src/rollout/report.ts';
+import { makeReport } from '../../src/rollout/report.ts';
 import { Rollout } from '../../src/rollout/rollout.ts';
 import { lostAfterMs, SharedCounts } from '../../src/rollout/shared-counts.ts';
 import { DecisionCounts, dayMs } from '../../src/telemetry/decision-counts.ts';
@@ -96,7 +96,7 @@ const missing = { observed: 'access-token-missing' } as const;
 
 async function report(...replicas: Replica[]) {
   const states = await Promise.all(replicas.map(({ rollout }) => rollout.state()));
-  return reportRollout(finish(combineStates(states)), rows, false, Date.now());
+  return finish(makeReport(finish(combineStates(states)), rows, false, Date.now()));
 }
 const rowOf = async (name: string, ...replicas: Replica[]) =>
   (await report(...replicas)).rows.find(({ row }) => row === name);
@@ -305,7 +305,7 @@ describe('0 would-be refusals for seven days', () => {
     let nowMs = Date.now();
     const one = replica({ store: undefined, now: () => nowMs });
     const told = async () =>
-      reportRollout(finish(combineStates([await one.rollout.state()])), rows, false, nowMs).rows.find(
+      finish(makeReport(finish(combineStates([await one.rollout.state()])), rows, false, nowMs)).rows.find(
         ({ row }) => row === 'POST /orders',
       );
     await one.rollout.start();
@@ -394,7 +394,9 @@ describe('0 would-be refusals for seven days', () => {
       await one.rollout.start();
       note(one, { ...order, method: 'DELETE' });
       await one.rollout.flush();
-      const told = reportRollout(finish(combineStates([await one.rollout.state()])), any, false, Date.now());
+      const told = finish(
+        makeReport(finish(combineStates([await one.rollout.state()])), any, false, Date.now()),
+      );
       expect(told.rows.find(({ row }) => row === 'ANY /orders')?.asked).toBe(1);
       await one.rollout.close();
       const next = replica();
@@ -440,7 +442,7 @@ describe('0 would-be refusals for seven days', () => {
     await one.rollout.flush();
     await age();
     const counting = finish(combineStates([await one.rollout.state()], 1));
-    expect(reportRollout(counting, rows, false, Date.now()).rows[0]?.text).toContain('1 of the workers');
+    expect(finish(makeReport(counting, rows, false, Date.now())).rows[0]?.text).toContain('1 of the workers');
   });
 });
 
