@@ -12,7 +12,7 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5562,
   admin: 2022,
-  app: 2632,
+  app: 2631,
   authorize: 179,
   cli: 4714,
   cluster: 992,

@@ -60,7 +60,7 @@ export const logComponent: Component = {
     ),
     counter(
       'shopward_log_dropped_lines',
-      'Log lines that were dropped, because nobody read them or they could not be written.',
+      'Log lines that were dropped, because their reader is slow or they cannot be written.',
       () => outputStatus().droppedLines,
     ),
   ],
