@@ -63,6 +63,7 @@ export const slow = [
   'test/scripts/{arguments,isolation}.test.ts',
   'test/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
   'test/deploy/**',
+  'test/authorize/fronts.test.ts',
   // Less.
   'test/{soak,faults,differential}/**',
   'test/end-to-end/**',

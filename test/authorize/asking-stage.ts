@@ -10,6 +10,8 @@ import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts
 export interface AskingStage {
   /** Takes octets without TLS, for a front that speaks TLS. */
   readonly port: number;
+  /** Of the front itself. */
+  readonly tlsPort: number;
   readonly shopward: RunningShopward;
   /** What the front has asked, and the status of each answer. */
   readonly questions: readonly Question[];
@@ -46,6 +48,7 @@ export async function startAskingStage(
   );
   return {
     port: await listening(tunnel),
+    tlsPort: front.port,
     shopward,
     questions,
     async close() {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { asking } from '../deploy/front.ts';
@@ -18,6 +19,7 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
     beforeAll(async () => {
       shop = await startRecordingUpstream(({ head }) => {
         heads.push(head);
+        if (head.startsWith('GET /broken')) return answer('of the shop', '', '500 Internal Server Error');
         return answer(head.startsWith('HEAD ') ? '' : 'of the shop');
       });
       if (start === undefined) return;
@@ -54,6 +56,8 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       expect((await ask('POST /orders', [json], '{"a":1}')).status).toBe(200);
       expect(shop.bytes()).toContain('{"a":1}');
       expect((await ask('HEAD /stores')).status).toBe(200);
+      const broken = await ask('GET /broken');
+      expect([broken.status, broken.response.body.toString()]).toEqual([500, 'of the shop']);
     });
 
     it('sends the identity of a good token to the shop, and the token in its canonical spelling', async () => {
@@ -133,6 +137,27 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       const [{ statusCode }] = await once(asked, 'response');
       await close();
       expect([statusCode >= 500, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([true, false]);
+    });
+
+    it.skipIf(name === 'Apache')('decides the same under HTTP/2', async () => {
+      const session = connect(`https://127.0.0.1:${stage.tlsPort}`, { rejectUnauthorized: false });
+      const status = async (fields: Readonly<Record<string, string>>) => {
+        const stream = session.request({ ':authority': 'api.shop.example', ...fields });
+        stream.resume().end();
+        const [head] = await once(stream, 'response');
+        return head[':status'];
+      };
+      const authorization = token.slice('Authorization: '.length);
+      heads.length = 0;
+      expect([
+        await status({ ':path': '/orders' }),
+        await status({ ':path': '/orders?a=%c3', authorization }),
+        await status({ ':path': '/stores/%2e%2e/orders' }),
+        await status({ ':path': '/things/1', ':method': 'POST' }),
+        await status({ ':path': '/stores', 'x-original-url': '/orders' }),
+      ]).toEqual([401, 200, 400, 401, 400]);
+      expect(heads.map((head) => head.split('\r\n')[0])).toEqual(['GET /orders?a=%c3 HTTP/1.1']);
+      await new Promise<void>((resolve) => session.close(resolve));
     });
 
     it('takes no field of the answer away where the client nominates it', async () => {
