@@ -415,15 +415,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await claim(under, key, 't3', [C])).toEqual({ kind: 'granted', shopTag: 's3' });
     });
 
-    test('records do not meet', async () => {
-      const under = await create();
-      const [one, other] = [freshKey(), freshKey()];
-      await read(under, one);
-      await claim(under, one, 't1', null);
-      expect(await read(under, other, { newTag: B })).toBe(B);
-      expect(await kindOf(under, other, 't2', [B])).toBe('granted');
-    });
-
     test('fifty claims at once: one is granted', async () => {
       const under = await create();
       const key = freshKey();

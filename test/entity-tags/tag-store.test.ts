@@ -295,22 +295,6 @@ describe.concurrent('redis: what happens to the data', () => {
     ]);
   });
 
-  test('claims that Redis meets after their callers gave up take nothing', async () => {
-    const server = open(await startRedis({}));
-    const redis = await connect(server.url, 1000);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
-    await store.lookUp(key);
-    server.process?.pause();
-    const carts = [key, digest(['two']), digest(['three'])];
-    const claimed = carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null }));
-    await Promise.all(claimed.map((each) => expect(each).rejects.toMatchObject({ word: 'timeout' })));
-    server.process?.resume();
-    await until(async () => (await redis.command('PING')) === 'PONG');
-    for (const cart of carts) expect((await store.lookUp(cart)).unsettled).toBeNull();
-  });
-
   test('a record stays in the small form of Redis, with two variants and a lease', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times });
@@ -478,31 +462,6 @@ describe.concurrent('redis: what happens to the data', () => {
     });
   });
 
-  test('replicas stand still: no give-back overtakes its claim', async () => {
-    const group = open(await startSentinel({ replicas: 1 }));
-    const redis = await connect(group.url, 1000);
-    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
-    await store.warmUp();
-    await passColdStart(redis);
-    const keys = Array.from({ length: 24 }, (_, i) => digest(['cart', String(i)]));
-    await store.claim(key, { token: 'first', tags: null });
-    const primary = await group.primary();
-    const others = group.servers.filter((server) => server !== primary);
-    for (const server of others) server.pause();
-    await Promise.all(
-      keys.map(async (each) => {
-        const answer = await Promise.resolve(store.claim(each, { token: 't', tags: null })).catch(() => null);
-        expect(answer?.kind).not.toBe('granted');
-        const write = { tagged: false, outcome: 'unsent', newTag: null, shopTag: null } as const;
-        await Promise.resolve(store.end(each, { token: 't', ...write })).catch(() => {});
-      }),
-    );
-    for (const server of others) server.resume();
-    // Whatever was still under way has arrived when the connection for claims answers again.
-    await until(async () => (await store.claim(key, { token: 'last', tags: null })).kind === 'granted');
-    for (const each of keys) expect((await store.lookUp(each)).unsettled).toBeNull();
-  });
-
   test('a write that takes no lease passes only if the replica confirms it', async () => {
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
@@ -526,33 +485,6 @@ describe.concurrent('redis: what happens to the data', () => {
   /** A store of a version that knows these forms, where `form` is in force. */
   const versioned = (redis: Redis, oldest: number, newest: number, form: () => number) =>
     new RedisTagStore({ redis, times, form, scripts: clockedScripts([], { forms: { oldest, newest } }) });
-
-  test('versions with one form in common share records, also when the newer form comes into force', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    let form = 6;
-    const old = versioned(redis, 6, 6, () => 6);
-    const next = versioned(redis, 6, 7, () => form);
-    const late = versioned(redis, 6, 7, () => 6);
-    await old.warmUp();
-    await passColdStart(redis);
-    const formOf = async () =>
-      String(await redis.command('HGET', `shopward:{tags-0}:${key}`, 'e')).split(/[/:]/)[1];
-    expect(await readTag(old)).toBe(tag);
-    for (const store of [next, old]) expect(await store.lookUp(key)).toMatchObject({ tag, unsettled: null });
-    const claimed = (token: string) => ({ token, tags: [tag] });
-    expect(await old.claim(key, claimed('a'))).toMatchObject({ kind: 'granted' });
-    expect(await next.claim(key, claimed('b'))).toMatchObject({ kind: 'busy' });
-    expect(await formOf()).toBe('6');
-    form = 7;
-    for (const store of [next, late])
-      expect(await store.claim(key, claimed('b'))).toMatchObject({ kind: 'busy' });
-    const applied = { tagged: true, outcome: 'applied', newTag: 'n', shopTag: null } as const;
-    expect(await late.end(key, { token: 'a', ...applied })).toBe('n');
-    expect(await formOf()).toBe('7');
-    for (const store of [next, late])
-      expect(await store.lookUp(key)).toMatchObject({ tag: 'n', unsettled: null });
-    expect(await old.lookUp(key)).toMatchObject({ tag: null, unsettled: 'cold-start' });
-  });
 
   test('versions without a form in common are new to each other: no record is misread, and no write is granted', async () => {
     const redis = await connect(open(await startRedis({})).url);

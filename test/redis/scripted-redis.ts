@@ -21,16 +21,6 @@ export const infoReply = (info: Readonly<Record<string, string | number>>) => {
   return bulk(`# Server\r\n${fields.join('\r\n')}\r\n`);
 };
 
-/** CLUSTER SLOTS: of each range the first slot, the last one, and the node, of which the port. */
-export function slotsReply(nodes: readonly number[]): string {
-  const share = 16_384 / nodes.length;
-  const ranges = nodes.map((port, i) => {
-    const node = `*3\r\n${bulk('127.0.0.1')}:${port}\r\n${bulk(`node-${port}`)}`;
-    return `*3\r\n:${i * share}\r\n:${(i + 1) * share - 1}\r\n${node}`;
-  });
-  return `*${nodes.length}\r\n${ranges.join('')}`;
-}
-
 /** A made-up Redis that says what `answer` returns to each command, in RESP; undefined: nothing. Ends with the test. */
 export async function startScriptedRedis(
   answer: (words: readonly string[], socket: Socket) => string | undefined,
