@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../src/http/canonical-request.ts';
-import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
-import { createPeer } from '../../src/http/peer.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { anyPath, anyText } from '../harness/any-text.ts';
 import { refusalOf } from './request-facts.ts';
@@ -124,14 +122,6 @@ describe('canonicaliseRequest', () => {
     expect(request.isWebSocketUpgrade).toBe(isUpgrade);
     expect(request.fields.includes('Sec-WebSocket-Key')).toBe(isUpgrade);
     expect(request.fields).not.toContain('Upgrade');
-  });
-
-  it('no WebSocket handshake where nobody said that there are any', () => {
-    const rules = buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1 });
-    const fields = ['Host', 'a', 'Connection', 'upgrade', 'Upgrade', 'websocket'];
-    const head = { method: 'GET', url: '/', rawHeaders: fields, httpVersionMajor: 1, httpVersionMinor: 1 };
-    const peer = createPeer('192.0.2.1', false, () => false);
-    expect(canonicaliseRequest(head, peer, rules)).toHaveProperty('isWebSocketUpgrade', false);
   });
 
   it.each([
