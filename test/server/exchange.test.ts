@@ -90,15 +90,6 @@ describe('an answer', () => {
     ]);
   });
 
-  it('is kept from shared caches where a token was in a place that they do not know', async () => {
-    const { response } = await play((exchange) => {
-      exchange.setRequest(understood);
-      exchange.isPrivate = true;
-      exchange.answer(answer);
-    });
-    expect(response?.field('cache-control')).toBe('private, max-age=60');
-  });
-
   it('that a drain cuts is recorded as such, and counted', async () => {
     context.cut.isDue = true;
     const { records: seen } = await play((exchange) => {
@@ -244,22 +235,6 @@ describe('a forwarded request', () => {
     expect(seen).toMatchObject([
       { decision: 'failed', status: 502, rejection: 'upstream-unreachable', fault: 'ECONNRESET' },
     ]);
-  });
-
-  it('has our fields beside those of the upstream, and is as private as an answer of ours', async () => {
-    const { response } = await play((exchange) => {
-      exchange.setRequest(understood);
-      exchange.responseFields = ['X-RateLimit', '5'];
-      exchange.isPrivate = true;
-      send(exchange);
-      exchange.conclude({ end: 'sent', status: 200 } as ForwardResult);
-    });
-    for (const [name, value] of Object.entries({
-      ...own,
-      'x-ratelimit': '5',
-      'cache-control': 'private, max-age=60',
-    }))
-      expect([name, response?.field(name)]).toEqual([name, value]);
   });
 
   it('whose end cannot be written is a fault', async () => {
