@@ -48,7 +48,7 @@ export function proofLifeMs(clockToleranceMs: number): number {
   return maxAgeMs + 3 * clockToleranceMs + 1_000;
 }
 
-/** Refuses tokens without a key where one is required; `createTokenVerifier` has refused those with a key. */
+/** Refuses tokens without a key where one is required; tokens with one were refused by their kind. */
 export const refuseUnbound: CheckProof = (_request, _credentials, { confirmation }, { proof }) =>
   confirmation !== undefined || proof === 'required' ? refuse('unbound') : undefined;
 

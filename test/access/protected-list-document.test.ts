@@ -83,6 +83,11 @@ describe('a row that is refused', () => {
       '3:7 error open: true is for a POST row without other keys',
     ],
     ['{ match: GET /a, credentials: basic }', '3:37 error credentials is shop, or left out'],
+    ['{ match: GET /a, proof: yes }', '3:31 error proof is required, or left out'],
+    [
+      '{ match: GET /a, credentials: shop, proof: required }',
+      '3:7 error proof cannot be checked where credentials: shop is set',
+    ],
     [
       '{ match: GET /a, credentials: shop, scopes: [a] }',
       '3:7 error scopes cannot be checked where credentials: shop is set',

@@ -104,6 +104,16 @@ describe('the difference of two lists', () => {
       { added: [], removed: ['GET /a/{x}, looser'], changed: [] },
     ],
     [
+      'a required proof',
+      ['GET /a', '{ match: GET /b, proof: required }', '{ match: "GET /c/{id}", proof: required }'],
+      ['{ match: GET /a, proof: required }', 'GET /b', 'GET /c/**'],
+      {
+        added: ['GET /c/**'],
+        removed: ['GET /c/{id}, looser'],
+        changed: ['GET /a: require', 'GET /b: require, looser'],
+      },
+    ],
+    [
       'credentials for the shop',
       ['GET /a', '{ match: GET /b, credentials: shop }'],
       ['{ match: GET /a, credentials: shop }', 'GET /b'],

@@ -103,6 +103,18 @@ describe('check', () => {
     ]);
   });
 
+  it('advises on rows that refuse every token', async () => {
+    const list = 'groups:\n  A:\n    - { match: "GET /a", proof: required }\ncomplete: true\n';
+    const advice = async (config: string) => {
+      const files = { 'config/shopward.yaml': config, 'config/protected-resources.yaml': list };
+      return (await check(files)).out.filter((line) => line.includes('auth.proof'));
+    };
+    expect(await advice(keys)).toEqual([
+      'config/protected-resources.yaml:3:7: warning: GET /a refuses every token: proof: required needs auth.proof: dpop',
+    ]);
+    expect(await advice(keys.replace('auth: {', 'auth: { proof: dpop,'))).toEqual([]);
+  });
+
   it('advises on a condition on the path that any of several issuers may satisfy', async () => {
     const rows = ['id: sub', 'id: sub, iss: [https://a.example]', 'kind: human'].map(
       (one, i) => `    - { match: "GET /${i}/{id}", require: { ${one} } }\n`,

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { jktOf, makeProof, withProof } from '../access/dpop.ts';
+import { makeSigner } from '../access/signing.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import type { LogLine, RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -27,6 +29,7 @@ beforeAll(async () => {
     upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },
+      auth: { proof: 'dpop' },
       rateLimits: {
         tokenEndpoints: false,
         rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1h', mode: 'enforce' }],
@@ -73,6 +76,21 @@ test.each([
   expect(answer.field('www-authenticate')).toContain('Bearer');
   expect(JSON.parse(answer.body.toString()).errors[0].code).toBe(code);
   expect(seen).toEqual([]);
+  connection.close();
+});
+
+test('a WebSocket stays open after its proof was used, and a second handshake with this proof is refused', async () => {
+  const signer = makeSigner('ES256');
+  const token = shopward.issueToken({ cnf: await jktOf(signer) });
+  const proof = makeProof(signer, token, { claims: { htu: 'http://shop/events/1' } });
+  const bytes = handshake('/events/1', `${withProof(token, proof).join('\r\n')}\r\n`);
+  const { connection, answer } = await shake(bytes);
+  expect(answer.status).toBe(101);
+  const again = await shake(bytes);
+  expect(again.answer.status).toBe(401);
+  again.connection.close();
+  await connection.write('\x81\x05hello');
+  await expect.poll(() => connection.pending().toString('latin1')).toBe('\x81\x05hello');
   connection.close();
 });
 

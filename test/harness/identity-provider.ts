@@ -8,8 +8,10 @@ import { freePort } from './free-port.ts';
 /** A real identity provider on loopback, and a real client of it. */
 export interface IdentityProvider {
   readonly issuer: string;
+  /** Of its client. */
+  readonly config: openid.Configuration;
   /** Issues one by the grant of client credentials; `format` is that of the resource that is asked for. */
-  issue(format: 'jwt' | 'opaque'): Promise<string>;
+  issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle): Promise<string>;
   revoke(token: string): Promise<void>;
   /** Times that it was asked for a path. */
   hits(path: string): number;
@@ -52,9 +54,10 @@ export async function startIdentityProvider(signer: Signer): Promise<IdentityPro
   });
   return {
     issuer,
-    async issue(format) {
+    config,
+    async issue(format, DPoP) {
       const parameters = { scope: 'customer', resource: `urn:shop:${format}` };
-      return (await openid.clientCredentialsGrant(config, parameters)).access_token;
+      return (await openid.clientCredentialsGrant(config, parameters, DPoP && { DPoP })).access_token;
     },
     revoke: (token) => openid.tokenRevocation(config, token),
     hits: (path) => counts.get(path) ?? 0,
