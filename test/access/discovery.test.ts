@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDiscovery, metadataUrls } from '../../src/access/discovery.ts';
 import { JwksKeySource } from '../../src/access/jwks-key-source.ts';
 import { makeSigner, publicJwk } from './signing.ts';
@@ -138,18 +138,6 @@ describe('keys of a discovered set', () => {
   it('both places and the key set have one time-out together', async () => {
     const { errorOf } = await setUp(() => ({ [oauth]: 'hang', [openid]: 'hang' }), 300);
     expect(errorOf()).toBe('timeout');
-  });
-
-  it('which is five seconds', async () => {
-    const begun = vi.spyOn(AbortSignal, 'timeout');
-    onTestFinished(() => begun.mockRestore());
-    const source = new JwksKeySource({
-      ...{ url: async () => ({ error: 'status' as const }), algorithms: ['ES256'], now: Date.now },
-      schedule: () => () => {},
-    });
-    await source.start();
-    source.close();
-    expect(begun.mock.calls).toEqual([[5_000]]);
   });
 
   it('the last good ones stay while the metadata are away, or those of another', async () => {
