@@ -51,6 +51,7 @@ it('two pieces wait at most, however short they are, and it goes on once they ar
 });
 
 it('a response that breaks off still gets to its client as far as it came', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { client, unread } = await startUnread(
     () => {},
     () => {},
