@@ -223,7 +223,7 @@ export function socketReaders(stage: Stage): readonly Reader[] {
       kinds: lineKinds,
       read: (text: string) => stage.sendToAdmin(bare('GET /api/state', `${name}: ${text}`)),
     })),
-    ...['/api/explain', '/api/purge', '/api/list', '/api/list/check'].flatMap((target) => [
+    ...['/api/explain', '/api/purge'].flatMap((target) => [
       {
         name: `a body to ${target}`,
         limit: 16_000,
