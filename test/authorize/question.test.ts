@@ -339,3 +339,21 @@ it('allows no request of the attack corpus that the public port refuses or chang
   }
   expect([known.length > 300, allowed > 20]).toEqual([true, true]);
 });
+
+it('counts a question as a request with a body, where that reaches a token endpoint', async () => {
+  const own = await freePort();
+  const limited = await startShopwardHere({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows,
+    config: {
+      trustedProxies: ['127.0.0.1'],
+      authorize: { listen: { port: own } },
+      rateLimits: { tokenEndpoints: { requests: 1, per: '1d', mode: 'enforce' } },
+    },
+  });
+  const put = ways['X-Original-*']?.('PUT', '/access-tokens', [json]) ?? '';
+  const get = ways['X-Original-*']?.('GET', '/access-tokens', []) ?? '';
+  const statuses = [await statusOf(get, own), await statusOf(put, own), await statusOf(put, own)];
+  await limited.stop();
+  expect(statuses).toEqual([200, 200, 429]);
+});
