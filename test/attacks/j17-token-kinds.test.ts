@@ -38,7 +38,7 @@ describe('J17: 401 for a token of another kind', () => {
     ['space in the type', {}, { typ: 'JWT ' }],
     ['two prefixes', {}, { typ: 'application/application/jwt' }],
     ['a long K in the type', {}, { typ: 'at+\u212awt' }],
-    ['bound to a DPoP key', { cnf: { jkt: 'x' } }],
+    ['bound to a DPoP key', { cnf: { jkt: 'x'.repeat(43) } }],
     ['bound to a certificate', { cnf: { 'x5t#S256': 'x' } }],
     ['bound to something unknown', { cnf: {} }],
     ['cnf as text', { cnf: 'x' }],

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runToken } from '../../src/cli/token.ts';
 import { jktOf, makeProof, type ProofParts, withProof } from '../access/dpop.ts';
 import { encode, makeHmacToken, makeSigner, publicJwk, signSegments } from '../access/signing.ts';
+import { runCommand } from '../cli/command-run.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
 
 const signer = makeSigner('ES256');
@@ -366,6 +368,33 @@ describe('J19: a bound token without its proof', () => {
     expect(either.field('www-authenticate')).toBe(bare);
     const only = await stage.refuses(send([], 'GET /strict'), 401, '002');
     expect(only.field('www-authenticate')).toBe(challenge());
+  });
+
+  it('the metadata name the algorithms, and that other tokens are accepted', async () => {
+    const metadataUrl = `${stage.shopward.url}/.well-known/oauth-protected-resource`;
+    expect(await (await fetch(metadataUrl)).json()).toMatchObject({
+      dpop_signing_alg_values_supported: expect.arrayContaining(['ES256', 'EdDSA']),
+      dpop_bound_access_tokens_required: false,
+    });
+  });
+
+  it('`shopward token` says that a bound token needs a proof, and a plain one a key where the row says so', async () => {
+    const inspect = async (token: string) => {
+      const options = { config: stage.shopward.configFile, json: true, path: 'GET /strict' };
+      const { out } = await runCommand((io) => runToken(token, options, io));
+      const { accepted, reason, checks } = JSON.parse(out.join('\n'));
+      return [accepted, reason, checks.find(({ name }: { name: string }) => name === 'proof')?.text];
+    };
+    expect(await inspect(bound)).toEqual([
+      true,
+      undefined,
+      'bound to a key: each request needs a DPoP proof made with it',
+    ]);
+    expect(await inspect(stage.shopward.issueToken())).toEqual([
+      false,
+      'unbound',
+      'not bound to a key (cnf), which the row requires',
+    ]);
   });
 
   it('a row that observes counts the missing proof, and lets the request pass', async () => {
