@@ -8,6 +8,7 @@ import {
   validateClaims,
   validateTimes,
 } from './token-claims.ts';
+import { readConfirmation } from './token-kind.ts';
 import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** Which claims of an answer count. */
@@ -56,9 +57,9 @@ export class IntrospectionAnswers {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
     const { requireTokenType, ttlMs, issuer, proof, now } = this.#options;
-    // RFC 9449 section 6.2. Without `cnf` the scheme DPoP is refused, and no other is accepted for such a token.
-    const isDpop = proof === 'dpop' && /^dpop$/i.test(String(answer.token_type)) && answer.cnf !== undefined;
-    if (!isDpop && !isBearer(answer.token_type, requireTokenType)) return { refusal: 'other-kind' };
+    // RFC 9449 section 6.2. Without its key the scheme DPoP is refused, and no other is accepted for such a token.
+    const isBound = proof === 'dpop' && readConfirmation(answer.cnf) !== undefined;
+    if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
     // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
     const iss = answer.iss ?? issuer;
@@ -70,14 +71,13 @@ export class IntrospectionAnswers {
   /** The user whom an earlier verdict names, or why its token is refused by now. */
   conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
     if ('refusal' in verdict) return verdict.refusal;
-    const { verified } = verdict;
-    const rules = verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
-    return validateTimes(verified, rules, this.#options.now()) ?? verified.identity;
+    const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
+    return validateTimes(verdict.verified, rules, this.#options.now()) ?? verdict.verified.identity;
   }
 }
 
 /** A refresh token is active too, and many issuers give it no type. */
-function isBearer(type: unknown, isRequired: boolean): boolean {
-  if (type === undefined) return !isRequired;
-  return typeof type === 'string' && /^(bearer|access_token)$/i.test(type);
+function isNamedAccess(type: unknown, isRequired: boolean, isBound: boolean): boolean {
+  if (typeof type !== 'string') return type === undefined && !isRequired;
+  return /^(bearer|access_token)$/i.test(type) || (isBound && /^dpop$/i.test(type));
 }

@@ -131,7 +131,7 @@ const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 /** The key alone: its other members (`use`, `key_ops`, `alg`) change nothing. Undefined: it is no public key. */
 function publicKeyOf(jwk: unknown): PublicKey | undefined {
   if (!isObject(jwk) || secretMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
-  const members = keyMembers.get(String(jwk.kty));
+  const members = typeof jwk.kty === 'string' ? keyMembers.get(jwk.kty) : undefined;
   if (members?.every((name) => typeof jwk[name] === 'string' && jwk[name] !== '') !== true) return undefined;
   return Object.fromEntries(members.map((name) => [name, jwk[name]])) as PublicKey;
 }

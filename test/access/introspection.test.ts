@@ -154,6 +154,17 @@ describe('an answer', () => {
     expect(await say('t')).toBe(expected);
   });
 
+  it.each<[string, object, string]>([
+    ['a key', { cnf: { jkt: 'x'.repeat(43) } }, 'DE--21'],
+    ['no key', {}, 'access-token-invalid other-kind'],
+    ['null for its key', { cnf: null }, 'access-token-invalid other-kind'],
+    ['a type that is an object', { token_type: { toString: 1 } }, 'access-token-invalid other-kind'],
+  ])('of the type DPoP, with %s', async (_, more, expected) => {
+    const { answer, say } = await setUp({ proof: 'dpop' });
+    answer(serveJson({ ...active, token_type: 'DPoP', ...more }));
+    expect(await say('t')).toBe(expected);
+  });
+
   it.each<[string, (response: ServerResponse) => void, string]>([
     ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
     ['nothing', (response) => response.end(), 'malformed'],

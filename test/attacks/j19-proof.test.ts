@@ -148,6 +148,12 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
     () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: '__proto__' } } }))),
   ],
   [
+    'a key type without a text form',
+    'proof-form',
+    () =>
+      send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: { toString: 1 } } } }))),
+  ],
+  [
     'a coordinate that is a list',
     'proof-form',
     () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), x: ['x'] } } }))),
