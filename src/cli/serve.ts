@@ -86,8 +86,7 @@ const explainForConsole: Explain = async (question, config, list, inspect) =>
 
 /** Prints what is unsafe about this process. True: it must not serve. */
 function isUnsafeRuntime(io: CommandIo): boolean {
-  const { version: node, execArgv, env } = process;
-  const unsafe = findUnsafeRuntime({ version: node, execArgv, env });
+  const unsafe = findUnsafeRuntime(process);
   for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
   return unsafe.some(({ severity }) => severity === 'error');
 }

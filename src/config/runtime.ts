@@ -1,6 +1,5 @@
 /** The parts of `process` that can make the runtime unsafe. */
 interface Runtime {
-  readonly version: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -10,8 +9,6 @@ interface RuntimeProblem {
   readonly text: string;
 }
 
-const oldestNode = 24;
-
 /** Flags, on the command line or in NODE_OPTIONS, that switch off a protection. */
 const unsafeFlags: readonly { readonly flag: RegExp; readonly text: string }[] = [
   { flag: /^--insecure-http-parser(=|$)/, text: '--insecure-http-parser lets smuggled requests through' },
@@ -20,12 +17,10 @@ const unsafeFlags: readonly { readonly flag: RegExp; readonly text: string }[] =
 const inspectFlag = /^--inspect(-brk|-port|-wait)?(=|$)/;
 
 /** Finds what makes a serving process unsafe: errors prevent the start, warnings are printed. */
-export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeProblem[] {
+export function findUnsafeRuntime({ execArgv, env }: Runtime): RuntimeProblem[] {
   const problems: RuntimeProblem[] = [];
   const add = (text: string, severity: RuntimeProblem['severity'] = 'error') =>
     problems.push({ severity, text });
-  const major = Number(/^v?(\d+)\./.exec(version)?.[1]);
-  if (!(major >= oldestNode)) add(`Node ${version} is too old: shopward needs Node ${oldestNode} or newer`);
   // Node reads underscores in option names as dashes.
   const flags = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)].map((flag) =>
     dashed(flag.replace(/^"|"$/g, '')),

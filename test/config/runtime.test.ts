@@ -1,14 +1,11 @@
 import { expect, it } from 'vitest';
 import { findUnsafeRuntime } from '../../src/config/runtime.ts';
 
-const safe = { version: 'v26.1.0', execArgv: [] as string[], env: {} };
+const safe = { execArgv: [] as string[], env: {} };
 
 it.each([
   ['nothing', {}, []],
-  ['this very process', { version: process.version, execArgv: process.execArgv }, []],
-  ['the oldest Node', { version: 'v24.0.0' }, []],
-  ['an older Node', { version: 'v22.23.2' }, ['error']],
-  ['what is not a version', { version: 'deno' }, ['error']],
+  ['this very process', { execArgv: process.execArgv }, []],
   ['the lax parser as flag', { execArgv: ['--insecure-http-parser'] }, ['error']],
   ['the lax parser with underscores', { execArgv: ['--insecure_http_parser'] }, ['error']],
   [
