@@ -23,7 +23,7 @@ export async function runCheck(
   const notes = 'config' in result ? await notesOf(result.config, options.offline === true) : [];
   if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));
   else {
-    io.out([...problems.map(formatProblem), ...notes, summary(problems, result.files)].join('\n'));
+    io.out([...problems.map(formatProblem), ...notes, summary(problems, notes, result.files)].join('\n'));
   }
   return hasErrors(problems) ? 1 : 0;
 }
@@ -93,11 +93,16 @@ function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]):
   };
 }
 
-function summary(problems: readonly Problem[], files: readonly ConfigFile[]): string {
+function summary(
+  problems: readonly Problem[],
+  notes: readonly string[],
+  files: readonly ConfigFile[],
+): string {
   const checked = files.length === 0 ? 'nothing' : files.map(({ name }) => name).join(', ');
-  const found = (['error', 'warning'] as const).map((noun) =>
-    count(problems.filter(({ severity }) => severity === noun).length, noun),
-  );
+  const found = (['error', 'warning'] as const).map((noun) => {
+    const ofFiles = problems.filter(({ severity }) => severity === noun).length;
+    return count(ofFiles + notes.filter((note) => note.startsWith(`${noun}:`)).length, noun);
+  });
   return `checked ${checked}: ${found.filter((one) => one !== '').join(', ') || 'ok'}`;
 }
 
