@@ -12,8 +12,6 @@ import { check } from 'recheck';
 /** `file: construction` -> why it may be built at run time. */
 const licensedConstructions: Readonly<Record<string, string>> = {
   "src/url-resolver/envelope.ts: new RegExp(special, 'g')": 'the literal of the line above, once more',
-  "src/cli/protected/openapi-document.ts: new RegExp(`^(?=${indent}[^\\\\s#])`, 'm')":
-    'the indent is a run of spaces that a literal has read: a fixed text after a line start',
 };
 
 /** How long one may be looked at, of the 100 ms or so that most take; longer counts as not safe. */

@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 2022,
   app: 2631,
   authorize: 179,
-  cli: 4713,
+  cli: 4718,
   cluster: 992,
   config: 2674,
   'entity-tags': 2870,

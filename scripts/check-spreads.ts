@@ -36,11 +36,12 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/claims.ts: all': ofScript,
   'src/redis/connect-redis.ts: keys': ofScript,
   'src/redis/connect-redis.ts: args': ofScript,
+  'src/redis/store.ts: membership.overdue()': 'at most one text',
   'src/redis/watch.ts: infos.map(countReplicas)': ofServers,
   'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
-  'src/rollout/counting.ts: since': ofWorkers,
   'src/rollout/counting.ts: leftOut': ofWorkers,
   'src/rollout/shared-counts.ts: some': ofPage,
+  'src/url-resolver/purges.ts: end < 0 ? entries : entries.slice(0, end)': 'a page of `chunk` entries',
 };
 
 const complaints: string[] = [];
