@@ -30,7 +30,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1603,
   telemetry: 1678,
   upstream: 3381,
-  'url-resolver': 2011,
+  'url-resolver': 1994,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

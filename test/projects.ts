@@ -74,7 +74,7 @@ export const slow = [
   'test/docs/commands.test.ts',
   'test/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/cli/{protected-openapi,loaded-files,store-tls}.test.ts',
-  'test/url-resolver/{freshness,mapping-file,sharing,turns}.test.ts',
+  'test/url-resolver/{fair-questions,freshness,mapping-file,sharing}.test.ts',
   'test/**/*.property.test.ts',
   'test/upstream/{random-answers,forwarded-exchange}.test.ts',
   'test/{access/protected-list-truncation,telemetry/{otlp,tracing}}.test.ts',

@@ -6,7 +6,7 @@ import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { FairTurns, type Place } from '../lib/fair-turns.ts';
+import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
 import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import type { TokenIdentity } from './token-claims.ts';
@@ -40,7 +40,7 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
 /** Questions of one kind, with their own connections. */
 interface Lane {
   readonly agent: Agent;
-  readonly turns: FairTurns;
+  readonly permits: FairSemaphore;
   failuresInARow: number;
 }
 
@@ -110,11 +110,11 @@ export class TokenIntrospector {
     if (shared !== undefined) return shared;
     const lane = active === undefined ? this.#lanes.unknown : this.#lanes.known;
     const isAway = lane.failuresInARow >= failuresOfAnOutage;
-    const place = lane.turns.enter(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
-    if (place === undefined)
+    const permit = lane.permits.acquire(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
+    if (permit === undefined)
       return isAway ? unavailable() : reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
-    const question = this.#askInTurn(token, digest, lane, place).finally(() => {
-      place.leave();
+    const question = this.#askWithPermit(token, digest, lane, permit).finally(() => {
+      permit.release();
       if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
     });
     this.#underWay.set(digest, question);
@@ -147,25 +147,25 @@ export class TokenIntrospector {
     for (const { agent } of [this.#lanes.unknown, this.#lanes.known]) agent.destroy();
   }
 
-  async #askInTurn(
+  async #askWithPermit(
     token: string,
     digest: string,
     lane: Lane,
-    { turn }: Place,
+    { granted }: Permit,
   ): Promise<TokenIdentity | Rejection> {
     const { timeoutMs } = this.#options;
-    if (turn === undefined) return this.#ask(token, digest, lane, timeoutMs);
+    if (granted === undefined) return this.#ask(token, digest, lane, timeoutMs);
     const startedMs = performance.now();
-    const hasTurn = await turn;
+    const isGranted = await granted;
     const leftMs = timeoutMs - (performance.now() - startedMs);
-    return hasTurn && leftMs > 0 ? this.#ask(token, digest, lane, leftMs) : unavailable();
+    return isGranted && leftMs > 0 ? this.#ask(token, digest, lane, leftMs) : unavailable();
   }
 
   async #ask(token: string, digest: string, lane: Lane, leftMs: number): Promise<TokenIdentity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
-    const { deadline, clear } = startDeadline(leftMs, timeoutMs / 2, () => lane.turns.isAwaited);
+    const { deadline, clear } = startDeadline(leftMs, timeoutMs / 2, () => lane.permits.isAwaited);
     const answer = await postForm(lane.agent, {
       ...{ url, deadline, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
@@ -230,10 +230,10 @@ function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean
   return { deadline: controller.signal, clear };
 }
 
-function createLane(url: string, connections: number, places: number): Lane {
+function createLane(url: string, connections: number, capacity: number): Lane {
   const { Agent } = url.startsWith('https:') ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  return { agent, turns: new FairTurns({ turns: connections, places }), failuresInARow: 0 };
+  return { agent, permits: new FairSemaphore({ permits: connections, capacity }), failuresInARow: 0 };
 }
 
 /** RFC 6749 section 2.3.1: form-encoded first, then as RFC 7617 joins them. */

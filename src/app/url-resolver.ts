@@ -1,4 +1,4 @@
-import { FairTurns } from '../lib/fair-turns.ts';
+import { FairSemaphore } from '../lib/fair-semaphore.ts';
 import { type Health, type MetricSpec, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
@@ -65,8 +65,8 @@ function createResolver(
       ? {
           ask: createAskUpstream(client, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
-          // Every request in progress may wait, and one client's half of the places is as many as all requests.
-          turns: new FairTurns({ turns: questionConnections, places: 2 * config.limits.inFlight }),
+          // Every request in progress may wait, and one client's half of the capacity is as many as all requests.
+          permits: new FairSemaphore({ permits: questionConnections, capacity: 2 * config.limits.inFlight }),
         }
       : undefined,
     clientOf: networkOf,

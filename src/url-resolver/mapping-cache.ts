@@ -1,3 +1,4 @@
+import type { Permit } from '../lib/fair-semaphore.ts';
 import { type Eventually, withinTime } from '../lib/eventually.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { Mapping } from './envelope.ts';
@@ -13,19 +14,13 @@ import type { ResolverCounts } from './options.ts';
 import type { Partition } from './partition.ts';
 import type { Purges } from './purges.ts';
 import { cacheStatus, type Provenance } from './response.ts';
-import {
-  fail,
-  type LookupFailure,
-  type LookupOutcome,
-  type LookupPlace,
-  type UpstreamSource,
-} from './source.ts';
+import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } from './source.ts';
 
 /** A look-up: a URL in a partition. */
 interface MappingQuery {
   readonly url: string;
   readonly partition: Partition;
-  /** Whose turn it takes. */
+  /** Whose permit it takes. */
   readonly client: string;
   /** From `mappingKey`; undefined: asked uncached. */
   readonly key: string | undefined;
@@ -66,7 +61,7 @@ interface Filled {
   readonly entry: CachedMapping | undefined;
 }
 
-/** A look-up in progress or waiting for its turn. A client that leaves does not end it. */
+/** A look-up in progress or waiting for its permit. A client that leaves does not end it. */
 interface Flight {
   /** Of its URL, from before the source was asked. */
   readonly stamp: number;
@@ -76,7 +71,7 @@ interface Flight {
 /** The mapping cache: first this process, then the source, one look-up at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
-  /** By key, or, while it waits for its turn, by client and key. */
+  /** By key, or, while it waits for its permit, by client and key. */
   readonly #flights = new Map<string, Flight>();
 
   constructor(options: MappingCacheOptions) {
@@ -94,10 +89,10 @@ export class MappingCache {
   async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
     const { now, source } = this.#options;
     const sinceMs = now();
-    const place = source.enter(lookup.client);
-    const hasTurn = (await place?.turn) ?? true;
-    if (!hasTurn) place?.leave();
-    const outcome = await this.#ask(lookup, hasTurn ? place : undefined, now() - sinceMs);
+    const permit = source.acquire(lookup.client);
+    const isGranted = (await permit?.granted) ?? true;
+    if (!isGranted) permit?.release();
+    const outcome = await this.#ask(lookup, isGranted ? permit : undefined, now() - sinceMs);
     return this.#unkept(outcome, lookup, cacheStatus.notStored('bypass', false));
   }
 
@@ -164,28 +159,28 @@ export class MappingCache {
   #fill(lookup: MappingQuery, key: string): Flight {
     const { purges, local, now, source } = this.#options;
     const sinceMs = now();
-    const place = source.enter(lookup.client);
-    if (place?.turn === undefined) return this.#begin(lookup, key, place, 0);
-    const { turn } = place;
+    const permit = source.acquire(lookup.client);
+    if (permit?.granted === undefined) return this.#begin(lookup, key, permit, 0);
+    const { granted } = permit;
     return this.#fly(waitingKey(lookup.client, key), purges.stampOf(lookup.url), async () => {
-      const hasTurn = await turn;
+      const isGranted = await granted;
       const entry = local.get(key, lookup.url);
       const isKnown = entry !== undefined && now() < entry.freshUntilMs;
       const begun = this.#flights.get(key);
       const joined = begun?.stamp === purges.stampOf(lookup.url) ? begun : undefined;
-      // Another client's look-up of this key had its turn meanwhile.
-      if (!hasTurn || isKnown || joined !== undefined) place.leave();
+      // Another client's look-up of this key had its permit meanwhile.
+      if (!isGranted || isKnown || joined !== undefined) permit.release();
       if (isKnown) return { outcome: outcomeOf(entry), entry };
       if (joined !== undefined) return joined.filled;
-      return this.#begin(lookup, key, hasTurn ? place : undefined, now() - sinceMs).filled;
+      return this.#begin(lookup, key, isGranted ? permit : undefined, now() - sinceMs).filled;
     });
   }
 
-  /** Asks the source with the turn of `place`; undefined: there was none in time. */
-  #begin(lookup: MappingQuery, key: string, place: LookupPlace | undefined, waitedMs: number): Flight {
+  /** Asks the source with the permit; undefined: there was none in time. */
+  #begin(lookup: MappingQuery, key: string, permit: Permit | undefined, waitedMs: number): Flight {
     const stamp = this.#options.purges.stampOf(lookup.url);
     return this.#fly(key, stamp, async () => {
-      const outcome = await this.#ask(lookup, place, waitedMs);
+      const outcome = await this.#ask(lookup, permit, waitedMs);
       return { outcome, entry: this.#keep(outcome, lookup, key, stamp) };
     });
   }
@@ -200,13 +195,13 @@ export class MappingCache {
     return flight;
   }
 
-  async #ask(lookup: MappingQuery, place: LookupPlace | undefined, waitedMs: number): Promise<LookupOutcome> {
+  async #ask(lookup: MappingQuery, permit: Permit | undefined, waitedMs: number): Promise<LookupOutcome> {
     const { counts, onFailure, source } = this.#options;
     counts.lookups += 1;
     const outcome =
-      place === undefined
+      permit === undefined
         ? fail('overloaded', 'look-ups')
-        : await source.ask(lookup.url, lookup.partition, place, waitedMs);
+        : await source.ask(lookup.url, lookup.partition, permit, waitedMs);
     if (outcome.kind === 'failed') {
       counts.failures += 1;
       onFailure(outcome);

@@ -1,8 +1,9 @@
+import type { FairSemaphore } from '../lib/fair-semaphore.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
 import type { PurgeLog } from './purges.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
-import type { AskUpstream, LookupTurns } from './source.ts';
+import type { AskUpstream } from './source.ts';
 
 /** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
 export interface UrlResolverOptions {
@@ -24,9 +25,9 @@ export interface UrlResolverOptions {
   readonly upstream?:
     | {
         readonly ask: AskUpstream;
-        /** Longest wait for an answer, with the wait for a turn. */
+        /** Longest wait for an answer, with the wait for a permit. */
         readonly timeoutMs: number;
-        readonly turns: LookupTurns;
+        readonly permits: Pick<FairSemaphore, 'acquire'>;
       }
     | undefined;
   readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'settleMs'>) | undefined;

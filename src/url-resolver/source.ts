@@ -1,5 +1,6 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { withinTime } from '../lib/eventually.ts';
+import type { FairSemaphore, Permit } from '../lib/fair-semaphore.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import { contentType, type Mapping, readDocument } from './envelope.ts';
 import type { Partition } from './partition.ts';
@@ -31,27 +32,13 @@ export interface LookupError {
   readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'too-large';
 }
 
-/** A place among the look-ups that have a turn or wait for one. */
-export interface LookupPlace {
-  /** Resolves to true with a turn, to false after too long a wait; undefined: it has a turn already. */
-  readonly turn: Promise<boolean> | undefined;
-  /** Gives the turn or the place back. To be called once. */
-  leave(): void;
-}
-
-/** Turns at the shop, shared fairly by clients; implemented by `FairTurns`. */
-export interface LookupTurns {
-  /** Undefined: there is no place. `isStrict`: no more places for a client than it may have turns. */
-  enter(client: string, isStrict: boolean, waitMs: number): LookupPlace | undefined;
-}
-
 interface UpstreamSourceOptions {
   readonly ask: AskUpstream;
   /** Path of the shop's resolver. */
   readonly path: string;
-  /** Milliseconds to the complete response, with the wait for a turn. */
+  /** Milliseconds to the complete response, with the wait for a permit. */
   readonly timeoutMs: number;
-  readonly turns: LookupTurns;
+  readonly permits: Pick<FairSemaphore, 'acquire'>;
   /** Types that an answer may have. */
   readonly entityTypes: readonly string[];
   /** Called with an exception of `ask`, which is a bug. */
@@ -71,23 +58,23 @@ export class UpstreamSource {
     return this.#underWay;
   }
 
-  /** A place in the queue for turns; undefined: the queue is full. */
-  enter(client: string): LookupPlace | undefined {
-    return this.#options.turns.enter(client, false, this.#options.timeoutMs);
+  /** A permit to ask, or the wait for one; undefined: the queue is full. */
+  acquire(client: string): Permit | undefined {
+    return this.#options.permits.acquire(client, false, this.#options.timeoutMs);
   }
 
-  /** Asks with the turn of `place`, and gives it back. Settles within the time-out, even if the port does not. Never rejects. */
-  async ask(url: string, partition: Partition, place: LookupPlace, waitedMs: number): Promise<LookupOutcome> {
+  /** Asks with the permit, and gives it back. Settles within the time-out, even if the port does not. Never rejects. */
+  async ask(url: string, partition: Partition, permit: Permit, waitedMs: number): Promise<LookupOutcome> {
     const leftMs = Math.max(1, this.#options.timeoutMs - waitedMs);
-    const exchange = this.#exchange(url, partition, place, leftMs);
+    const exchange = this.#exchange(url, partition, permit, leftMs);
     return withinTime(exchange, leftMs, () => fail('timeout', 'timeout'));
   }
 
-  /** Keeps its turn until the port has settled, also after the deadline: the upstream is still busy with it. */
+  /** Keeps its permit until the port has settled, also after the deadline: the upstream is still busy with it. */
   async #exchange(
     url: string,
     partition: Partition,
-    place: LookupPlace,
+    permit: Permit,
     timeoutMs: number,
   ): Promise<LookupOutcome> {
     this.#underWay += 1;
@@ -103,7 +90,7 @@ export class UpstreamSource {
       return fail('unreachable', 'exception');
     } finally {
       this.#underWay -= 1;
-      place.leave();
+      permit.release();
     }
   }
 

@@ -91,7 +91,7 @@ class World {
     const hour = 3_600_000;
     const lifetimes = { ttlMs: hour, notFoundTtlMs: hour, staleWhileRevalidateMs: 0, staleIfErrorMs: 0 };
     const source = {
-      enter: () => ({ turn: undefined, leave() {} }),
+      acquire: () => ({ granted: undefined, release() {} }),
       ask: (url: string): Promise<LookupOutcome> => {
         const mapping = { entityType: 'merchants', entityId: String(this.#shop.get(url)) };
         return this.#travel({ kind: 'found', mapping, keep: true });

@@ -1,10 +1,11 @@
+import type { FairSemaphore } from '../../src/lib/fair-semaphore.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer, Rejection } from '../../src/http/rejection.ts';
 import { contractEntityTypes } from '../../src/url-resolver/envelope.ts';
 import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import type { AskUpstream, LookupTurns } from '../../src/url-resolver/source.ts';
+import type { AskUpstream } from '../../src/url-resolver/source.ts';
 
 /** A canonical request as the listener would make it of `target`. */
 export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
@@ -27,7 +28,7 @@ export function requestFor(target: string, more: Partial<CanonicalRequest> = {})
   };
 }
 
-/** A resolver with the defaults of the configuration, where every look-up has its turn at once. */
+/** A resolver with the defaults of the configuration, where every look-up has a permit at once. */
 export function createResolver({ upstream, lifetimes, ...more }: ResolverSettings): UrlResolver {
   return new UrlResolver({
     ...{ path: '/url-resolver', locales: ['en', 'de'], stores: [], storeByHost: false },
@@ -43,17 +44,17 @@ export function createResolver({ upstream, lifetimes, ...more }: ResolverSetting
       },
       ...lifetimes,
     },
-    upstream: upstream && { timeoutMs: 10_000, turns: unlimited, ...upstream },
+    upstream: upstream && { timeoutMs: 10_000, permits: unlimited, ...upstream },
   });
 }
 
-const unlimited: LookupTurns = { enter: () => ({ turn: undefined, leave() {} }) };
+const unlimited: Pick<FairSemaphore, 'acquire'> = { acquire: () => ({ granted: undefined, release() {} }) };
 
 export interface ResolverSettings extends Partial<Omit<UrlResolverOptions, 'lifetimes' | 'upstream'>> {
   readonly lifetimes?: Partial<UrlResolverOptions['lifetimes']>;
   readonly upstream?: {
     readonly ask: AskUpstream;
-    readonly turns?: LookupTurns;
+    readonly permits?: Pick<FairSemaphore, 'acquire'>;
     readonly timeoutMs?: number;
   };
 }

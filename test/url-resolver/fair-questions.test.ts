@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { FairTurns } from '../../src/lib/fair-turns.ts';
+import { FairSemaphore } from '../../src/lib/fair-semaphore.ts';
 import type { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { until } from '../harness/redis-processes.ts';
 import { resolve, targetOf, createResolver } from './resolver-request.ts';
@@ -24,9 +24,9 @@ afterEach(async () => {
   await shop.close();
 });
 
-function create(turns: number, timeoutMs = 60_000): UrlResolver {
-  const fair = new FairTurns({ turns, places: 1000 });
-  return createResolver({ upstream: { ask: shop.ask, turns: fair, timeoutMs } });
+function create(atOnce: number, timeoutMs = 60_000): UrlResolver {
+  const fair = new FairSemaphore({ permits: atOnce, capacity: 1000 });
+  return createResolver({ upstream: { ask: shop.ask, permits: fair, timeoutMs } });
 }
 
 const ask = (url: string, clientAddress = 'a') => resolve(resolver, targetOf(url), { clientAddress });
@@ -41,11 +41,11 @@ it('200 unknown URLs at once are all answered, a bounded number of them at a tim
   const answers = Promise.all(Array.from({ length: 200 }, (_, i) => ask(`/${i}`)));
   for (let i = 0; i < 200; i += 1) await answerOne();
   expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
-  // One client has half of the turns.
+  // One client has half of the permits.
   expect(mostAtOnce).toBe(4);
 });
 
-it('requests of one client for a URL that waits for its turn are one look-up', async () => {
+it('requests of one client for a URL that waits for a permit are one look-up', async () => {
   resolver = create(2);
   const first = ask('/first');
   const others = Promise.all(Array.from({ length: 20 }, () => ask('/second')));
@@ -58,7 +58,7 @@ it('a client does not wait behind the queue of another, not even for the same UR
   resolver = create(2);
   const crowd = Array.from({ length: 50 }, (_, i) => ask(`/${i}`));
   await until(async () => waiting.length === 1);
-  // The other client has the second turn at once.
+  // The other client has the second permit at once.
   const other = ask('/49', 'b');
   await until(async () => waiting.length === 2);
   waiting.pop()?.();
@@ -71,11 +71,11 @@ it('a client does not wait behind the queue of another, not even for the same UR
   expect(shop.requests.length).toBe(50);
 });
 
-it('504 when the shop never answers, which keeps the turn; 503 when no turn comes within the deadline', async () => {
-  const turns = new FairTurns({ turns: 1, places: 10 });
-  resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), turns, timeoutMs: 50 } });
+it('504 when the shop never answers, which keeps the permit; 503 when none comes within the deadline', async () => {
+  const permits = new FairSemaphore({ permits: 1, capacity: 10 });
+  resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), permits, timeoutMs: 50 } });
   const [first, second] = await Promise.all([ask('/1'), ask('/2')]);
-  expect([first.status, second.status, turns.size]).toEqual([504, 503, 1]);
+  expect([first.status, second.status, permits.size]).toEqual([504, 503, 1]);
   expect(second.field('Cache-Control')).toBe('no-store');
 });
 

@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { FairTurns, type Place } from '../../src/lib/fair-turns.ts';
+import { FairSemaphore, type Permit } from '../../src/lib/fair-semaphore.ts';
 
 const long = 60_000;
 
-/** Requests places for clients by name, and notes in which order they get them. */
-function setUp(turns: number, places: number) {
-  const fair = new FairTurns({ turns, places });
-  const running: { readonly client: string; readonly place: Place }[] = [];
+/** Asks for permits for clients by name, and notes in which order they get them. */
+function setUp(permits: number, capacity: number) {
+  const fair = new FairSemaphore({ permits, capacity });
+  const running: { readonly client: string; readonly permit: Permit }[] = [];
   return {
     fair,
     running,
-    enter(client: string, isStrict = false, waitMs = long): Place | undefined {
-      const place = fair.enter(client, isStrict, waitMs);
-      if (place === undefined) return undefined;
-      if (place.turn === undefined) running.push({ client, place });
-      else place.turn.then((hasTurn) => hasTurn && running.push({ client, place }));
-      return place;
+    enter(client: string, isStrict = false, waitMs = long): Permit | undefined {
+      const permit = fair.acquire(client, isStrict, waitMs);
+      if (permit === undefined) return undefined;
+      if (permit.granted === undefined) running.push({ client, permit });
+      else permit.granted.then((isGranted) => isGranted && running.push({ client, permit }));
+      return permit;
     },
-    /** Ends the turn that began first; gives who has turns then. */
+    /** Gives back the oldest permit; returns who has permits then. */
     async endFirst(): Promise<string> {
-      running.shift()?.place.leave();
+      running.shift()?.permit.release();
       await null;
       await null;
       return running.map(({ client }) => client).join('');
@@ -27,7 +27,7 @@ function setUp(turns: number, places: number) {
   };
 }
 
-describe('turns', () => {
+describe('permits', () => {
   it('one client has half of them, rounded up, and the rest is free for others', () => {
     const { enter, running } = setUp(5, 100);
     for (let i = 0; i < 10; i++) enter('a');
@@ -46,7 +46,7 @@ describe('turns', () => {
     expect(seen).toEqual(['bc', 'ca', 'ab', 'bc', 'ca']);
   });
 
-  it('gives a client without a place the next one, while places of others are in use', async () => {
+  it('gives a client without a permit the next one, while others keep theirs', async () => {
     for (const others of [1, 2, 3, 7]) {
       const { enter, endFirst, running } = setUp(8, 10_000);
       const names = Array.from({ length: others }, (_, i) => String.fromCharCode(97 + i));
@@ -65,7 +65,7 @@ describe('turns', () => {
   });
 });
 
-describe('places', () => {
+describe('capacity', () => {
   it('one client gets at most half of them, and all together no more than there are', () => {
     const { enter, fair } = setUp(2, 10);
     const all = (client: string) =>
@@ -74,7 +74,7 @@ describe('places', () => {
     expect(fair.size).toBe(10);
   });
 
-  it('strictly, one client has no more than its share of turns, waiting or not', () => {
+  it('strictly, one client has no more than its share of permits, waiting or not', () => {
     const { enter, running } = setUp(4, 100);
     expect([enter('a', true), enter('a', true), enter('a', true)].map(Boolean)).toEqual([true, true, false]);
     for (let i = 0; i < 3; i++) enter('b');
@@ -86,8 +86,8 @@ describe('places', () => {
     const { enter, fair, endFirst, running } = setUp(1, 10);
     enter('a');
     const late = enter('b', false, 1);
-    expect(await late?.turn).toBe(false);
-    late?.leave();
+    expect(await late?.granted).toBe(false);
+    late?.release();
     expect(fair.size).toBe(1);
     await endFirst();
     expect([running.length, fair.size]).toEqual([0, 0]);
@@ -95,15 +95,15 @@ describe('places', () => {
     expect(running.map(({ client }) => client)).toEqual(['c']);
   });
 
-  it('a turn that comes in the moment in which somebody gives up is not lost', async () => {
+  it('a permit that is granted as a client gives up is not lost', async () => {
     const { enter, fair } = setUp(1, 10);
     const first = enter('a');
     const late = enter('b', false, 1);
     await new Promise((resolve) => setTimeout(resolve, 5));
     // Before b has heard that its wait is over.
-    first?.leave();
-    late?.leave();
+    first?.release();
+    late?.release();
     expect(fair.size).toBe(0);
-    expect(enter('c')?.turn).toBe(undefined);
+    expect(enter('c')?.granted).toBe(undefined);
   });
 });
