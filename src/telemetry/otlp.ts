@@ -23,7 +23,8 @@ interface Otlp {
 }
 
 const scope = 'shopward';
-const longestCloseMs = 5000;
+/** Of one export, and so of the stop, when what is left is sent: an export keeps the process alive. */
+const timeoutMillis = 5000;
 
 /**
  * Sends spans and metrics of this process to an OpenTelemetry collector as OTLP over HTTP, in JSON. The SDK reads
@@ -38,7 +39,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       import('@opentelemetry/exporter-trace-otlp-http'),
       import('@opentelemetry/exporter-metrics-otlp-http'),
     ]);
-  const url = (path: string) => ({ url: endpoint.replace(/\/$/, '') + path });
+  const to = (path: string) => ({ url: endpoint.replace(/\/$/, '') + path, timeoutMillis });
   const delivery = new Delivery(endpoint, log);
   const resource = resourceFromAttributes({
     'service.name': process.env.OTEL_SERVICE_NAME ?? scope,
@@ -46,7 +47,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
     // Of each worker, so that their counters stay apart.
     'service.instance.id': randomUUID(),
   });
-  const spans = delivery.watch(new OTLPTraceExporter(url('/v1/traces')));
+  const spans = delivery.watch(new OTLPTraceExporter(to('/v1/traces')));
   const tracerProvider = new traces.TracerProvider({
     resource,
     sampler: new traces.ParentBasedSampler({ root: new traces.TraceIdRatioBasedSampler(sampleRatio) }),
@@ -56,7 +57,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
     resource,
     readers: [
       new metrics.PeriodicExportingMetricReader({
-        exporter: delivery.watch(new OTLPMetricExporter(url('/v1/metrics'))),
+        exporter: delivery.watch(new OTLPMetricExporter(to('/v1/metrics'))),
         metricProducers: [createProducer(values, resource, metrics)],
       }),
     ],
@@ -68,10 +69,9 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       name: 'otlp',
       title: 'Telemetry',
       health: () => healthOf(delivery.reasons),
-      // What was not sent goes now; a collector that is away does not keep the process.
       async close() {
         const sent = Promise.allSettled(providers.map((provider) => provider.shutdown()));
-        await Promise.race([sent, sleep(longestCloseMs, undefined, { ref: false })]);
+        await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
       },
     },
   };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -154,6 +154,17 @@ describe('telemetry.otlp', () => {
       await get(running, '/odd', { traceparent: odd });
     await running.stop();
     expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(['b7ad6b7169203331']);
+  });
+
+  it('stops beside a collector that never answers', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const running = await start(port, {}, { OTEL_EXPORTER_OTLP_TIMEOUT: '600000' });
+    await get(running, '/open');
+    await running.stop();
+    expect(running.exitCode).toBe(0);
   });
 
   it('serves on and says so while the collector is away, and sends again when it is back', async () => {
