@@ -10,7 +10,8 @@ function ask(r)
     for name, value in pairs(r:headers_in_table()) do
         if not dropped[name:lower()] then headers[name:lower()] = value end
     end
-    headers["host"] = r.headers_in["Host"]
+    -- LuaSocket would send a name of its own.
+    headers["host"] = r.headers_in["Host"] or ""
     headers["connection"] = "close"
     headers["x-original-method"] = r.method
     headers["x-original-uri"] = r.unparsed_uri

@@ -20,7 +20,7 @@ const sources = [
 
 /** Fields that fronts add to a question. shopward would not forward them, and a front sets them anew for the shop. */
 const frontFields: ReadonlySet<string> = new Set([
-  ...['keep-alive', 'proxy-connection', 'te', 'trailer', 'x-real-ip'],
+  ...['keep-alive', 'proxy-connection', 'te', 'x-real-ip'],
   ...['x-forwarded-host', 'x-forwarded-port', 'x-forwarded-server'],
 ]);
 

@@ -21,6 +21,7 @@ export interface AskingStage {
 interface Question {
   readonly method: string;
   readonly target: string;
+  readonly host: string | undefined;
   readonly status: number;
 }
 
@@ -89,7 +90,8 @@ function startWitness(authorize: number, questions: Question[]): Server {
 function readHead(head: string) {
   const field = (name: string) =>
     new RegExp(`^x-(?:original|forwarded)-${name}: (.*?)\r?$`, 'im').exec(head)?.[1] ?? '';
-  return { method: field('method'), target: field('uri') };
+  const host = field('host') || /^host: (.*?)\r?$/im.exec(head)?.[1];
+  return { method: field('method'), target: field('uri'), host };
 }
 
 function join(one: Socket, other: Socket): void {

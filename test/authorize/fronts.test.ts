@@ -127,7 +127,14 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
           false,
         ]);
       }
-      expect(stage.questions.at(-1)).toEqual({ method: 'GET', target: '/stores', status: 200 });
+      expect(stage.questions.at(-1)).toMatchObject({ method: 'GET', target: '/stores', status: 200 });
+    });
+
+    it('asks about the host that the shop gets, where the client names none', async () => {
+      heads.length = 0;
+      const { status } = await exchangeRaw(stage.port, 'GET /stores HTTP/1.0\r\n\r\n');
+      const hosts = heads.map((head) => /^host: (.*)\r$/im.exec(head)?.[1]);
+      expect(hosts).toEqual(status === 200 ? [stage.questions.at(-1)?.host] : []);
     });
 
     // HAProxy goes on to the next rule.

@@ -146,6 +146,7 @@ const cases: readonly Case[] = [
     'Client-Cert: x',
     'Forwarded: for=1.2.3.4',
     'Proxy-Authorization: Basic eA==',
+    'Trailer: X-User',
   ].map((field) => ({ request: 'GET /stores', fields: [field], back: '400 bad-request-fields' })),
   ...['X-Forwarded-Host: evil', 'X-Forwarded-For: 1.2.3.4', 'X-Real-IP: 1.2.3.4', 'TE: trailers'].map(
     (field) => ({ request: 'GET /stores', fields: [field], back: '200' }),
