@@ -39,15 +39,16 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       import('@opentelemetry/exporter-trace-otlp-http'),
       import('@opentelemetry/exporter-metrics-otlp-http'),
     ]);
-  const to = (path: string) => ({ url: endpoint.replace(/\/$/, '') + path, timeoutMillis });
-  const delivery = new Delivery(endpoint, log);
+  const base = `${endpoint.replace(/\/$/, '')}/v1`;
+  const [spansUrl, metricsUrl] = [`${base}/traces`, `${base}/metrics`];
+  const delivery = new Delivery(log);
   const resource = resourceFromAttributes({
     'service.name': process.env.OTEL_SERVICE_NAME ?? scope,
     'service.version': version,
     // Of each worker, so that their counters stay apart.
     'service.instance.id': randomUUID(),
   });
-  const spans = delivery.watch(new OTLPTraceExporter(to('/v1/traces')));
+  const spans = delivery.watch(spansUrl, new OTLPTraceExporter({ url: spansUrl, timeoutMillis }));
   const tracerProvider = new traces.TracerProvider({
     resource,
     sampler: new traces.ParentBasedSampler({ root: new traces.TraceIdRatioBasedSampler(sampleRatio) }),
@@ -57,12 +58,11 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
     resource,
     readers: [
       new metrics.PeriodicExportingMetricReader({
-        exporter: delivery.watch(new OTLPMetricExporter(to('/v1/metrics'))),
+        exporter: delivery.watch(metricsUrl, new OTLPMetricExporter({ url: metricsUrl, timeoutMillis })),
         metricProducers: [createProducer(values, resource, metrics)],
       }),
     ],
   });
-  const providers = [tracerProvider, meterProvider];
   return {
     tracer: tracerProvider.getTracer(scope, version),
     component: {
@@ -70,45 +70,45 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       title: 'Telemetry',
       health: () => healthOf(delivery.reasons),
       async close() {
-        const sent = Promise.allSettled(providers.map((provider) => provider.shutdown()));
+        const sent = Promise.allSettled([tracerProvider.shutdown(), meterProvider.shutdown()]);
         await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
       },
     },
   };
 }
 
-/** Whether the collector takes what it is sent; a change is logged once. */
+/** Whether the collector takes what it is sent: it may take spans and no metrics. A change is logged once. */
 class Delivery {
-  reasons: readonly string[] = [];
-  readonly #endpoint: string;
   readonly #log: ComponentLog;
+  /** URL -> why it takes nothing. */
+  readonly #faults = new Map<string, string>();
 
-  constructor(endpoint: string, log: ComponentLog) {
-    this.#endpoint = endpoint;
+  constructor(log: ComponentLog) {
     this.#log = log;
   }
 
+  get reasons(): string[] {
+    return Array.from(this.#faults, ([url, fault]) => `${url} takes no telemetry: ${fault}`);
+  }
+
   watch<T, E extends { export(items: T, done: (result: { code: number; error?: Error }) => void): void }>(
+    url: string,
     exporter: E,
   ): E {
     const send = exporter.export.bind(exporter);
     exporter.export = (items, done) =>
       send(items, (result) => {
-        this.#note(result.code === 0 ? undefined : (result.error?.message ?? 'refused'));
+        this.#note(url, result.code === 0 ? undefined : (result.error?.message ?? 'refused'));
         done(result);
       });
     return exporter;
   }
 
-  #note(fault: string | undefined): void {
-    const wasFailing = this.reasons.length > 0;
-    if (fault === undefined) {
-      if (wasFailing) this.#log.info({ endpoint: this.#endpoint }, 'the collector takes telemetry again');
-      this.reasons = [];
-      return;
-    }
-    this.reasons = [`the collector at ${this.#endpoint} takes no telemetry: ${fault}`];
-    if (!wasFailing) this.#log.warn({ endpoint: this.#endpoint, error: fault }, 'telemetry cannot be sent');
+  #note(url: string, fault: string | undefined): void {
+    const wasFailing = this.#faults.delete(url);
+    if (fault !== undefined) this.#faults.set(url, fault);
+    if (fault === undefined && wasFailing) this.#log.info({ url }, 'the collector takes telemetry again');
+    if (fault !== undefined && !wasFailing) this.#log.warn({ url, error: fault }, 'telemetry cannot be sent');
   }
 }
 
