@@ -15,7 +15,7 @@ The protected list is a file of its own: [protected-list.md](protected-list.md).
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
 - \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
   file without its last line end. A single reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
-- A range such as \`1 to 16\` is of whole numbers. Files are named relative to the configuration file.
+- A range such as \`1 to 16\` is of whole numbers. Names of files are relative to the configuration file.
 - Error messages contain no values, which may be secrets.
 - The file is watched. A change of ${hotSections.map((key) => `\`${key}\``).join(', ')} takes effect without a restart. The log names other changed keys (\`restart-needed\`).
 `;
@@ -58,14 +58,17 @@ function rowsOf(name: string, schema: JsonSchema): string[] {
     return Object.entries(properties).flatMap(([key, child]) => [
       keyRow(`${name}.${key}`, child, required.includes(key)),
       // The keys of a setting that refers to another one are documented there.
-      ...(/^As `[\w.]+`/.test(child.description ?? '') ? [] : rowsOf(`${name}.${key}`, child)),
+      ...(isAsAnother(child) ? [] : rowsOf(`${name}.${key}`, child)),
     ]);
   }
   return schema.items?.properties === undefined ? [] : rowsOf(`${name}[]`, schema.items);
 }
 
+const isAsAnother = ({ description = '' }: JsonSchema) => /^As `[\w.]+`/.test(description);
+
 function keyRow(name: string, schema: JsonSchema, isRequired: boolean): string {
-  return row([`\`${name}\``, typeOf(schema), defaultOf(schema, isRequired), schema.description ?? '']);
+  const type = isAsAnother(schema) ? 'as there' : typeOf(schema);
+  return row([`\`${name}\``, type, defaultOf(schema, isRequired), schema.description ?? '']);
 }
 
 function typeOf(schema: JsonSchema): string {
@@ -75,7 +78,7 @@ function typeOf(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(', ');
   if (schema.type === 'integer') return wholeNumber(schema);
   if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${itemOf(schema.items)}`;
-  return { boolean: 'boolean', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
+  return { boolean: 'boolean', number: 'number', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
 }
 
 /** In brackets where an item has one of several types: without them these could be read as alternatives to the list. */

@@ -41,11 +41,11 @@ const keys = z
     }),
     secret: text().optional().meta({
       description:
-        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. After a change of its file, tokens of the old one are refused.',
+        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. Tokens of an old secret are refused.',
     }),
     discover: z.literal(true).optional().meta({
       description:
-        "The issuer's metadata (RFC 8414, OpenID Connect Discovery) name the key set. They must name exactly this `issuer`, and a key set at `https://` or at its own origin.",
+        "The issuer's metadata (RFC 8414, OpenID Connect Discovery) name the key set ([rules](identity-providers.md#keys-that-are-discovered)).",
     }),
   })
   .transform((given, context): KeysConfig => {
@@ -71,11 +71,11 @@ const introspection = z.strictObject({
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
-      'How long an active token is not asked about again, at most until its `exp`. A revoked token works for this time. Other answers: 5 s at most. `0s`: each request asks.',
+      'How long the answer for an active token is used, at most until its `exp`. A revoked token works for this time. Other answers: at most 5 s. `0s`: each request asks.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint; one client gets half of them. A quarter more are reserved for tokens that were active when last asked.',
+      'Connections to the endpoint; one client gets at most half. A quarter more are reserved for tokens that were active before.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:
@@ -96,7 +96,7 @@ const tokenType = z
     header: text().optional().meta({ description: 'Parameter of the JOSE header, such as `typ`.' }),
     claim: claimPath.optional().meta({ description: 'Claim, such as `token_use`.' }),
     values: z.array(text()).min(1).max(16).meta({
-      description: 'Values of an access token, one of which must be there, such as `[at+jwt]` or `[access]`.',
+      description: 'An access token has one of these values, such as `[at+jwt]` or `[access]`.',
     }),
   })
   .refine(({ header, claim }) => (header === undefined) !== (claim === undefined), {
@@ -113,8 +113,7 @@ const forwardedIdentity = z
       description: 'Field with the scopes of the token, separated by spaces; absent if it has none.',
     }),
     issuer: identityField().optional().meta({
-      description:
-        'Field with the claim `iss`. Required beside `subject` with several issuers, which may use the same names.',
+      description: 'Field with the claim `iss`. With several issuers, required beside `subject`.',
     }),
   })
   .check((context) => {
@@ -132,7 +131,7 @@ const forwardedIdentity = z
   .prefault({})
   .meta({
     description:
-      'Fields in which the shop gets the identity of a verified token; from clients they are dropped. Other characters than visible US-ASCII, and `%`, `,`, `;`, `"`, `\\`, are percent-encoded.',
+      'Fields in which [the shop gets the identity](identity-providers.md#what-the-shop-learns-of-a-token) of a verified token.',
   });
 const algorithmNames = z.array(z.enum(algorithms)).min(1);
 const audience = z.union([text(), z.array(text()).min(1)]);
@@ -182,7 +181,7 @@ export const auth = z
       .meta({ description: 'Required value of the claim `iss`. Left out: not checked.' }),
     audience: audience.optional().meta({
       description:
-        'Required value of the claim `aud`, or a list of values of which the token must have one. Left out: not checked.',
+        'Required value of the claim `aud`; of a list, the token must have one. Left out: not checked.',
     }),
     clockTolerance: clockTolerance.prefault('5s').meta({
       description: "How far the shop's clock may be off when `exp`, `nbf` and `iat` are checked.",
@@ -197,11 +196,11 @@ export const auth = z
     }),
     subject: subject.default('sub').meta({
       description:
-        'Claim that names the user; of a list, the first that the token has. `sub.customer_reference` is a member of an object or of a JSON string. A name with dots: `[[https://shop.example/id], sub]`.',
+        'Claim that names the user; of a list, the first that the token has. `sub.customer_reference` looks into an object or a JSON string. A name with dots: `[[https://shop.example/id], sub]`.',
     }),
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
-        'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists; all of them count. A name with dots: `[scope, [https://shop.example/roles]]`.',
+        'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists. All of them count. A name with dots: as in `subject`.',
     }),
     proof: z.enum(['none', 'dpop']).default('none').meta({
       description:
@@ -218,7 +217,7 @@ export const auth = z
       .prefault([])
       .meta({
         description:
-          'Session cookies that the shop checks, such as `connect.sid`. On rows with `credentials: shop` a request with one, or with HTTP Basic, is forwarded unchecked; without either it gets 401.',
+          'Session cookies that the shop checks, such as `connect.sid`, on rows with [`credentials: shop`](protected-list.md#a-row).',
       }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({
@@ -227,7 +226,7 @@ export const auth = z
     }),
     issuers: issuers.min(1).max(16).optional().meta({
       description:
-        'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Defaults are those of `auth`.',
+        'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Other keys default to those of `auth`.',
     }),
   })
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {

@@ -19,14 +19,14 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'Segments that stand where an id does and name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
+        'Segments in place of an id that name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
     }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'For writes without `If-Match` on a route without a row. `mark`: no other write waits; when the shop has applied it, the previous tag is invalid. `lease`: it takes the lease, so any client can keep the owner waiting; for resources that guests write.',
+      'For writes without `If-Match` on a route without a row. `mark`: other writes do not wait for it; it makes the tag invalid. `lease`: others wait, so any client can keep the owner waiting; for resources that guests write.',
   }),
   ignore: z
     .array(
@@ -47,7 +47,7 @@ export const entityTags = z
     z.strictObject({
       lease: duration({ from: '1s', to: '10m' }).prefault('15s').meta({
         description:
-          'Longest time that one write keeps its resource. The shop must complete it within `lease` less `sendBy` less 0.5s.',
+          'Longest time that one write keeps its resource ([how to choose](redis.md#choosing-entitytagslease)).',
       }),
       sendBy: duration({ from: '100ms' }).prefault('2s').meta({
         description: 'A write is sent to the shop within this time after its claim, or not at all.',

@@ -20,7 +20,7 @@ export const listen = z
     port: port().default(8080).meta({ description: 'Port of the public listener; 0 takes a free one.' }),
     keepAliveTimeout: duration().prefault('75s').meta({
       description:
-        'How long an idle connection of a client stays open. It must be longer than the idle time-out of the load balancer.',
+        'How long an idle connection of a client stays open: longer than the idle time-out of the load balancer.',
     }),
     maxConnections: z.int().min(1).max(1_000_000).optional().meta({
       description:
@@ -28,7 +28,7 @@ export const listen = z
     }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
-        'How long requests are accepted after SIGTERM, while `/readyz` is 503: longer than load balancers need to notice.',
+        'How long requests are still accepted after SIGTERM: longer than load balancers need to notice that `/readyz` is 503.',
     }),
     tls: z
       .strictObject({
@@ -69,11 +69,11 @@ export const request = z
   .strictObject({
     profile: z.enum(['spryker', 'plain']).optional().meta({
       description:
-        'How the shop reads paths: the defaults of the next five keys. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`, and the strictest reading decides. `plain`: `[]`, `false`, `false`, `false`, `[]`. Left out: as `spryker`; `shopward check` says what `plain` would make usable.',
+        'How [the shop reads paths](protected-list.md#what-a-request-matches): defaults of `ignoredPrefixes`, `versionSegments`, `itemForms`, `lastPair` and `formatSuffixes`. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`. `plain`: `[]` and `false`. Left out: as `spryker`.',
     }),
     encodedSlash: z.array(pathTemplate()).prefault([]).meta({
       description:
-        'Path templates whose parameters may contain an encoded slash (`%2F`): both readings are matched, and the stricter row counts. Elsewhere it is refused.',
+        'Path templates whose parameters may contain an encoded slash (`%2F`). Both readings are matched. Elsewhere it is refused.',
     }),
     ignoredPrefixes: z.array(path()).optional().meta({
       description:
@@ -81,7 +81,7 @@ export const request = z
     }),
     versionSegments: z.boolean().optional().meta({
       description:
-        'Whether the shop drops a first segment such as `v1` or `1.0`. `GET /orders` then also protects `/v1/orders`, and the reverse. A change of a tracked resource must use the exact path of `entityTags.resources`.',
+        'Whether the shop drops a first segment such as `v1` or `1.0`: `GET /orders` also protects `/v1/orders`, and the reverse.',
     }),
     itemForms: z.boolean().optional().meta({
       description:
@@ -93,7 +93,7 @@ export const request = z
     }),
     methods: z.array(z.enum(extensionMethods)).prefault([]).meta({
       description:
-        'Safe methods that are accepted beside GET, HEAD and OPTIONS; others are refused with 405. Every row applies to them, and on a tracked resource they need no `If-Match`.',
+        'Further safe methods that are accepted; every row of a path applies to them. They need no `If-Match`. Others get 405.',
     }),
     formatSuffixes: z
       .array(
@@ -102,7 +102,7 @@ export const request = z
       .optional()
       .meta({
         description:
-          'Extensions that the shop cuts off the end of a path: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. A change of a tracked member whose id ends in one is refused.',
+          'Extensions that the shop cuts off: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Changes of tracked members whose id ends in one are refused.',
       }),
   })
   .transform(({ profile, ...own }) => {
@@ -166,8 +166,7 @@ export const limits = z
             .default('ANY')
             .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
           path: pathTemplateOrBelow().meta({
-            description:
-              'Path template; `**` at its end stands for everything below. Only the exact path matches it, no other spelling.',
+            description: 'Path template; `**` at its end is everything below. Other spellings do not match.',
           }),
           requestBody: size({ from: 0 }).optional().meta({
             description: 'Replaces `limits.requestBody`, except for a body that is read whole (`wholeBody`).',
@@ -180,8 +179,7 @@ export const limits = z
       )
       .prefault([])
       .meta({
-        description:
-          'Other limits for some routes. If several match a request, the smallest value counts. They do not decide who gets in.',
+        description: 'Other limits for some routes. If several match a request, the smallest value counts.',
       }),
     wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
       description:
@@ -189,7 +187,7 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body; every 500 bytes that arrive give back one second. Then 408, and after five minutes in any case. A client that takes nothing of a response has three times as long; every 4 KiB give back one second.',
+        'How long shopward waits for a request body, then 408. Each 500 bytes add a second, up to five minutes in all. To take a response a client has three times as long; each 4 KiB add a second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
@@ -199,11 +197,11 @@ export const limits = z
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description:
-        'Requests in progress in one process; more: 503. A connection has one in progress and up to 16 pipelined ones that wait; after more it is closed.',
+        'Requests in progress in one process; more: 503. A connection has one in progress, and 16 pipelined ones may wait; with more it is closed.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
-        'Percent that one client may use of `inFlight`, of `upstream.connections` and their queue, of bodies that are still arriving, and of `listen.maxConnections`. A client is an address (of IPv6 the first 64 bits; behind `trustedProxies` the one that they name), and also the subject of a token. 100: no limit.',
+        'Percent of `inFlight`, `upstream.connections`, their queue, arriving bodies and `listen.maxConnections` that one client may use. A client is an address (of IPv6 the first 64 bits; behind `trustedProxies` the one that they name), and also the subject of a token. 100: no limit.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])

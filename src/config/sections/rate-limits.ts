@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { duration, pathTemplateOrBelow } from '../values.ts';
 
-const requests = z.int().min(1).max(1_000_000).meta({
-  description: 'Requests of one client that pass in the time `per`, all at once or one after the other.',
-});
-const per = duration({ from: '1s', to: '1d' }).meta({
-  description: 'Time after which a client that used all its `requests` has all of them again.',
-});
-const mode = z.enum(['observe', 'enforce']).default('observe').meta({
-  description:
-    '`observe`: a request above the limit is logged and counted, and passes. `enforce`: it gets 429.',
-});
+const requests = z.int().min(1).max(1_000_000);
+const per = duration({ from: '1s', to: '1d' });
+const mode = z.enum(['observe', 'enforce']).default('observe');
 
 export const rateLimits = z
   .union([
@@ -20,9 +13,16 @@ export const rateLimits = z
         .union([
           z.literal(false),
           z.strictObject({
-            requests: requests.default(30),
-            per: per.prefault('1m'),
-            mode,
+            requests: requests.default(30).meta({
+              description: 'Requests of one client that pass in the time `per`.',
+            }),
+            per: per.prefault('1m').meta({
+              description: 'Time after which a client that used all its `requests` has all of them again.',
+            }),
+            mode: mode.meta({
+              description:
+                '`observe`: a request above the limit is logged and counted. `enforce`: it gets 429.',
+            }),
           }),
         ])
         .prefault({})
@@ -39,20 +39,19 @@ export const rateLimits = z
             path: pathTemplateOrBelow().meta({
               description: 'Path, as a row of the protected list has it; `/**` is every path.',
             }),
-            requests,
-            per,
-            mode,
+            requests: requests.meta({ description: 'As `rateLimits.tokenEndpoints.requests`.' }),
+            per: per.meta({ description: 'As `rateLimits.tokenEndpoints.per`.' }),
+            mode: mode.meta({ description: 'As `rateLimits.tokenEndpoints.mode`.' }),
           }),
         )
         .default([])
         .meta({
           description:
-            'Limits of further routes; one for a token endpoint replaces `tokenEndpoints`. A request must pass all that match. Answers of shopward itself are not counted.',
+            'Limits of further routes; one for a token endpoint replaces `tokenEndpoints`. Answers of shopward itself are not counted.',
         }),
     }),
   ])
   .prefault({})
   .meta({
-    description:
-      'How many requests one client may send, by a token bucket in the store; while the store is away, all pass. A client is the subject of the token, else an address (as in `limits.clientShare`). Name balancers in `trustedProxies`, or all their clients count as one. `false`: no limits.',
+    description: '[How many requests](rate-limits.md) one client may send. `false`: no limits.',
   });

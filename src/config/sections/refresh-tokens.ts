@@ -25,13 +25,13 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends a token: that of a `{name}` at the end of the path (`mine`: all of the user; needs a row in the protected list), else the one in the body (RFC 7009).',
+        '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token that a `{name}` at the end of the path names (`mine`: all of the user; needs a row in the protected list), else the one in the body (RFC 7009).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'json', 'form']).default('json-api').meta({
       description:
-        'Format of the endpoint. `json-api`: JSON:API names (`refreshToken`), errors as `errors.format` says. `json`: plain JSON with the names of RFC 6749 (`grant_type`, `refresh_token`, `access_token`, `expires_in`) and its errors (`{"error":"invalid_grant"}`); a form is 415. `form`: OAuth, with the same names and errors. `json-api` and `form` accept JSON and urlencoded forms.',
+        '`json-api`: JSON:API names (`refreshToken`), errors as `errors.format` says. `form` and `json`: names (`refresh_token`) and errors (`{"error":"invalid_grant"}`) of RFC 6749. `json` accepts JSON alone, the others also urlencoded forms.',
     }),
     fields: z
       .strictObject({
@@ -82,11 +82,11 @@ export const refreshTokens = z
         }),
       replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
         description:
-          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: all tokens of its login are revoked, then 401 `004`. `forward`: the provider decides; if it accepts the token, the family is ended all the same. Left out: `refuse` for `json-api`, else `forward`.',
+          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider decides; if it accepts the token, the login is ended all the same. Left out: `refuse` for `json-api`, else `forward`.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
-          'How long a used token gets the same answer again (two tabs, a lost answer), or until the `Retry-After` of a client that waits. `0s`: never. The stored answer is encrypted.',
+          'How long a used token gets the same answer again (two tabs, a lost answer). `0s`: never. The stored answer is encrypted.',
       }),
       shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
         description:

@@ -68,7 +68,7 @@ export const errors = z
   .strictObject({
     format: z.enum(errorFormats).default('jsonapi').meta({
       description:
-        'Format of refusals: `jsonapi`, `problem` (RFC 9457) or `json` (flat). Status, `code` and `detail` are the same.',
+        '[Format of refusals](clients.md#a-refusal). Status, `code` and `detail` are the same in all.',
     }),
   })
   .prefault({})

@@ -12,31 +12,30 @@ export const upstream = z
   .strictObject({
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
-        "Scheme, host and port of the shop's API, and perhaps a path such as `/api`, which is put in front of every path. Rows and settings use paths without it.",
+        "Scheme, host and port of the shop's API; perhaps a path such as `/api`, which is put in front of every path. Rows and settings leave it out.",
       reference: referenceDefaults.upstream.url,
     }),
     forwardHost: z.boolean().optional().meta({
       description:
-        'Whether the shop gets the `Host` of the client. `false`: the host of `url`. Left out: `true` only with `request.profile: spryker`, since that shop makes links from it; set `false` if it answers to its own host only.',
+        'Whether the shop gets the `Host` of the client. `false`: the host of `url`, for a shop that answers to no other. Left out: `true` only with `request.profile: spryker`, since that shop makes links from it.',
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
         'Whether `publicUrl`, else a path without a host, replaces the address of `url` in `Location` and `Content-Location`. Bodies, `Link`, `Refresh` and cookies are unchanged.',
     }),
     connectTimeout: duration().prefault('2s').meta({
-      description:
-        'Longest wait for a connection to the shop. Then 504, or 503 if all are busy. 502 at once if it is refused.',
+      description: 'Longest wait for a connection to the shop. Then 504, or 503 if all are busy.',
     }),
     responseTimeout: duration().prefault('60s').meta({
       description:
-        'Longest wait for the shop: until the answer begins (then 504), and between two parts of it (then it is cut). Raise it for event streams that are silent for longer, here or in `limits.routes`.',
+        'Longest wait for the shop: until the answer begins (then 504), and between two parts of it (then it is cut). Raise it for event streams, here or in `limits.routes`.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description: 'Connections to the shop in one process. Requests with arriving bodies use at most half.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'How long an idle connection to the shop may be used again; `Keep-Alive: timeout` of the shop, less one second, replaces it. Set it below the idle time-out of the shop.',
+        "How long an idle connection to the shop may be used again: less than the shop's own idle time-out. Its `Keep-Alive: timeout`, less one second, replaces this.",
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description: 'How long a connection takes new requests; after this time all use a changed DNS record.',

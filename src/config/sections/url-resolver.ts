@@ -57,7 +57,7 @@ export const urlResolver = z
         }),
       stores: z.array(text()).prefault([]).meta({
         description:
-          "Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. Where the shop gets the client's host, mappings are kept for each host.",
+          'Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. With `upstream.forwardHost` mappings are kept for each host.',
       }),
       ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
       notFoundTtl: duration({ from: '0s' })
@@ -77,5 +77,5 @@ export const urlResolver = z
   .default(false)
   .meta({
     description:
-      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false`: the shop answers. `{}`: with the defaults below.',
+      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false` (default): the shop answers. `{}`: with the defaults below.',
   });
