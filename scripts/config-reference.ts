@@ -6,15 +6,13 @@ const intro = `# Configuration
 Generated from \`src/config/sections/\` by \`npm run docs\`; do not edit this page.
 
 \`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
-\`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
-
-The protected list is a file of its own: [protected-list.md](protected-list.md).
+\`shopward check\` prints every mistake. The protected list is [a file of its own](protected-list.md).
 
 - Unknown keys are errors. A key that is left out has its default.
 - A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
 - \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
-  file without its last line end. A single reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
+  file. A value that is one reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
 - A range such as \`1 to 16\` is of whole numbers. Names of files are relative to the configuration file.
 - Error messages contain no values, which may be secrets.
 - The file is watched. A change of ${hotSections.map((key) => `\`${key}\``).join(', ')} takes effect without a restart. The log names other changed keys (\`restart-needed\`).

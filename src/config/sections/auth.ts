@@ -192,7 +192,7 @@ export const auth = z
     }),
     tokenType: tokenType.optional().meta({
       description:
-        'What says that a token is an access token. Always refused: header `typ` other than `JWT` and `at+jwt` (unless named here); claim `typ` or `token_use` of an ID, refresh, offline or logout token; claim `events`; `nonce` with `at_hash` and no scope; `cnf` without `auth.proof`.',
+        'What marks an access token. Always refused: header `typ` other than `JWT` and `at+jwt` (unless named here); claim `typ` or `token_use` of an ID, refresh, offline or logout token; claim `events`; `nonce` with `at_hash` and no scope; `cnf` without `auth.proof`.',
     }),
     subject: subject.default('sub').meta({
       description:
