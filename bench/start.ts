@@ -170,7 +170,7 @@ try {
     }
   }
   const [built = ''] = programs;
-  say(`${built} health`, await healthOf(path.join(root, built)), { cpuMs: 60 });
+  say(`${built} health`, await healthOf(path.join(root, built)), { cpuMs: 400 });
   say(
     'an empty Node process',
     Array.from({ length: starts }, () => runToEnd(['-e', '0'])),

