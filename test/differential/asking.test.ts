@@ -35,16 +35,16 @@ describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
       await upstream?.close();
     });
 
+    /** A slow front may forward an attack later than the marker, so markers are told by their paths. */
     async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
       const mark = async () => {
         const marker = `/marker-${markers++}`;
         await sendAnswered(upstream.port, plain(marker));
-        return (await upstream.understood(marker)).length;
+        return upstream.understood(marker);
       };
-      const before = await mark();
+      const before = (await mark()).length;
       await act();
-      const after = await mark();
-      return (await upstream.understood(`/marker-${markers - 1}`)).slice(before, after - 1);
+      return (await mark()).slice(before).filter(({ line }) => !line.startsWith('GET /marker-'));
     }
 
     it('the shop sees a protected request with a token', async () => {
@@ -71,7 +71,6 @@ describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
         const lines = seen.map(({ line }) => line);
         expect(lines.filter((line) => !allowed.has(line))).toEqual([]);
         const asked = await understoodWhile(() => sendAnswered(stage.port, plain('/stores')));
-        // A slow front may still be busy with an attack.
         expect(asked.map(({ line }) => line)).toContain('GET /stores');
       },
     );
