@@ -67,7 +67,7 @@ const introspection = z.strictObject({
     description: 'Password of this client, sent as Basic credentials. Its file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'Longest wait for an answer; then 503. Half of it while a client waits for a connection.',
+    description: 'Longest wait for an answer; then 503. For a free connection a client waits half of it.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:

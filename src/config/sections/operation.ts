@@ -58,7 +58,7 @@ export const telemetry = z
             'OpenTelemetry collector, such as `http://collector:4318`: gets spans and metrics, as OTLP over HTTP.',
         }),
         sampleRatio: z.number().min(0).max(1).default(1).meta({
-          description: 'Share of requests that are traced, where their `traceparent` does not decide it.',
+          description: 'Share of requests that are traced, 0 to 1, unless their `traceparent` decides it.',
         }),
       })
       .optional()
@@ -72,7 +72,7 @@ export const rollout = z
     z.literal(false),
     z.strictObject({
       keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
-        description: 'How long a row with a reason, or a client, is kept after it was last seen.',
+        description: 'How long the counts of a refusal or of a client are kept after it was last seen.',
       }),
     }),
   ])

@@ -90,7 +90,7 @@ export const refreshTokens = z
       }),
       shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
         description:
-          'How long a token whose refresh was cut is blocked (503) after it was sent, because the shop may still exchange it.',
+          'If a refresh was cut off, how long its token is blocked (503): the shop may still exchange it.',
       }),
       digestKey: text().min(16).optional().meta({
         description:

@@ -5,7 +5,7 @@ import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
   description:
-    'Public address of the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
+    'Public address of the API, as links and DPoP proofs name it. Left out: scheme and `Host` of the request.',
 });
 
 export const upstream = z
