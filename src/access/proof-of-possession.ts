@@ -70,9 +70,9 @@ async function checkDpop(
   client: string,
   options: ProofOptions,
 ): Promise<Rejection | undefined> {
-  const sent = fieldValues(request.fields, 'dpop');
-  const [proof = ''] = sent;
-  if (sent.length !== 1) return refuse(sent.length === 0 ? 'no-proof' : 'proof-repeated');
+  const [proof, ...more] = fieldValues(request.fields, 'dpop');
+  if (proof === undefined) return refuse('no-proof');
+  if (more.length > 0) return refuse('proof-repeated');
   const read = readProof(proof);
   if (typeof read === 'string') return refuse(read);
   const { alg, jwk, claims, jti } = read;
@@ -120,7 +120,7 @@ function readProof(proof: string): Proof | string {
 
 type PublicKey = { readonly kty: string } & Readonly<Record<string, string>>;
 
-/** RFC 7638 section 3.2: these members are the key. */
+/** RFC 7638 section 3.2: these members are the key. Of RSA, `e` is 65,537: for 1, anyone can sign. */
 const keyMembers = new Map([
   ['EC', ['kty', 'crv', 'x', 'y']],
   ['OKP', ['kty', 'crv', 'x']],
@@ -132,6 +132,7 @@ const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 function publicKeyOf(jwk: unknown): PublicKey | undefined {
   if (!isObject(jwk) || secretMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
   const members = typeof jwk.kty === 'string' ? keyMembers.get(jwk.kty) : undefined;
+  if (jwk.kty === 'RSA' && jwk.e !== 'AQAB') return undefined;
   if (members?.every((name) => typeof jwk[name] === 'string' && jwk[name] !== '') !== true) return undefined;
   return Object.fromEntries(members.map((name) => [name, jwk[name]])) as PublicKey;
 }

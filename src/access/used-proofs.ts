@@ -61,8 +61,7 @@ async function useInStore(records: RedisRecords, id: string, keptMs: number): Pr
   try {
     const keys = [`${keyPrefix}:proof:${id}`];
     const { reply, isConfirmed } = await runConfirmed(redis, useProofScript, keys, [keptMs], replicas);
-    if (!isConfirmed) return 'unknown';
-    return reply === 1 ? 'first' : 'used';
+    return !isConfirmed ? 'unknown' : reply === 1 ? 'first' : 'used';
   } catch {
     return 'unknown';
   }

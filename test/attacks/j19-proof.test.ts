@@ -37,6 +37,16 @@ const seconds = (offset: number) => ({ iat: Math.floor(Date.now() / 1000) + offs
 const secret = (member: string) => ({ jwk: { ...publicJwk(signer), [member]: 'AQAB' } });
 const url = (htu: unknown) => withClaims({ htu });
 const rsa = makeSigner('RS256');
+const jktOfMembers = ({ e, kty, n }: { e?: unknown; kty?: unknown; n?: unknown }) =>
+  createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url');
+/** RFC 8017 section 9.2: under the exponent 1 the padded digest is its own signature. */
+const signAsAnyone = (proof: string) => {
+  const signed = proof.slice(0, proof.lastIndexOf('.'));
+  const digest = createHash('sha256').update(signed).digest('hex');
+  const end = `003031300d060960864801650304020105000420${digest}`;
+  const padded = `0001${'ff'.repeat(254 - end.length / 2)}${end}`;
+  return `${signed}.${Buffer.from(padded, 'hex').toString('base64url')}`;
+};
 
 /** What is sent, and the reason in the log; every other part of it is good. */
 const refused: readonly (readonly [what: string, reason: string, bytes: () => string])[] = [
@@ -152,6 +162,15 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
     'proof-form',
     () =>
       send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: { toString: 1 } } } }))),
+  ],
+  [
+    'an RSA key for which anyone can sign',
+    'proof-form',
+    () => {
+      const jwk = { ...publicJwk(rsa), e: 'AQ' };
+      const token = stage.shopward.issueToken({ cnf: { jkt: jktOfMembers(jwk) } });
+      return send(withProof(token, signAsAnyone(makeProof(rsa, token, { header: { jwk } }))));
+    },
   ],
   [
     'a coordinate that is a list',
