@@ -59,23 +59,21 @@ export function conditionTexts({ anyScopes, require = [], proof }: Conditional):
 }
 
 /** The parts of a row that depend on claims, `cnf` among them. */
-interface Conditional {
+export interface Conditional {
   readonly anyScopes?: readonly string[] | undefined;
   readonly require?: readonly ClaimCondition[] | undefined;
   readonly proof?: 'required' | undefined;
 }
 
-/** Whether every token that satisfies the first row satisfies the second, as far as conditions go. */
-export function asksNoMore(one: Conditional, than: Conditional): boolean {
-  const kept = new Set(than.require?.map(conditionKey));
-  const isScopeAsked =
-    one.anyScopes === undefined ||
-    (than.anyScopes?.every((scope) => one.anyScopes?.includes(scope)) ?? false);
-  const isProofAsked = one.proof === undefined || than.proof !== undefined;
-  return (
-    isProofAsked &&
-    isScopeAsked &&
-    (one.require ?? []).every((condition) => kept.has(conditionKey(condition)))
+/** Whether a token that meets all conditions of `than` meets all conditions of `rows`, too. */
+export function asksNoMore(rows: readonly Conditional[], than: readonly Conditional[]): boolean {
+  const kept = new Set(than.flatMap(({ require = [] }) => require.map(conditionKey)));
+  return rows.every(
+    ({ anyScopes, require = [], proof }) =>
+      (proof === undefined || than.some((row) => row.proof !== undefined)) &&
+      (anyScopes === undefined ||
+        than.some((row) => row.anyScopes?.every((scope) => anyScopes.includes(scope)))) &&
+      require.every((condition) => kept.has(conditionKey(condition))),
   );
 }
 
@@ -93,5 +91,10 @@ function claimText(claim: ClaimPath): string {
 
 /** Equal for conditions that let the same requests pass. */
 function conditionKey({ claim, parameter, contains = false, values }: ClaimCondition): string {
-  return JSON.stringify([claim, parameter, contains, values && [...values].map(String).toSorted()]);
+  return JSON.stringify([
+    claim,
+    parameter,
+    contains,
+    values?.map((value) => JSON.stringify(value)).toSorted(),
+  ]);
 }

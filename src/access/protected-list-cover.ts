@@ -1,6 +1,6 @@
 import { type Method, methods } from '../http/canonical-request.ts';
 import { buildPathTable } from '../routes/path-table.ts';
-import { asksNoMore } from './claim-conditions.ts';
+import { asksNoMore, type Conditional } from './claim-conditions.ts';
 import type { ProtectedResource } from './protected-list.ts';
 import { commonPlaces, headerAlone } from './token-places.ts';
 
@@ -12,8 +12,13 @@ export interface RowCover {
   rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
   /** Whether every method of the route meets a row that refuses. */
   isCovered(route: Route): boolean;
-  /** Whether every request of the row, were it gone, would be refused for as much: by a row that refuses, with all its scopes, and a token from no other place. */
-  asksAsMuch(row: Route & Omit<ProtectedResource, 'group' | 'observe' | 'source'>): boolean;
+  /** Whether the rows of this list that match the requests of `row` ask for as much: its scopes, conditions and places of the token. */
+  asksAsMuch(row: Route & Asked): boolean;
+}
+
+/** What one row asks, or several rows of one route; `asks`: the conditions of each. */
+interface Asked extends Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credentials'> {
+  readonly asks: readonly Conditional[];
 }
 
 /** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
@@ -33,15 +38,14 @@ export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
       methodsOf(method).every((one) =>
         match(one, sampleSegments(template)).some(({ data }) => !data.observe),
       ),
-    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials, ...row }) =>
+    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials, asks }) =>
       methodsOf(method).every((one) =>
         samplesOf(template).every((segments) => {
           const met = match(one, segments).map(({ data }) => data);
           const asked = new Set(met.flatMap((row) => row.scopes));
-          const refuses = met.some(({ observe }) => !observe);
-          if (!refuses || !scopes.every((scope) => asked.has(scope))) return false;
-          // Of several rows at least one asks for as much, so that conditions need not be added up.
-          if (!met.some((other) => !other.observe && asksNoMore(row, other))) return false;
+          const enforced = met.filter(({ observe }) => !observe);
+          if (enforced.length === 0 || !scopes.every((scope) => asked.has(scope))) return false;
+          if (!asksNoMore(asks, enforced)) return false;
           if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
           const places = met.map((row) => row.tokenIn).reduce(commonPlaces) ?? headerAlone;
           return places.every((place) => tokenIn.includes(place));

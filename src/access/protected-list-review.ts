@@ -1,5 +1,5 @@
 import type { Problem } from '../lib/problem.ts';
-import { asksNoMore } from './claim-conditions.ts';
+import { asksNoMore, type Conditional } from './claim-conditions.ts';
 import {
   type OpenRow,
   type ProtectedList,
@@ -17,15 +17,20 @@ import { commonPlaces, headerAlone, type TokenPlace } from './token-places.ts';
 interface ListDifference {
   /** Routes that only the second list protects. */
   readonly added: readonly ProtectedResource[];
-  /** Rows that only the first list has; `isLooser`: no other row of the second asks their requests for as much. */
+  /** Rows that only the first list has; `isLooser`: no row of the second asks as much of their requests. */
   readonly removed: readonly { readonly row: ProtectedResource; readonly isLooser: boolean }[];
   /** Routes of both that ask for something else. */
   readonly changed: readonly RouteChange[];
 }
 
+/** All rows of one route: the first one, with what they ask together; `asks`: the conditions of each. */
+interface UnitedRow extends ProtectedResource {
+  readonly asks: readonly Conditional[];
+}
+
 export interface RouteChange {
-  readonly before: ProtectedResource;
-  readonly after: ProtectedResource;
+  readonly before: UnitedRow;
+  readonly after: UnitedRow;
   readonly what: readonly (
     | 'scopes'
     | 'require'
@@ -73,7 +78,7 @@ function openedOnly({ open = [] }: ComparedList, other: ComparedList): Protected
     .map((row) => ({ ...row, scopes: [], observe: false }));
 }
 
-/** Routes with a row that only one of the lists has: few where a long list was edited. */
+/** Routes with a row that only one of the lists has. Only these are compared: after an edit of a long list they are few. */
 function differingRoutes(a: ComparedList, b: ComparedList): ReadonlySet<string> {
   const textOf = ({ source, ...row }: ProtectedResource) => JSON.stringify(Object.entries(row).sort());
   const before = new Set(Array.from(a.rows, textOf));
@@ -83,35 +88,37 @@ function differingRoutes(a: ComparedList, b: ComparedList): ReadonlySet<string> 
   return routes;
 }
 
-function byRoute({ rows }: ComparedList, wanted: ReadonlySet<string>): Map<string, ProtectedResource> {
-  const routes = new Map<string, ProtectedResource>();
+function byRoute({ rows }: ComparedList, wanted: ReadonlySet<string>): Map<string, UnitedRow> {
+  const routes = new Map<string, UnitedRow>();
   if (wanted.size === 0) return routes;
-  for (const row of rows) {
-    const key = routeKey(row);
-    if (!wanted.has(key)) continue;
-    const other = routes.get(key);
-    routes.set(key, other ? union(other, row) : row);
-  }
+  const groups = Map.groupBy(
+    Iterator.from(rows).filter((row) => wanted.has(routeKey(row))),
+    routeKey,
+  );
+  for (const [route, [first, ...others]] of groups) if (first) routes.set(route, unite(first, others));
   return routes;
 }
 
-function union(one: ProtectedResource, other: ProtectedResource): ProtectedResource {
-  const scopes = [...new Set([...one.scopes, ...other.scopes])];
-  const tokenIn = commonPlaces(one.tokenIn, other.tokenIn);
-  const credentials = one.credentials && other.credentials;
-  const anyScopes = one.anyScopes ?? other.anyScopes;
-  const require = [...(one.require ?? []), ...(other.require ?? [])];
-  const proof = one.proof ?? other.proof;
-  const asked = { scopes, anyScopes, ...(proof && { proof }), ...(require.length > 0 && { require }) };
-  return { ...one, ...asked, tokenIn, credentials, observe: one.observe && other.observe };
+/** As `strictest` in protected-list.ts: a row that observes adds no `require` to one that enforces. */
+function unite(first: ProtectedResource, others: readonly ProtectedResource[]): UnitedRow {
+  const rows = [first, ...others];
+  const observe = rows.every((row) => row.observe);
+  return {
+    ...first,
+    scopes: [...new Set(rows.flatMap((row) => row.scopes))],
+    tokenIn: rows.map((row) => row.tokenIn).reduce(commonPlaces),
+    credentials: rows.every((row) => row.credentials === 'shop') ? 'shop' : undefined,
+    observe,
+    asks: rows.map((row) => (row.observe === observe ? row : { ...row, require: undefined })),
+  };
 }
 
-function changeOf(before: ProtectedResource, after: ProtectedResource | undefined): RouteChange | undefined {
+function changeOf(before: UnitedRow, after: UnitedRow | undefined): RouteChange | undefined {
   if (after === undefined) return undefined;
   const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
   const differs = {
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
-    require: !asksNoMore(before, after) || !asksNoMore(after, before),
+    require: !asksNoMore(before.asks, after.asks) || !asksNoMore(after.asks, before.asks),
     tokenIn: !hasSamePlaces(before, after),
     observe: before.observe !== after.observe,
     credentials: before.credentials !== after.credentials,
@@ -125,7 +132,7 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
   const isTakenElsewhere = !placesOf(after).every((place) => placesOf(before).includes(place));
   const isLooser =
     kept.length < before.scopes.length ||
-    !asksNoMore(before, after) ||
+    !asksNoMore(before.asks, after.asks) ||
     isTakenElsewhere ||
     (after.observe && !before.observe) ||
     (after.credentials === 'shop' && before.credentials !== 'shop');
@@ -146,8 +153,8 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
  * What a list leaves open beside what it protects: often an omission, at times on purpose, so a note. Pure; in the order of
  * the rows, each open route named once.
  *
- * - a protected GET of a collection whose members are open, and the other way round; of a collection below a member
- *   only when the list knows its members at all
+ * - a protected GET of a collection whose members are open, and the other way round; for a collection below a member
+ *   only if the list has a row for its members
  * - an open GET of a member that PATCH, PUT or DELETE protects
  * - one of PATCH and DELETE open where the other one is protected
  * - the first row with ANY, which OPTIONS passes, and the first with credentials: shop
@@ -185,7 +192,7 @@ const anyText = 'ANY means every method but OPTIONS, which never needs a token';
 const shopText =
   'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them';
 
-/** Rows of other methods that a POST to this path would have to satisfy if the open row were removed. */
+/** The note on an open row: which rows it switches off for a POST; a warning if it switches off none. */
 function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   const segments = sampleSegments(row.template);
   const rowsOf = (method: ResourceMethod) =>

@@ -98,6 +98,32 @@ describe('the difference of two lists', () => {
       },
     ],
     [
+      'a value of another type',
+      ['{ match: GET /a, require: { tier: [3] } }', '{ match: GET /b, require: { tier: [true, x] } }'],
+      ['{ match: GET /a, require: { tier: ["3"] } }', '{ match: GET /b, require: { tier: [x, "true"] } }'],
+      { added: [], removed: [], changed: ['GET /a: require, looser', 'GET /b: require, looser'] },
+    ],
+    [
+      'several rows of one route, of which the second asks for less, or is gone',
+      [
+        ...['{ match: GET /a, scopes: { any: [x, y] } }', '{ match: "GET /A", scopes: { any: [p, q] } }'],
+        ...['{ match: GET /b, scopes: { any: [x, y] } }', '{ match: "GET /B", scopes: { any: [p, q] } }'],
+        ...['GET /c', '{ match: "GET /C", require: { kind: p } }'],
+        ...['{ match: GET /d, scopes: { any: [x, y] } }', '{ match: "GET /D", scopes: { any: [p, q] } }'],
+      ],
+      [
+        ...['{ match: GET /a, scopes: { any: [x, y] } }'],
+        ...['{ match: GET /b, scopes: { any: [x, y] } }', '{ match: "GET /B", scopes: { any: [p, q, r] } }'],
+        ...['GET /c', '{ match: "GET /C", require: { kind: p }, observe: true }'],
+        ...['{ match: GET /d/**, scopes: { any: [x, y] } }'],
+      ],
+      {
+        added: ['GET /d/**'],
+        removed: ['GET /d, looser'],
+        changed: ['GET /a: require, looser', 'GET /b: require, looser', 'GET /c: require, looser'],
+      },
+    ],
+    [
       'a condition less, where another row has none',
       ['{ match: "GET /a/{x}", require: { x: sub } }', 'GET /a/**'],
       ['GET /a/**'],
