@@ -91,10 +91,6 @@ function claimText(claim: ClaimPath): string {
 
 /** Equal for conditions that let the same requests pass. */
 function conditionKey({ claim, parameter, contains = false, values }: ClaimCondition): string {
-  return JSON.stringify([
-    claim,
-    parameter,
-    contains,
-    values?.map((value) => JSON.stringify(value)).toSorted(),
-  ]);
+  const literals = values?.map((value) => JSON.stringify(value)).toSorted();
+  return JSON.stringify([claim, parameter, contains, literals]);
 }

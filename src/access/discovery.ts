@@ -22,7 +22,7 @@ export function createDiscovery(issuer: string): LocateKeySet {
         places = [place, ...places.filter((other) => other !== place)];
         return located;
       }
-      // The fault of a place where something was found says more than that of a place where nothing was.
+      // `status`: there was no document. The error of a document that was there says more.
       if (error === 'status') error = located.error;
     }
     return { error };

@@ -34,7 +34,7 @@ export function createAccessTokenMatcher(
       const { tokenParameters = [] } = list();
       return tokenParameters.length === 0 ? request : withoutReferredToken(request, tokenParameters);
     },
-    // `explain` says more, by the rows.
+    // `explain` describes the token by the rows instead.
     describe: () => ({ text: 'needs a valid access token' }),
   };
 }

@@ -26,11 +26,11 @@ export interface KeySource {
   /** Keys that a token with this header may have been signed with; never rejects. */
   keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
   /**
-   * Keys that came after `tried` was returned and did not fit: if a token does not name its key, only its signature
-   * can show that keys have rotated. May ask the source once more. None: there is no newer key.
+   * Called when no key of `tried` fits a token that names no key: keys may have rotated. Returns keys that are newer than
+   * `tried`; may ask the source once. Empty: there are none.
    */
   renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
-  /** Reports that the set of keys is another; returns the way to stop it. */
+  /** Calls `listener` when the keys change. Returns a function that stops this. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
   /** The keys in use, for the console; the caller chooses what is shown of them. */

@@ -24,9 +24,7 @@ interface ListDifference {
 }
 
 /** All rows of one route: the first one, with what they ask together; `asks`: the conditions of each. */
-interface UnitedRow extends ProtectedResource {
-  readonly asks: readonly Conditional[];
-}
+type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
 
 export interface RouteChange {
   readonly before: UnitedRow;
@@ -89,27 +87,19 @@ function differingRoutes(a: ComparedList, b: ComparedList): ReadonlySet<string> 
 }
 
 function byRoute({ rows }: ComparedList, wanted: ReadonlySet<string>): Map<string, UnitedRow> {
-  const routes = new Map<string, UnitedRow>();
-  if (wanted.size === 0) return routes;
-  const groups = Map.groupBy(
-    Iterator.from(rows).filter((row) => wanted.has(routeKey(row))),
-    routeKey,
-  );
-  for (const [route, [first, ...others]] of groups) if (first) routes.set(route, unite(first, others));
-  return routes;
+  const found = wanted.size === 0 ? [] : Iterator.from(rows).filter((row) => wanted.has(routeKey(row)));
+  return new Map(Array.from(Map.groupBy(found, routeKey), ([route, group]) => [route, unite(group)]));
 }
 
 /** As `strictest` in protected-list.ts: a row that observes adds no `require` to one that enforces. */
-function unite(first: ProtectedResource, others: readonly ProtectedResource[]): UnitedRow {
-  const rows = [first, ...others];
+function unite(rows: readonly ProtectedResource[]): UnitedRow {
   const observe = rows.every((row) => row.observe);
   return {
-    ...first,
+    ...(rows[0] as ProtectedResource),
     scopes: [...new Set(rows.flatMap((row) => row.scopes))],
     tokenIn: rows.map((row) => row.tokenIn).reduce(commonPlaces),
     credentials: rows.every((row) => row.credentials === 'shop') ? 'shop' : undefined,
-    observe,
-    asks: rows.map((row) => (row.observe === observe ? row : { ...row, require: undefined })),
+    ...{ observe, asks: rows.map((row) => (row.observe === observe ? row : { ...row, require: undefined })) },
   };
 }
 
@@ -204,7 +194,7 @@ function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   const opened = (['PATCH', 'PUT', 'DELETE', 'GET'] as const).flatMap(rowsOf);
   if (opened.length === 0)
     return { ...row.source, severity: 'warning', text: `${id} has no effect: no row protects its path` };
-  const text = `${id}: a POST that the shop takes for another method needs no token, though the list has ${opened.join(', ')}`;
+  const text = `${id}: if the shop allows method override, a POST without a token can act as ${opened.join(', ')}`;
   return { ...row.source, severity: 'note', text };
 }
 

@@ -240,7 +240,7 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: 
   );
 }
 
-/** What some shops cut off a path, by which its ids may become names; empty: nothing. */
+/** The steps of an interpretation that cut something off, as one key: without it another segment may be the id. Empty: none. */
 const readingOf = ({ interpretation }: OpenMet) => interpretation.filter(isCut).join();
 const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
 const isCut = (step: InterpretationStep) => cuts.has(step);

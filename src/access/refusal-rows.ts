@@ -1,6 +1,6 @@
 import { outage, refusal, type WrittenRow } from '../http/rejection-row.ts';
 
-/** Refusals of who asks (contract: Authentication; RFC 6750, RFC 9449). */
+/** Refusals that concern the sender (contract: Authentication; RFC 6750, RFC 9449). */
 export const accessRefusals = {
   'access-token-missing': refusal(401, 'Missing access token.', '002'),
   'access-token-invalid': refusal(401, 'Invalid access token.', '001'),

@@ -14,24 +14,24 @@ import {
 /** Decisions in one response. */
 const defaultLimit = 50;
 const maxLimit = 200;
-/** The most frequent reasons, clients and rows that a response counts, of each so many. */
+/** How many reasons, clients and rows a response counts: the most frequent ones. */
 const maxCounted = 8;
 
 const text = { type: 'string', maxLength: longestSearch } as const satisfies QueryParameter;
 
-/** A decision has to match all parameters that are given, each as a part of its text, in any case. */
+/** A decision must match every given parameter: it contains the text, upper and lower case alike. */
 const filters = {
   id: text,
   path: text,
   /** Template of the row; `*`: no row. */
   row: text,
-  /** The whole of it. */
+  /** Compared whole, not as a part. */
   method: text,
   /** Name of the rejection, enforced or observed, or its detail. */
   reason: text,
   client: text,
   outcome: { type: 'string', enum: outcomes },
-  /** Any of these, or the whole of a status, or of the error code that a rejection has by default. */
+  /** A part of any of these, or exactly a status or an error code. A code that `rejections` sets is not found. */
   q: text,
 } as const;
 type DecisionFilter = Partial<Record<keyof typeof filters, string>>;

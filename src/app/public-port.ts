@@ -163,7 +163,7 @@ function handleWith(run: RunExchange, inFlight: InFlight, context: ExchangeConte
   };
 }
 
-/** Node says so of each request of which the listener has said so. */
+/** Node sets `upgrade` where the listener's `shouldUpgradeCallback` returned true. */
 function isUpgrade(incoming: IncomingMessage & { upgrade?: boolean }): boolean {
   return incoming.upgrade === true;
 }

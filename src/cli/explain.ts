@@ -30,9 +30,10 @@ interface ExplainChoice extends CommonChoice {
 const maxInput = 64 * 1024 * 1024;
 
 /**
- * Prints what would happen to a request. `words` are a method and a URL, or what was pasted: a line or a record of a log, a
- * curl command, a HAR entry, the name of a HAR file, a request id, an access token; `-` reads standard input. Exit code 0, whatever would happen; 1 for an unknown request id, 2 for a text that is not a request, 78
- * for a configuration with problems. Exported for its tests.
+ * Prints what would happen to a request. `words`: a method and a URL, or a pasted text, or `-` for standard input. A pasted
+ * text is a line of a log, a curl command, a HAR entry, the name of a HAR file, a request id, or an access token. Exit codes:
+ * 0 if it was explained, 1 for an unknown request id, 2 if the text is no request, 78 for a configuration with problems.
+ * Exported for its tests.
  */
 export async function runExplain(
   words: readonly string[],

@@ -91,7 +91,7 @@ function isUnsafeRuntime(io: CommandIo): boolean {
   return unsafe.some(({ severity }) => severity === 'error');
 }
 
-/** 75 for a port in use or an address that does not exist yet, since another start may succeed; else 78. */
+/** 75: another start may succeed, since the port is in use or the address does not exist yet. 78: this user may not take the port. */
 function exitCodeOf(fault: unknown): number {
   const { code } = fault as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL') return notNow;

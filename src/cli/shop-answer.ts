@@ -18,8 +18,8 @@ export function addressOf({ protocol, hostname, port }: URL): ShopAddress {
 const mostBytes = 1024 * 1024;
 
 /**
- * Reads answers of the shop with the parser that reads them in the proxy. Says for each path why the proxy would answer 502
- * instead; empty: it takes them all, or none came. An HTTP client would not show how an answer is written.
+ * Reads answers of the shop with the proxy's own parser. Returns a line for each path whose answer the proxy would replace by
+ * 502; empty: it accepts all answers, or got none. An HTTP client would not show how an answer is written.
  */
 export async function findRefusedAnswers(
   address: ShopAddress,

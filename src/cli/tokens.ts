@@ -26,10 +26,10 @@ const actions: Readonly<Record<string, (asked: Asked) => Promise<void>>> = {
 };
 
 /**
- * `subject`: name of the user, as `auth.subject` reads it from access tokens.
- * `list` shows states of refresh tokens (digests, never tokens), `revoke` ends all of a user's (`subject` is needed),
- * `purge-expired` deletes what has expired, whatever the retention. Works on the store that the configuration names.
- * Exit code 0, 1 when it could not, 2 on bad usage, 78 for a configuration with problems.
+ * `list` shows states of refresh tokens (digests, never tokens), `revoke` ends all tokens of the user `subject`,
+ * `purge-expired` deletes expired ones, also within the retention. All use the store that the configuration names. `subject`:
+ * the user's name as `auth.subject` reads it from access tokens. Exit codes: 0, 1 if it failed, 2 on bad usage, 78 for a
+ * configuration with problems.
  */
 export async function runTokens(
   action: string,
@@ -60,14 +60,12 @@ async function withStore(
 ): Promise<number> {
   const { refreshTokens } = config;
   if (refreshTokens === false) {
-    io.err('refreshTokens is false in this configuration: no states are kept');
+    io.err('refreshTokens is false in this configuration: no refresh tokens are recorded');
     return 1;
   }
   const connection = storeConnection(config);
   if (connection === undefined) {
-    io.err(
-      'store.url is `memory`: states of refresh tokens are in the running process only; Redis is needed',
-    );
+    io.err('store.url is `memory`: only the running process knows its refresh tokens; this needs Redis');
     return 1;
   }
   const redis = connectRedis({ ...connection, timeoutMs: Math.max(connection.timeoutMs, 1000) });

@@ -23,7 +23,7 @@ interface ClusterStatusOptions {
   readonly hasResolver: boolean;
   readonly countsRollout: boolean;
   readonly drain: Drain;
-  /** The primary's: workers get no list that it refuses, so they do not know of one. */
+  /** The primary's list. Workers never get a list that the primary refuses. */
   readonly list: Component;
 }
 
@@ -32,7 +32,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
   const { count, supervisor, workerMetrics, metrics } = options;
   return {
     async health() {
-      // Without asking the workers: those that have ended already would be waited for.
+      // Do not ask the workers: some have ended, and would not answer.
       if (options.drain.hasBegun) return healthOfAll([options.drain]);
       const answers = await supervisor.askAll('health');
       const ofWorkers = mergeHealth(
@@ -113,8 +113,8 @@ export class WorkerMetrics {
 }
 
 /**
- * Each component in the state of the worker where it is worst, or, with `seenMs`, of the worker that saw it last; numbers are
- * combined over all. Ready when one worker is. Exported for its tests.
+ * A component has the state of its worst worker; with `seenMs` it has that of the worker that saw it last. Numbers are combined
+ * over all workers. Ready if one worker is. Exported for its tests.
  */
 export function mergeHealth(
   count: number,

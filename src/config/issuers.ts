@@ -51,7 +51,7 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
 /** Least bytes of a secret: as many as the hash has (RFC 7518 section 3.2). */
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
 
-/** Whether a token may be other than a JSON Web Token, since an issuer has introspection. */
+/** Whether opaque tokens are accepted: some issuer has introspection. */
 export function takesOpaqueTokens(auth: Auth): boolean {
   return listIssuers(auth).some(({ introspection }) => introspection !== undefined);
 }
@@ -87,7 +87,7 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
       seen.add(known);
     }
     if (one.introspection !== undefined && opaque !== undefined) {
-      const text = `must be in one entry only, and ${opaque.name} has it: a token without an issuer would be sent to both`;
+      const text = `is already in ${opaque.name}: opaque tokens name no issuer, so only one entry may have introspection`;
       problems.push({ path: [...one.path, 'introspection'], text });
     }
     if (one.introspection !== undefined) opaque ??= one;
@@ -99,7 +99,7 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
 function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
   if (issuers.length < 2 || forward.subject === undefined || forward.issuer !== undefined) return [];
   const text =
-    'is required beside auth.forward.subject where there are several issuers: two of them may call different users the same';
+    'is required if there are several issuers: two issuers may use one subject for different users';
   return [{ path: ['auth', 'forward', 'issuer'], text }];
 }
 
@@ -147,10 +147,10 @@ function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProbl
   return problems;
 }
 
-/** Whoever can change the answers of an identity provider decides who gets in. */
+/** Without TLS an attacker on the network can replace the provider's answers. */
 function urlWarnings(url: string, path: SettingPath, what: string): SettingProblem[] {
   const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(url) ?? [];
   if (scheme.toLowerCase() === 'https' || isLoopback(authority.replace(/^\[|\]$/g, ''))) return [];
-  const text = `is ${what} without TLS: whoever can change that traffic can ${what === 'asked' ? 'let anybody in, and reads tokens and clientSecret' : 'sign tokens'}`;
+  const text = `is ${what} without TLS: an attacker on the network can ${what === 'asked' ? 'forge the answers, and read tokens and clientSecret' : 'replace the keys, and so sign tokens'}`;
   return [{ path, text, severity: 'warning' }];
 }

@@ -1,6 +1,11 @@
+/**
+ * The claim protocol as pure steps: the stored record and the store's clock go in, the record to store and the answer
+ * come out. The memory store runs these; `lua.ts` is the same for Redis. docs/decisions/entity-tag-claims.md explains
+ * every line. All times are microseconds of the store's clock.
+ */
 import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag } from './tag-store.ts';
 
-/** What is stored of a resource, and its basic changes; `protocol.ts` is built from them. Times: microseconds of the store's clock. */
+/** The record of one resource in the store. */
 export interface TagRecord {
   readonly epoch: string;
   readonly tag: string | null;
@@ -91,11 +96,6 @@ export function isIndeterminate(record: TagRecord | null): boolean {
   return record !== null && record.indeterminateUntil !== 0;
 }
 
-/**
- * The claim protocol as pure steps: the stored record and the store's clock go in, the record to store and the answer
- * come out. The memory store runs these; `lua.ts` is the same for Redis. docs/decisions/entity-tag-claims.md explains
- * every line. All times are microseconds of the store's clock.
- */
 export interface ProtocolTimes {
   readonly lease: number;
   /** How long a new store gives out no tags. */

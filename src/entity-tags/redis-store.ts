@@ -253,7 +253,7 @@ class Gathered {
 
   send(): void {
     const pending = this.#pending;
-    // As many as one script may hold had left before.
+    // `ask` has sent them already, because a script was full.
     if (pending.length === 0) return;
     this.#pending = [];
     const keys = pending.map(({ key }) => key);

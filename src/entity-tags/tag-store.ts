@@ -1,4 +1,5 @@
 import type { Eventually } from '../lib/eventually.ts';
+
 /**
  * Port of the store of tags, fingerprints and leases. Each operation is atomic for all replicas that share the store;
  * docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
@@ -29,7 +30,7 @@ export interface TagStore {
   coldStartLeftMs(): number;
 }
 
-/** Opaque key from `createResourceKeys`. A client can neither read nor choose any part of it. */
+/** Opaque key, made by `memberKey` or `collectionKey`. A client can neither read nor choose any part of it. */
 export type ResourceKey = string & { readonly resourceKey: true };
 
 /** Proof of when a read began. */

@@ -11,10 +11,9 @@ import { memberKeyOf, type TrackedRequest } from './resources.ts';
 import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFields } from './write.ts';
 
 /**
- * A change on or below a member by somebody whom no token names, that names no state itself. It waits for writes with a
- * tag, and for whoever another one of its kind got in the way of; nobody waits for it. Where the shop may have acted on
- * it, the member's tag dies before the answer goes out: what was read before is not written over by a later write. To a
- * write that was granted after this one was let through, and before that mark, it is a writer elsewhere.
+ * A change on or below a member without a token and without a tag. It waits for writes that have a tag, and for a verified
+ * user who has priority; no write waits for it. Unless the shop cannot have acted on it, the member's tag is removed before
+ * the answer is sent: no client overwrites this change with an older tag. A write that got its lease in between does not see it.
  */
 export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const { context, key } = write;
@@ -25,7 +24,7 @@ export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | 
     maySend: () => isInTime(context, granted),
     sendWithinMs: context.times.sendWithinMs,
     bufferLimit: context.trackedResponseBytes,
-    // Who hangs up at once would have the mark made before the shop acts.
+    // Else a client that disconnects at once would have the tag removed before the shop acts.
     ignoreClientAbort: true,
     async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
       await markChanged(context, key, writeOutcome(forwarded), true);
@@ -36,8 +35,8 @@ export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | 
 
 /**
  * A change of a collection that asks for no precondition: mostly a POST that creates a member, whose 201 carries the
- * new member's tag. It takes no lease, since nobody can hold a tag of what is not there yet; the answer counts as a
- * read of the member that began before the request was sent.
+ * new member's tag. It takes no lease, since no client can have a tag of a member that does not exist yet. The answer
+ * counts as a read of the member that began before the request was sent.
  */
 export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
   const { context, isAnonymous, key } = exchange;

@@ -117,11 +117,10 @@ const neverHopByHop = new Set([
 ]);
 
 /**
- * Trimming in linear time. `/[ \t]+$/` looks for an end after every space of a run, so that 60 KB of spaces in front of
- * one letter would stop the process for seconds; `String#trim` takes U+00A0 and others for spaces, which no peer does.
+ * Without OWS, spaces and tabs, at either end (RFC 9110 section 5.6.3). In linear time: `/[ \t]+$/` looks for an end after
+ * every space of a run, so 60 KB of spaces before one letter would stop the process for seconds. `String#trim` also drops
+ * U+00A0 and others, which no peer does.
  */
-
-/** Without OWS, spaces and tabs, at either end (RFC 9110 section 5.6.3). */
 export function trimOws(text: string): string {
   return trimWhile(text, isOws);
 }

@@ -98,7 +98,6 @@ export type RejectionName = keyof typeof rejectionTable;
 
 export const rejectionNames = Object.keys(rejectionTable) as readonly RejectionName[];
 
-/** The cause of a rejection. */
 /** Whether the shop gave no usable answer: 502 or 504, unless the configuration names another status. */
 export function isFailureOfShop(name: RejectionName): boolean {
   const { status } = rejectionTable[name];

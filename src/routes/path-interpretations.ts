@@ -100,7 +100,7 @@ export class PathInterpreter {
     let mayBeGlued = true;
     for (const segment of segments) {
       if (this.#ids.idOf(segment) !== unknownId) return false;
-      // Where the last one is empty, or folds to nothing, it has an id.
+      // An empty segment, or one that folds to nothing, has an id: the line above found it.
       if (withoutFormatSuffix(segment, this.#suffixes) !== undefined) return false;
       if (mayBeGlued && this.#gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
       // Versions are stripped before it, and nothing else that is unknown.

@@ -106,7 +106,7 @@ export class ClientConnection {
   readonly #holdReading = (): void => {
     if (this.#waiting.length === 0 || this.#stopped === 'full') return;
     this.#socket.pause();
-    // A stream that is paused already says nothing, although Node has just begun to read again.
+    // `pause()` of a paused stream emits nothing, so Node would go on reading: emit it here.
     this.#socket.emit('pause');
   };
 

@@ -16,9 +16,9 @@ export interface ExchangeContext {
   readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
-  /** `request`: undefined if it was malformed; `sender`: the user of its verified token. */
   /** The end of a drain, which cuts requests. */
   readonly cut: { isDue: boolean; requests: number };
+  /** `request`: undefined if it was malformed; `sender`: the user of its verified token. */
   record(record: ExchangeRecord, request?: CanonicalRequest, sender?: Sender): void;
   /** A bug or an impossible state, which a person should look at. */
   onFault(fault: unknown, requestId: string): void;

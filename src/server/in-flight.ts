@@ -5,7 +5,7 @@ import { shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
 import { NamedEntries } from '../lib/named-entries.ts';
 
-/** One client or one subject has as many requests in progress as it may. Observe mode does not change this. */
+/** Refuses a request of a client or subject that has its share of requests in progress, also in observe mode. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
 interface SharedLimit {

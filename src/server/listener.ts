@@ -197,7 +197,7 @@ export class Listener {
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
-    // Node's parser stops after it and drops what else came in the same read: whoever waits for an answer to that must see the connection close.
+    // Node drops what followed in the same read: the client must see the connection close, or it waits for an answer to that.
     if (incoming === this.#declined) response.shouldKeepAlive = false;
     this.#declined = undefined;
     this.#connectionOf(incoming.socket).take(incoming, response);

@@ -1,6 +1,6 @@
 import { isolated } from '../lib/faults.ts';
 import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
-import { Exchange, type ExchangeConnections } from './exchange.ts';
+import { type CallConnections, UpstreamCall } from './upstream-call.ts';
 import { FairQueue, LinkedList, shareOf } from '../lib/fair-queue.ts';
 import type {
   ClientOptions,
@@ -27,15 +27,15 @@ export function createUpstreamClient(options: ClientOptions, open?: OpenSocket):
  * Keep-alive connections to the upstream, the most recently used first, and the queue in front of them.
  * docs/decisions/upstream-client.md has the states of a connection and what holds in each.
  */
-class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
+class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   readonly #options: ClientOptions;
   readonly #open: OpenSocket | undefined;
-  readonly #queue: FairQueue<Exchange>;
+  readonly #queue: FairQueue<UpstreamCall>;
   /** All but the closed ones. */
   readonly #connections = new Set<Connection>();
   readonly #idle = new LinkedList<Connection>();
-  /** Connections whose place belongs to an exchange that is sent on a new connection. */
-  readonly #reserved = new Map<Connection, Exchange>();
+  /** Connections whose place belongs to a call that is sent on a new connection. */
+  readonly #reserved = new Map<Connection, UpstreamCall>();
   /** Connections that waiters will get, or whose place a new one will take: connecting or ending, and not reserved. */
   #coming = 0;
   readonly #sweeper: NodeJS.Timeout;
@@ -69,9 +69,9 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
   }
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange {
-    const exchange = new Exchange(request, handler, this);
-    exchange.start();
-    return exchange;
+    const call = new UpstreamCall(request, handler, this);
+    call.start();
+    return call;
   }
 
   close(): Promise<void> {
@@ -85,42 +85,42 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     return this.#closed.promise;
   }
 
-  /** Gives `exchange` a connection, within this call if an idle one is suitable, or the reason for the refusal. */
-  enter(exchange: Exchange): void {
-    const isWithinShare = this.#queue.join(exchange);
-    const idle = isWithinShare ? this.#takeIdle(exchange.isRepeatable) : undefined;
+  /** Gives `call` a connection, at once if an idle one is suitable, or the reason for the refusal. */
+  enter(call: UpstreamCall): void {
+    const isWithinShare = this.#queue.join(call);
+    const idle = isWithinShare ? this.#takeIdle(call.isRepeatable) : undefined;
     if (idle !== undefined) {
-      this.#queue.begin(exchange);
-      this.#give(idle, exchange);
+      this.#queue.begin(call);
+      this.#give(idle, call);
       return;
     }
-    const hasRoom = this.#queue.push(exchange);
+    const hasRoom = this.#queue.push(call);
     this.#serve();
     if (hasRoom && this.#queue.waiting - this.#coming <= this.#options.queueLimit) return;
-    exchange.onConnectionFault('overloaded', undefined);
+    call.onConnectionFault('overloaded', undefined);
   }
 
-  /** `exchange` is to be sent on a new connection in place of `connection`, which has ended. */
-  replace(exchange: Exchange, connection: Connection): void {
-    this.#reserve(connection, exchange);
+  /** `call` is to be sent on a new connection in place of `connection`, which has ended. */
+  replace(call: UpstreamCall, connection: Connection): void {
+    this.#reserve(connection, call);
     this.#end(connection);
   }
 
-  /** `exchange` is over; without `isReusable` its connection is closed. */
-  leave(exchange: Exchange, isReusable: boolean): void {
-    const { connection } = exchange;
-    this.#queue.leave(exchange);
+  /** `call` is over; without `isReusable` its connection is closed. */
+  leave(call: UpstreamCall, isReusable: boolean): void {
+    const { connection } = call;
+    this.#queue.leave(call);
     if (connection !== undefined) {
-      if (this.#reserved.get(connection) === exchange) this.#reserve(connection, undefined);
+      if (this.#reserved.get(connection) === call) this.#reserve(connection, undefined);
       else if (isReusable) this.#release(connection);
       else this.#end(connection);
     }
     if (!this.#isClosing) this.#serve();
   }
 
-  /** `overloaded` if other exchanges have all connections, or its sender has its share. */
-  faultOfWait(exchange: Exchange): 'connect-timeout' | 'overloaded' {
-    return this.#coming === 0 || this.#queue.isAtShare(exchange) ? 'overloaded' : 'connect-timeout';
+  /** `overloaded` if other calls have all connections, or its sender has its share. */
+  faultOfWait(call: UpstreamCall): 'connect-timeout' | 'overloaded' {
+    return this.#coming === 0 || this.#queue.isAtShare(call) ? 'overloaded' : 'connect-timeout';
   }
 
   onOpen(connection: Connection): void {
@@ -129,9 +129,9 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     const nowMs = performance.now();
     connection.retireAtMs = nowMs + connectionLifetimeMs * (1 - Math.random() / 4);
     this.#setIdleTimes(connection, nowMs);
-    const exchange = this.#reserved.get(connection);
+    const call = this.#reserved.get(connection);
     this.#reserve(connection, undefined);
-    if (exchange !== undefined) this.#give(connection, exchange);
+    if (call !== undefined) this.#give(connection, call);
     else this.#offer(connection);
   }
 
@@ -142,13 +142,13 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
 
   onClosed(connection: Connection): void {
     const wasConnecting = connection.phase === 'connecting';
-    const exchange = this.#reserved.get(connection);
+    const call = this.#reserved.get(connection);
     this.#enter(connection, 'closed');
     this.#connections.delete(connection);
     this.#reserved.delete(connection);
-    if (exchange !== undefined) {
-      if (wasConnecting || this.#isClosing) this.#refuse(exchange, connection);
-      else this.#connect(exchange);
+    if (call !== undefined) {
+      if (wasConnecting || this.#isClosing) this.#refuse(call, connection);
+      else this.#connect(call);
     } else if (wasConnecting && this.#queue.ready > this.#coming) {
       // One waiter at most, and none if another connection is on its way for it.
       const waiter = this.#queue.peek();
@@ -173,19 +173,19 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     }
   }
 
-  #connect(exchange: Exchange | undefined): void {
+  #connect(call: UpstreamCall | undefined): void {
     const connection = new Connection(this.#options, this, this.#open);
     this.#connections.add(connection);
     this.#coming += 1;
-    if (exchange !== undefined) this.#reserve(connection, exchange);
+    if (call !== undefined) this.#reserve(connection, call);
   }
 
-  #reserve(connection: Connection, exchange: Exchange | undefined): void {
+  #reserve(connection: Connection, call: UpstreamCall | undefined): void {
     if (this.#isComing(connection)) this.#coming -= 1;
-    if (exchange === undefined) this.#reserved.delete(connection);
+    if (call === undefined) this.#reserved.delete(connection);
     else {
-      this.#reserved.set(connection, exchange);
-      exchange.connection = connection;
+      this.#reserved.set(connection, call);
+      call.connection = connection;
     }
     if (this.#isComing(connection)) this.#coming += 1;
   }
@@ -213,16 +213,16 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     return undefined;
   }
 
-  #give(connection: Connection, exchange: Exchange): void {
+  #give(connection: Connection, call: UpstreamCall): void {
     this.#enter(connection, 'busy');
     connection.exchanges += 1;
-    exchange.onConnection(connection);
+    call.onConnection(connection);
   }
 
-  /** A connection that no exchange uses goes to the next waiter, or becomes idle. */
+  /** A connection that no call uses goes to the next waiter, or becomes idle. */
   #offer(connection: Connection): void {
-    const exchange = this.#queue.shift();
-    if (exchange !== undefined) this.#give(connection, exchange);
+    const call = this.#queue.shift();
+    if (call !== undefined) this.#give(connection, call);
     else {
       this.#enter(connection, 'idle');
       this.#idle.push(connection);
@@ -249,9 +249,9 @@ class Client implements UpstreamClient, ConnectionOwner, ExchangeConnections {
     connection.socket.destroy();
   }
 
-  #refuse(exchange: Exchange, { isTimedOut, cause }: Connection): void {
-    if (isTimedOut) exchange.onConnectionFault('connect-timeout', undefined);
-    else exchange.onConnectionFault('unreachable', cause ?? new Error('closed while connecting'));
+  #refuse(call: UpstreamCall, { isTimedOut, cause }: Connection): void {
+    if (isTimedOut) call.onConnectionFault('connect-timeout', undefined);
+    else call.onConnectionFault('unreachable', cause ?? new Error('closed while connecting'));
   }
 
   #sweep(nowMs: number): void {

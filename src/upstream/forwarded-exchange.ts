@@ -61,7 +61,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   readonly #input: ForwardInput;
   readonly #body: UpstreamRequest['body'];
   readonly #caller: ForwardCaller;
-  readonly #client: ClientResponse;
+  readonly #downstream: ClientResponse;
   readonly #responseTimeoutMs: number;
   /** One fixed deadline from the queue to the last byte. Progress does not extend it. */
   readonly #answerWithinMs: number | undefined;
@@ -94,11 +94,11 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     // Features rely on their deadline, so route limits only shorten it. A handshake has no body to wait for.
     const withinMs = input.upgrade === undefined ? input.hooks?.answerWithinMs : responseTimeoutMs;
     this.#answerWithinMs = withinMs && Math.min(withinMs, responseTimeoutMs);
-    this.#client = new ClientResponse(input.incoming, input.response, options, this);
+    this.#downstream = new ClientResponse(input.incoming, input.response, options, this);
   }
 
   start(): void {
-    if (this.#client.isGone && !this.#outlivesClient) {
+    if (this.#downstream.isGone && !this.#outlivesClient) {
       this.#conclude('aborted', unsent);
       return;
     }
@@ -135,13 +135,13 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   onInformational(status: number, fields: FieldList): void {
     this.#expect('sent');
     this.#progress();
-    this.#client.inform(status, fields);
+    this.#downstream.inform(status, fields);
   }
 
   onHead(status: number, reason: string, fields: FieldList): void {
     this.#enter('streaming');
     const kept = endToEndFields(fields, status, this.#options.references, this.#input.request);
-    this.#relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, kept);
+    this.#relay = new ResponseRelay(this.#input, this.#downstream, this.#caller, status, reason, kept);
     this.#progress();
     if (this.#relay.begin() && this.#answerWithinMs === undefined) {
       const passOn = () => this.#relay?.passThrough();
@@ -153,10 +153,10 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     const { upgrade, request } = this.#input;
     this.#settle();
     const kept = endToEndFields(fields, 101, this.#options.references, request);
-    const client = this.#client.upgrade(this.#caller.editResponse?.(kept, 101) ?? kept, request);
-    if (upgrade === undefined || client === undefined) upstream.destroy();
-    else upgrade.join(client, upstream);
-    this.#report(client === undefined ? 'client-gone' : 'sent');
+    const downstream = this.#downstream.upgrade(this.#caller.editResponse?.(kept, 101) ?? kept, request);
+    if (upgrade === undefined || downstream === undefined) upstream.destroy();
+    else upgrade.join(downstream, upstream);
+    this.#report(downstream === undefined ? 'client-gone' : 'sent');
   }
 
   onData(chunk: Buffer, release?: () => void): boolean {
@@ -211,7 +211,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     if (this.#state !== state && this.#state !== or) throw new TypeError(`${this.#state}, not ${state}`);
   }
 
-  /** The client reports a fault with this cause within this call. */
+  /** The upstream client calls `onFault` with this cause before this returns. */
   #abort(why: EndReason): void {
     this.#upstream?.abort(why);
   }
@@ -227,7 +227,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   #onTimeout(): void {
     // While the client does not read, the upstream cannot send; the client has a deadline of its own.
-    if (this.#client.isBlocked && this.#answerWithinMs === undefined) this.#progress();
+    if (this.#downstream.isBlocked && this.#answerWithinMs === undefined) this.#progress();
     else this.#abort('timeout');
   }
 
@@ -299,7 +299,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       return;
     }
     this.#relay?.end(edits);
-    this.#report(this.#client.isGone ? 'client-gone' : 'sent');
+    this.#report(this.#downstream.isGone ? 'client-gone' : 'sent');
   }
 
   /** There will be no (whole) response. */
@@ -328,7 +328,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     const isConcluded = this.#state === 'done';
     this.#state = 'done';
     this.#stopTimers();
-    this.#client.abandon();
+    this.#downstream.abandon();
     if (!isConcluded) this.#caller.conclude(this.#resultOf('cut', undefined, 'internal'));
   };
 
@@ -338,13 +338,13 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   #refuse(rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
-    if (this.#client.isGone) {
+    if (this.#downstream.isGone) {
       this.#report('client-gone', undefined, fault, cause);
-    } else if (this.#client.isBegun) {
-      this.#client.cut();
+    } else if (this.#downstream.isBegun) {
+      this.#downstream.cut();
       this.#report('cut', undefined, fault, cause);
     } else {
-      this.#client.withdraw();
+      this.#downstream.withdraw();
       this.#report('rejected', rejection, fault, cause);
     }
   }
@@ -364,13 +364,13 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     return {
       end,
       rejection,
-      status: this.#client.status,
+      status: this.#downstream.status,
       upstreamStatus: this.#relay?.status ?? 0,
       fault,
       cause,
       queuedMs: sentMs - this.#startedMs,
       upstreamMs: this.#settledMs - sentMs,
-      bytes: this.#client.bytes,
+      bytes: this.#downstream.bytes,
       retried: this.#isRetried,
     };
   }

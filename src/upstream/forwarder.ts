@@ -7,10 +7,7 @@ import { limitsOfRoute, readWholeBody, sendContinue } from './request-body.ts';
 
 /** Bodies that stream, and so occupy a connection for as long as their clients take. */
 interface StreamingBodyLimit {
-  /**
-   * One entry, to be left in any case; `isBeyond`: there was no room; `takeFor`: whether this client may have one
-   * more.
-   */
+  /** Counts one body; call `leave` in any case. `isBeyond`: the limit is reached. `takeFor`: whether this client is within its share. */
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
 }
 
@@ -82,8 +79,8 @@ function leaving(caller: ForwardCaller, leave: () => void): ForwardCaller {
 }
 
 /**
- * Undefined: there is no room. The body counts until its end, or until its exchange ends: if a request is answered
- * before its body was read, node emits no further event, not even `close`.
+ * Undefined: the limit is reached. The body counts until it or its exchange ends: Node emits no event, not even `close`, for
+ * the body of a request that was answered before it was read.
  */
 function enterStreaming(
   bodies: StreamingBodyLimit,

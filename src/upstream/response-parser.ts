@@ -202,12 +202,7 @@ export class ResponseParser implements ParserEvents {
 /** `onHeadComplete` returns this for a response without a body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;
 
-/**
- * What is checked of an upstream's response beside the parser: parsers forgive, and what one of them
- * takes for a field, a body or the end of a response, another reader (or the next client) may not.
- */
-
-/** Why an answer is not taken. Its `code` is the same in words that the record of a request may hold: no octet of the answer. */
+/** Why an answer is refused. `code` is the same as one word, without any octet of the answer: it may be logged. */
 class MalformedResponse extends Error {
   readonly code: string;
 
@@ -233,7 +228,10 @@ const mostInterim = 512;
 const carriageReturn = 0x0d;
 const emptyLine = '\r\n\r\n';
 
-/** Reads along with a parser: the heads of one response, interim ones and the final one. Exported for its tests. */
+/**
+ * Checks the heads of one response, interim and final, beside the parser. Parsers forgive: a client may find another field,
+ * body or end in what one of them accepts. Exported for its tests.
+ */
 export class ResponseHeadCheck {
   readonly #maxBytes: number;
   /** Pieces of a head that came in several. */

@@ -53,7 +53,7 @@ function readParameters(query: string): ResolverQuery {
   return { url, store };
 }
 
-/** First octets of `url`, of `_store`, and of what PHP drops before them; other parameters need not be decoded. */
+/** A name that begins with another octet is neither `url` nor `_store`, and is not decoded. PHP drops white space in front. */
 const mayBegin: ReadonlySet<number> = new Set([
   ...Buffer.from('u_ \t\n\v\f\r'),
   ...['\u00a0', '\u1680', '\u2000', '\u3000', '\ufeff'].map((space) => Buffer.from(space)[0] as number),
@@ -81,7 +81,7 @@ function readName(raw: string): string {
   return name.startsWith('url[') && name.includes(']') ? 'url[]' : name;
 }
 
-/** All that is made of a raw query, whoever sends it. */
+/** Everything that is computed from a raw query: the same for every client. */
 export interface ReadQuery extends ResolverQuery {
   readonly query: string;
   /** The query, escaped for the JSON string of `links.self`. */
@@ -109,7 +109,7 @@ export function createQueryReader(): (query: string) => ReadQuery {
   };
 }
 
-/** `mappingKey`, kept with the query: V8 hashes the same string only once. */
+/** Returns `mappingKey(prefix, url)`. The string is kept with the query, because V8 stores its hash in it. */
 export function keyOf(read: ReadQuery, prefix: string, url: string): string {
   if (read.keyPrefix !== prefix) {
     read.key = mappingKey(prefix, url);
@@ -141,7 +141,7 @@ function encodeOctet(octet: string): string {
 /** The three request fields on which an answer depends. */
 export interface ResolverFields {
   readonly acceptLanguage: string;
-  /** Value of `Store`; several lines are joined as RFC 9110 section 5.3 does, which no known store matches. */
+  /** Value of `Store`; several lines are joined by a comma (RFC 9110 section 5.3), so that they match no store. */
   readonly store: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }

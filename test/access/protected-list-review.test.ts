@@ -199,7 +199,7 @@ describe('what a list leaves open', () => {
         '{ match: "POST /a/{id}", open: true }',
       ],
       [
-        '8: POST /a/{id} with open: true: a POST that the shop takes for another method needs no token, though the list has PATCH /a/{x}, PUT /a/{id}, DELETE /a/{id}, GET /a/{id}',
+        '8: POST /a/{id} with open: true: if the shop allows method override, a POST without a token can act as PATCH /a/{x}, PUT /a/{id}, DELETE /a/{id}, GET /a/{id}',
       ],
     ],
     [

@@ -320,7 +320,7 @@ describe('keys and algorithms', () => {
     [
       'auth: { keys: { jwks: "http://shop.example/jwks" } }',
       [
-        '1:23: warning: auth.keys.jwks is fetched without TLS: whoever can change that traffic can sign tokens',
+        '1:23: warning: auth.keys.jwks is fetched without TLS: an attacker on the network can replace the keys, and so sign tokens',
       ],
     ],
     ['auth: { keys: { jwks: "http://127.0.0.1:1/jwks" } }', []],
@@ -329,7 +329,7 @@ describe('keys and algorithms', () => {
     [
       `auth: { forward: { subject: X-User }, ${twoIssuers} }`,
       [
-        '1:9: error: auth.forward.issuer is required beside auth.forward.subject where there are several issuers: two of them may call different users the same',
+        '1:9: error: auth.forward.issuer is required if there are several issuers: two issuers may use one subject for different users',
       ],
     ],
     [`auth: { forward: { subject: X-User, issuer: X-Issuer }, ${twoIssuers} }`, []],
@@ -426,7 +426,7 @@ describe('issuers', () => {
     [
       `auth: { issuers: [{ issuer: "https://a", ${asked} }, { issuer: "https://b", ${asked} }] }`,
       [
-        'auth.issuers[1].introspection must be in one entry only, and issuer-1 has it: a token without an issuer would be sent to both',
+        'auth.issuers[1].introspection is already in issuer-1: opaque tokens name no issuer, so only one entry may have introspection',
       ],
     ],
     [
@@ -447,12 +447,14 @@ describe('issuers', () => {
     ],
     [
       'auth: { issuer: "http://id.example", keys: { discover: true } }',
-      ['auth.issuer is asked for its keys without TLS: whoever can change that traffic can sign tokens'],
+      [
+        'auth.issuer is asked for its keys without TLS: an attacker on the network can replace the keys, and so sign tokens',
+      ],
     ],
     [
       'auth: { introspection: { url: "http://id.example", clientId: x, clientSecret: y } }',
       [
-        'auth.introspection.url is asked without TLS: whoever can change that traffic can let anybody in, and reads tokens and clientSecret',
+        'auth.introspection.url is asked without TLS: an attacker on the network can forge the answers, and read tokens and clientSecret',
       ],
     ],
     [

@@ -22,7 +22,7 @@ import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
-import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
+import { idleTimeoutSaid } from '../../src/upstream/upstream-call.ts';
 import { PublicReferences } from '../../src/upstream/response-fields.ts';
 import { contractEntityTypes } from '../../src/url-resolver/envelope.ts';
 import { foldUrl } from '../../src/url-resolver/purges.ts';

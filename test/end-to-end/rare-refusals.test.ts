@@ -19,9 +19,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { provokedElsewhere } from './refusal-stage.ts';
 
-/** The refusals that need time, a crowd or a bug: each has an id on its answer, and a record that is found by it. */
-
-/** A bug of ours, to be met by whoever asks for it. */
+/** A filter with a bug, for requests to `/buggy`. */
 const buggy: FilterDefinition = {
   name: 'buggy',
   stage: 'forward',

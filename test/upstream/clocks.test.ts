@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idleTimeoutSaid } from '../../src/upstream/exchange.ts';
+import { idleTimeoutSaid } from '../../src/upstream/upstream-call.ts';
 
 test.each([
   [undefined, undefined],

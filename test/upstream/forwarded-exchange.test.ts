@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { reject } from '../../src/http/rejection.ts';
 import type { Connection, ResponseReader } from '../../src/upstream/connection.ts';
-import { Exchange, type ExchangeConnections } from '../../src/upstream/exchange.ts';
+import { type CallConnections, UpstreamCall } from '../../src/upstream/upstream-call.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { ForwardedExchange } from '../../src/upstream/forwarded-exchange.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
@@ -216,7 +216,7 @@ class Stage {
   readonly client = new ClientSocket();
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  waiter: Exchange | undefined;
+  waiter: UpstreamCall | undefined;
   handler: UpstreamHandler | undefined;
   hear: ((edits: ResponseEdits | Promise<ResponseEdits>) => void) | undefined;
   /** What had been written to the client when the caller got the outcome. */
@@ -236,7 +236,7 @@ class Stage {
 
   start(): void {
     const { body, method } = this.setup;
-    const connections: ExchangeConnections = {
+    const connections: CallConnections = {
       queueTimeoutMs: 60_000,
       enter: (exchange) => {
         assert.equal(this.waiter, undefined);
@@ -256,7 +256,7 @@ class Stage {
     const client = {
       dispatch: (request: UpstreamRequest, handler: UpstreamHandler) => {
         this.handler = handler;
-        const exchange = new Exchange(request, handler, connections);
+        const exchange = new UpstreamCall(request, handler, connections);
         exchange.start();
         return exchange;
       },

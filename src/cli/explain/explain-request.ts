@@ -81,9 +81,9 @@ export function explainRequest(
       filters: [filter],
     };
   }
-  const foreseen = asked.isWhole ? foresee(planned, request, config, asked.body) : noForesight;
+  const checked = asked.isWhole ? checkWhole(planned, request, config, asked.body) : unchecked;
   const filters = planned.filters.map((one) => {
-    const found = foreseen.found.get(one.filter.name);
+    const found = checked.found.get(one.filter.name);
     return found === undefined ? describe(one) : { ...describe(one), found };
   });
   const explanation: Explanation = {
@@ -94,34 +94,34 @@ export function explainRequest(
     ...explainFilters(planned, filters, rejections),
     ...explainForward(planned, request, config, rejections),
   };
-  const { refusal } = foreseen;
+  const { refusal } = checked;
   return refusal === undefined
     ? explanation
     : withRefusal(explanation, refusalOf(refusal, rejections), planned.isObserved);
 }
 
-interface Foreseen {
+interface Checked {
   readonly refusal?: Rejection | undefined;
   /** Name of a filter -> what it finds in fields and body. */
   readonly found: ReadonlyMap<string, string>;
 }
 
-const noForesight: Foreseen = { found: new Map() };
+const unchecked: Checked = { found: new Map() };
 
 /** The checks of fields and body, in the order of the pipeline: the form of the credentials, then the filters. */
-function foresee(
+function checkWhole(
   planned: ForwardPlan<Matcher>,
   request: CanonicalRequest,
   config: Config,
   body = '',
-): Foreseen {
+): Checked {
   const found = new Map<string, string>();
   const credentials = planned.token === 'none' ? 'found' : presentedBy(request, planned.token, config);
   let refusal = credentials !== 'found' && isRejection(credentials) ? credentials : undefined;
   for (const { filter, match } of planned.filters) {
-    const seen = filter.foresee?.(match, request, Buffer.from(body));
-    if (typeof seen === 'string') found.set(filter.name, seen);
-    else refusal ??= seen;
+    const outcome = filter.foresee?.(match, request, Buffer.from(body));
+    if (typeof outcome === 'string') found.set(filter.name, outcome);
+    else refusal ??= outcome;
   }
   return { refusal, found };
 }
@@ -200,7 +200,7 @@ export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) 
   return createAskedReader(config)(asked);
 }
 
-/** Canonicalises many requests, with rules (some hundred fields) that are built only once. */
+/** Returns a function that canonicalises requests. It builds the rules once, since they have some hundred fields. */
 export function createAskedReader(config: RequestSettings) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',

@@ -46,20 +46,17 @@ function removedText(row: ProtectedResource, isLooser: boolean, cover: RowCover)
 }
 
 function changeText({ before, after, what, isLooser }: RouteChange): string {
+  const asked = ({ asks }: typeof before) => asks.flatMap(conditionTexts).join(' and ') || 'none';
   const texts = what.map((part) => {
     if (part === 'scopes')
       return `scopes ${before.scopes.join(' ') || 'none'} -> ${after.scopes.join(' ') || 'none'}`;
-    if (part === 'require') return `conditions ${askedText(before)} -> ${askedText(after)}`;
+    if (part === 'require') return `conditions ${asked(before)} -> ${asked(after)}`;
     if (part === 'tokenIn') return `token in ${placesText(before)} -> ${placesText(after)}`;
     if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
     if (part === 'group') return `group ${before.group} -> ${after.group}`;
     return `was ${before.template}`;
   });
   return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
-}
-
-function askedText({ asks }: RouteChange['before']): string {
-  return asks.flatMap(conditionTexts).join(' and ') || 'none';
 }
 
 function placesText({ tokenIn = ['header'] }: ProtectedResource): string {

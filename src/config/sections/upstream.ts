@@ -24,14 +24,14 @@ export const upstream = z
         'Whether `publicUrl`, else a path without a host, replaces the address of `url` in `Location` and `Content-Location`. Bodies, `Link`, `Refresh` and cookies are unchanged.',
     }),
     connectTimeout: duration().prefault('2s').meta({
-      description: 'Longest wait for a connection to the shop. Then 504, or 503 if all are busy.',
+      description: 'Longest wait for a connection to the shop: then 504, or 503 if all are busy.',
     }),
     responseTimeout: duration().prefault('60s').meta({
       description:
         'Longest wait for the shop: until the answer begins (then 504), and between two parts of it (then it is cut). Raise it for event streams, here or in `limits.routes`.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
-      description: 'Connections to the shop in one process. Requests with arriving bodies use at most half.',
+      description: 'Connections to the shop per process. Requests with an unfinished body use at most half.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
@@ -103,7 +103,7 @@ export const store = z
     sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
-        'Replicas of Redis that must confirm a claim (`WAIT`) before it is forwarded; fewer: 503. With three nodes set 1.',
+        'Redis replicas that must confirm a claim (`WAIT`) before its write is forwarded; fewer: 503. With three nodes set 1.',
     }),
     prefix: text()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })

@@ -13,34 +13,34 @@ import type {
 import { type BodySink, chunkedSink, plainSink, pumpBody, requestHead } from './request-framing.ts';
 import type { ResponseParser } from './response-parser.ts';
 
-/** The connections and the queue, as an exchange sees them. */
-export interface ExchangeConnections {
-  /** The answer is `onConnection` or `onConnectionFault`, unless the exchange leaves before. */
-  enter(exchange: Exchange): void;
-  replace(exchange: Exchange, connection: Connection): void;
+/** The connections and the queue, as a call sees them. */
+export interface CallConnections {
+  /** The answer is `onConnection` or `onConnectionFault`, unless the call leaves before. */
+  enter(call: UpstreamCall): void;
+  replace(call: UpstreamCall, connection: Connection): void;
   /** Called once. */
-  leave(exchange: Exchange, isReusable: boolean): void;
-  faultOfWait(exchange: Exchange): 'connect-timeout' | 'overloaded';
+  leave(call: UpstreamCall, isReusable: boolean): void;
+  faultOfWait(call: UpstreamCall): 'connect-timeout' | 'overloaded';
   readonly queueTimeoutMs: number;
 }
 
 /** Bytes of a body that is copied after its head, so that both leave in one write. */
 const copiedBytes = 4_096;
 
-const requests = new EndOfTurn<Exchange>(
-  (exchange) => exchange.send(),
-  (exchange) => exchange.abort(),
+const requests = new EndOfTurn<UpstreamCall>(
+  (call) => call.send(),
+  (call) => call.abort(),
 );
 
 /** One request and its response: waits for a connection, sends, retries once on a stale connection, ends. */
-export class Exchange extends QueueMember implements UpstreamExchange, ResponseReader {
+export class UpstreamCall extends QueueMember implements UpstreamExchange, ResponseReader {
   /** The one that it has, or that is reserved for it. */
   connection: Connection | undefined;
   /** RFC 9110 section 9.2.2: safe and without a body, so it may be sent twice. */
   readonly isRepeatable: boolean;
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
-  readonly #connections: ExchangeConnections;
+  readonly #connections: CallConnections;
   #waitTimer: NodeJS.Timeout | undefined;
   #stopBody: (() => void) | undefined;
   #hadConnection = false;
@@ -50,7 +50,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
   #answerBegun = false;
   #isOver = false;
 
-  constructor(request: UpstreamRequest, handler: UpstreamHandler, connections: ExchangeConnections) {
+  constructor(request: UpstreamRequest, handler: UpstreamHandler, connections: CallConnections) {
     super(request.sender);
     const { method, body } = request;
     this.isRepeatable = (method === 'GET' || method === 'HEAD') && body === null;
@@ -154,7 +154,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     });
   }
 
-  /** Asked in the tick of the first byte; `false`: the exchange has failed. */
+  /** Asked in the tick of the first byte; `false`: the call has failed. */
   #mayLeave(): boolean {
     try {
       if (this.#request.maySend?.() === false) this.#fail('not-sent');
@@ -177,7 +177,7 @@ export class Exchange extends QueueMember implements UpstreamExchange, ResponseR
     else socket.write('', onTaken);
   }
 
-  /** Passes on what the buffer had, in its order. The handler may end the exchange at any step. */
+  /** Passes on what the buffer had, in its order. The handler may end the call at any step. */
   #take(response: ResponseParser, buffer: Buffer, release: (() => void) | undefined): void {
     const handler = this.#handler;
     for (const { status, fields } of response.informational) {
