@@ -14,11 +14,11 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 2022,
   app: 2631,
   authorize: 179,
-  cli: 4718,
+  cli: 4717,
   cluster: 992,
-  config: 2674,
+  config: 2669,
   'entity-tags': 2870,
-  http: 2256,
+  http: 2254,
   lib: 983,
   main: 28,
   proxy: 509,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   routes: 1014,
   server: 1603,
   telemetry: 1678,
-  upstream: 3381,
+  upstream: 3376,
   'url-resolver': 1994,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */

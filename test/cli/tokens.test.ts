@@ -90,7 +90,7 @@ describe.concurrent('over a real Redis', () => {
 test.concurrent.for([
   ['an unknown action', 'drop', {}, undefined, 2, /no such action/],
   ['revoke without a subject', 'revoke', {}, undefined, 2, /--subject/],
-  ['the memory store', 'list', {}, 'store: { url: memory }', 1, /running process only/],
+  ['the memory store', 'list', {}, 'store: { url: memory }', 1, /only the running process/],
   ['the feature off', 'list', {}, 'refreshTokens: false', 1, /refreshTokens is false/],
   ['a broken configuration', 'list', {}, 'nonsense: 1', 78, /nonsense/],
 ] as const)('%s', async ([, action, options, more, code, text]) => {
