@@ -31,8 +31,8 @@ async function staged(context: TestContext) {
   const { page } = await openPage(context, browser);
 
   /**
-   * The list of these groups takes effect, and has been compared with the one before: its last row is logged as added, or,
-   * where a list is longer than what is logged of an edit, how many rows were not.
+   * Writes the list, and waits until it was compared: until its last row is logged, or, for a long list, the count of rows
+   * that were not logged.
    */
   async function edit(groups: Readonly<Record<string, readonly unknown[]>>, isLong = false): Promise<void> {
     const before = shopward.log().length;
@@ -46,7 +46,7 @@ async function staged(context: TestContext) {
   return { shopward, page, edit };
 }
 
-/** Nothing turns the text, nothing is markup, and the page is no wider than its window. */
+/** No character changes the direction of the text, nothing is markup, and the page is no wider than its window. */
 async function looksRight(page: Page): Promise<{ readonly text: string; readonly height: number }> {
   const seen = await page.evaluate<{ text: string; height: number; width: number; window: number }>(
     '({ text: document.body.textContent, height: document.documentElement.scrollHeight, width: document.documentElement.scrollWidth, window: innerWidth })',
@@ -70,12 +70,12 @@ const hostile = {
   rows: [`GET /${'x'.repeat(10_000)}`, `GET /${'y/'.repeat(50)}z`, "GET /''!--=&()"],
 };
 
-/** More than the charts' library has, and the longest answer; less than a list of 10,000 rows, of which each has some 180. */
+/** The most bytes of one response to the page. A list of 10,000 rows, of some 180 bytes each, has more. */
 const mostBytes = 160 * 1024;
-/** Of all that is asked for, each once: the same for a list that is fetched page by page. */
+/** The most bytes of all responses, each address once: a list that is fetched page by page has more. */
 const mostInAll = 4 * mostBytes;
 
-/** A list that was written to mislead or to drown whoever looks at it, in the real browser. */
+/** Lists that were written to mislead or to flood a reader, in the real browser. */
 describe.concurrent('in the console', () => {
   it('a list of 10,000 rows in place of another', { timeout: 300_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);

@@ -62,7 +62,7 @@ describe('the rows of a list', () => {
     expect([body.total, body.found, body.rows[0]?.id]).toEqual([1_000, found, first]);
   });
 
-  it('come those first that were met, if that is asked for', async () => {
+  it('order=met: rows with requests come first', async () => {
     expect(await ids('order=met&limit=3')).toEqual([
       'GET /shop-5/items-5',
       'GET /shop-0/items-700',
@@ -105,7 +105,7 @@ describe('the rows of a list', () => {
     `q=${'x'.repeat(201)}`,
     'verdict=safe',
     'Q=x',
-  ])('are not guessed at: %s is 400', async (query) => {
+  ])('an invalid query %s gets 400', async (query) => {
     expect((await ask(query)).status).toBe(400);
   });
 });

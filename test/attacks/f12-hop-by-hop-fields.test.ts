@@ -8,7 +8,7 @@ const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 
 /** F6, F12, H14, H15, H16, H21: what belongs to one connection stays on it. */
 frontSuite('F12: hop-by-hop fields', (start) => {
-  it('of a response, and what Connection names', async () => {
+  it('of a response are dropped, and the fields that Connection names', async () => {
     const { port } = await start(() =>
       answer(
         'ok',
@@ -32,7 +32,7 @@ frontSuite('F12: hop-by-hop fields', (start) => {
     expect(response.field('keep-alive')).not.toBe('timeout=9');
   });
 
-  it('of a request, had they come this far', async () => {
+  it('are not sent to the shop, even if canonicalisation let them pass', async () => {
     const { port, upstream } = await start(() => answer(), {
       edit: (request) => ({
         ...request,

@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** P2: no rule begins with `http:`. RFC 9112, section 3.2.2. */
+/** P2: rules match paths, so an absolute-form could pass all of them. RFC 9112, section 3.2.2. */
 describe('P2: an absolute-form', () => {
   it.each([
     ...['http://evil.example/orders', 'HTTP://evil.example/orders', 'http://evil.example:99/a/../orders?x'],
@@ -29,7 +29,7 @@ describe('P2: an absolute-form', () => {
       'http://a%00b/',
       'http://[/orders',
     ],
-    // Neither are these of any form.
+    // These are no valid request target at all.
     ...[
       'http:orders',
       'http:/orders',

@@ -18,14 +18,14 @@ describe('readiness of several workers', () => {
     ['all', 2, [ready, ready], { ready: true, reasons: [] }],
     ['one of them', 2, [ready, unready], { ready: true, reasons: ['no keys (1 of 2 workers)'] }],
     ['none of them', 2, [unready, unready], { ready: false, reasons: ['no keys'] }],
-    ['who answers', 3, [ready], { ready: true, reasons: ['2 of 3 workers not serving'] }],
-    ['nobody', 1, [], { ready: false, reasons: ['1 of 1 workers not serving'] }],
+    ['two of three do not answer', 3, [ready], { ready: true, reasons: ['2 of 3 workers not serving'] }],
+    ['none answers', 1, [], { ready: false, reasons: ['1 of 1 workers not serving'] }],
   ])('%s', (_, count, answers, merged) => {
     expect(readinessOf(mergeHealth(count, answers))).toEqual(merged);
   });
 });
 
-it('a component is as its worst worker has it, with numbers as each detail declares', () => {
+it("a component has its worst worker's state; details are combined as declared", () => {
   const details = (hits: number, rows: number, at: number, since: number | null): HealthDetail[] => [
     { label: 'hits', value: hits, combine: 'sum' },
     { label: 'file rows', value: rows, combine: 'max' },
@@ -46,7 +46,7 @@ it('a component is as its worst worker has it, with numbers as each detail decla
   expect(mergeHealth(0, [])).toEqual([]);
 });
 
-it('what is only seen in passing is as the worker says that saw it last', () => {
+it('with seenMs, the worker that saw it last decides', () => {
   const gone = health('down', { reasons: ['the last request failed'], seenMs: 1_000 });
   const back = health('ok', { seenMs: 2_000 });
   const idle = health('ok', { seenMs: 0 });

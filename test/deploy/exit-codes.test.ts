@@ -10,7 +10,6 @@ import { findMain } from '../harness/built-shopward.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { listOf } from '../harness/shopward.ts';
 
-/** Each row of the table of exit codes, brought about, and what the unit makes of it. */
 const root = path.resolve(import.meta.dirname, '../..');
 const main = findMain();
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-exit-codes-'));
@@ -64,7 +63,7 @@ function start({
   return child;
 }
 
-/** How it ended, once it has said something. */
+/** Sends the signals once it listens. Returns the exit code, or the signal that ended it. */
 async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = []): Promise<number | string> {
   let said = '';
   child.stderr?.on('data', (text: string) => {
@@ -82,6 +81,7 @@ async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = [
   return code ?? signal;
 }
 
+/** Causes each row of the table of exit codes, and compares the table with the systemd unit. */
 test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJS.Signals[]]>([
   ['SIGTERM', 0, () => ({ listen: '{ port: 0, drainDelay: 0s }' }), ['SIGTERM']],
   ['a second signal', 1, () => ({ listen: '{ port: 0, drainDelay: 30s }' }), ['SIGTERM', 'SIGTERM']],
@@ -113,7 +113,7 @@ test('a Redis that may evict keys ends with 1, and the unit does what the table 
   expect(restarts(code)).toBe(saidToRestart(code));
 });
 
-/** `nobody` of Debian; whoever is no superuser needs none. */
+/** `nobody` of Debian; not needed without root. */
 const somebody = process.getuid?.() === 0 ? 65_534 : undefined;
 const lowPorts = readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').trim();
 const canTry =

@@ -7,7 +7,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { listOf, startShopward } from '../harness/shopward.ts';
 
-/** Mounts that only the proxy sees need a namespace of its own, which not everybody may make. */
+/** Mounts that only the proxy sees need a namespace of its own, and this user may lack the right to make one. */
 const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0;
 
 let folder: string;

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** A shop of a case's own, and what is closed after it, the last first. */
+/** The shop of one test. `open` registers what is closed after the test, in reverse order. */
 interface Stage {
   readonly shop: DemoShop;
   open<T extends { close(): Promise<void> }>(each: T): T;
@@ -86,7 +86,7 @@ describe.concurrent('kinds of stores', () => {
     'Sentinel, before and after a failover, with a replica that must confirm each claim',
     staged(async (stage) => {
       const group: RedisSentinel = stage.open(await startSentinel({ replicas: 2 }));
-      // The cold start after the failover is long enough.
+      // Without this the test would wait for the first cold start, too.
       await ageRedis((await group.primary()).port);
       const shopward = await serve(stage, { url: group.url, replicas: 1 });
       await use(stage, shopward);

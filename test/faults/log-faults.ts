@@ -11,7 +11,7 @@ import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const main = findMain();
-/** Their lines, 3.8 KB each as they have the path twice, are more octets than a pipe and what the process keeps (1 MiB) hold. */
+/** Their lines, 3.8 KB each, are more than a pipe (64 KiB) and the log's buffer (1 MiB) can take. */
 const requests = 400;
 const segments = Array(24).fill('x'.repeat(72)).join('/');
 
@@ -23,18 +23,18 @@ export async function runLogFaults(): Promise<Scene[]> {
   return scenes.flat();
 }
 
-/** Whoever read the log is gone (EPIPE). */
+/** The log's reader is gone (EPIPE). */
 async function closedPipe(shop: FaultShop): Promise<Scene> {
   const running = await start(shop, 'pipe');
   running.child.stdout?.destroy();
-  return conclude('whoever read the log is gone', running);
+  return conclude("the log's reader is gone", running);
 }
 
-/** Whoever reads the log has stopped for good, and the pipe is full. */
+/** The log's reader has stopped for good, and the pipe is full. */
 async function unreadPipe(shop: FaultShop): Promise<Scene> {
   const running = await start(shop, 'pipe');
   running.child.stdout?.pause();
-  return conclude('whoever reads the log has stopped', running);
+  return conclude("the log's reader has stopped", running);
 }
 
 /** Every write fails with ENOSPC; Linux has such a device. */

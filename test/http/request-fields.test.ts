@@ -98,7 +98,7 @@ describe('request fields', () => {
     ['Expect', 'bad-request-fields', 'repeated-expect'],
     ['If-Modified-Since', 'bad-request-fields', 'repeated-if-modified-since'],
     ['If-Unmodified-Since', 'bad-request-fields', 'repeated-if-unmodified-since'],
-  ])('refuses two %s fields, also spelled apart', (name, rejection, reason) => {
+  ])('refuses two %s fields, in any spelling', (name, rejection, reason) => {
     const rawHeaders = name === 'Host' ? [] : ['Host', 'shop.example'];
     for (const second of [name, name.toLowerCase(), name.toUpperCase()]) {
       const head = sampleHead({ rawHeaders: [...rawHeaders, name, '1', 'A', 'b', second, '1'] });

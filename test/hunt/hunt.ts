@@ -18,14 +18,14 @@ export interface HuntOptions {
   readonly replicas: number;
   readonly clients: number;
   readonly seconds: number;
-  /** Not over before this is so, unless two minutes more have passed: for machines that are slow. Default: it is so. */
+  /** The run continues, for two more minutes at most, until this is true: for slow machines. Default: true at once. */
   readonly isEnough?: (sightings: Sightings, deeds: Nemesis['deeds']) => boolean;
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
-  /** How much more often than usual the shop leaves open what became of a write. Default: 1. */
+  /** How much more often than usual the outcome of a write stays unknown. Default: 1. */
   readonly shopMisfortunes?: number;
-  /** Nobody breaks anything, and the shop always answers: what is refused then has no reason but ours. */
+  /** Nothing is broken, and the shop always answers: only shopward can be the reason for a refusal. */
   readonly isCalm?: boolean;
   /**
    * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose.
@@ -55,7 +55,7 @@ const resource = {
   methods: ['PATCH', 'DELETE'],
 };
 const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s', resources: [resource] };
-/** How each way of being broken is configured. */
+/** `entityTags` for each value of `broken`. */
 const brokenTags = {
   tags: false,
   landing: entityTags,
@@ -68,7 +68,7 @@ const config = {
   refreshTokens: false,
 };
 
-/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and somebody who breaks things. */
+/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and a nemesis that breaks things. */
 export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const { carts: cartCount, seconds, clients, seed, isEnough } = options;
   const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});

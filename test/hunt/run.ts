@@ -1,4 +1,4 @@
-/** Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be. */
+/** Hunts for a lost update; exits with 1 when it finds one, or another violation. */
 import { readArguments } from '../../scripts/arguments.ts';
 import { writeResult } from '../../scripts/results.ts';
 import type { HuntOptions } from './hunt.ts';
@@ -10,7 +10,7 @@ const { calm, statuses, ...values } = readArguments<
   }
 >({
   name: 'npm run hunt --',
-  about: 'Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be.',
+  about: 'Hunts for a lost update; exits with 1 when it finds one, or another violation.',
   options: [
     ['--replicas <n>', 'of shopward', 3],
     ['--clients <n>', 'at a time', 50],
@@ -24,7 +24,7 @@ const { calm, statuses, ...values } = readArguments<
       undefined,
       ['tags', 'landing'],
     ],
-    ['--calm', 'nothing is broken: what share of requests is refused all the same?'],
+    ['--calm', 'breaks nothing, and reports the share of refused requests'],
     ['--statuses', 'prints every status that clients saw, too'],
   ],
 });

@@ -45,7 +45,7 @@ describe('long work in steps', () => {
     await expect(finishInSlices(count(1_000_001))).rejects.toThrow('too far');
   });
 
-  it('lets others have their turns', async () => {
+  it('lets other work run between slices', async () => {
     let turns = 0;
     let isOver = false;
     const turn = () => {
@@ -53,7 +53,7 @@ describe('long work in steps', () => {
       if (!isOver) setImmediate(turn);
     };
     setImmediate(turn);
-    // It ends by the turns of others, however busy the machine is; the bound is for whoever gives them none.
+    // It ends when other work has run, however busy the machine is; the bound fails the test if none ever runs.
     function* untilOthersRan(): Steps<void> {
       for (let i = 0; turns < 2 && i < 5_000_000; i += 1) yield;
     }

@@ -14,7 +14,7 @@ import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 let listener: Listener;
 afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
 
-/** What is known of each request, in order; each is answered with its target. */
+/** Starts a listener that answers with the target. `heard` has a line for each request or refusal, in order. */
 async function start(more: Partial<ListenerOptions> = {}) {
   const heard: string[] = [];
   listener = new Listener({
@@ -55,7 +55,7 @@ describe('what node would answer by itself', () => {
     expect([response.status, heard]).toEqual([200, ['POST /a']]);
   });
 
-  it('a request without Host is one, too', async () => {
+  it('a request without Host is handed to us', async () => {
     const { heard, port } = await start();
     await exchangeRaw(port, 'GET /a HTTP/1.1\r\n\r\n');
     expect(heard).toEqual(['GET /a']);
@@ -80,7 +80,7 @@ describe('a WebSocket handshake', () => {
     ['one', `${handshake}\r\n`, ['upgrade /ws']],
     ['with a length of 0', `${handshake}Content-Length: 0\r\n\r\n`, ['upgrade /ws']],
     ['with a body', `${handshake}Content-Length: 1\r\n\r\nx`, ['GET /ws']],
-    ['with a coded one', `${handshake}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, ['GET /ws']],
+    ['with a chunked body', `${handshake}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, ['GET /ws']],
     ['of another method', `POST /ws HTTP/1.1\r\n${upgrade}websocket\r\n\r\n`, ['POST /ws']],
     ['of HTTP/1.0', `GET /ws HTTP/1.0\r\n${upgrade}websocket\r\n\r\n`, ['GET /ws']],
     ['to something else', `GET /ws HTTP/1.1\r\n${upgrade}h2c\r\n\r\n`, ['GET /ws']],
@@ -128,7 +128,7 @@ describe('a WebSocket handshake', () => {
   });
 });
 
-it('a port that is taken is an error, and one that was free takes connections although others fail', async () => {
+it('a taken port is an error', async () => {
   const { port } = await start();
   const second = new Listener({
     ...{ host: '127.0.0.1', port, keepAliveTimeoutMs: 1, requestHeadersBytes: 16_384 },
@@ -136,6 +136,10 @@ it('a port that is taken is an error, and one that was free takes connections al
     handle: () => undefined,
   });
   await expect(second.listen()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+});
+
+it('EMFILE while accepting does not stop the listener', async () => {
+  const { port } = await start();
   listener.server.emit('error', Object.assign(new Error(), { code: 'EMFILE' }));
   expect((await exchangeRaw(port, 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n')).status).toBe(200);
 });
@@ -175,14 +179,14 @@ describe('octets that are no request, as they are answered and recorded', () => 
     expect(records).toEqual([{ ...refused, ...recorded }]);
   });
 
-  it('have no body in their answer where the request asks for none', async () => {
+  it('a malformed HEAD gets an answer without a body', async () => {
     const { port } = await start({ rejectMalformed });
     const client = await openRawConnection(port);
     await client.write('HEAD /a HTTP/1.1\r\nHost : s\r\n\r\n');
     expect(String(await client.readAll())).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/);
   });
 
-  it('of a connection that has said nothing are none', async () => {
+  it('a connection that sent no byte is not recorded', async () => {
     records.length = 0;
     await start();
     const socket = new PassThrough();
@@ -237,7 +241,7 @@ describe('a drain', () => {
     const old = await openRawConnection(port);
     await old.write(get);
     expect((await old.readResponse()).field('connection')).not.toBe('close');
-    // What follows this test ends it.
+    // `afterEach` ends this drain.
     void listener.drain({ graceMs: 30_000, withinMs: 0 });
     const fresh = await openRawConnection(port);
     for (const client of [old, fresh]) {

@@ -3,7 +3,7 @@ export interface Figures {
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
   readonly rssBytes: number;
-  /** Of V8: what lives in its heap, and what that heap takes, which breathes by some 30 MiB. */
+  /** V8's heap: used, and reserved below. The reserved size varies by some 30 MiB. */
   readonly heapBytes: number;
   readonly heapTotalBytes: number;
   /** Octets in Buffers. */

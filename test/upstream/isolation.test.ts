@@ -56,7 +56,7 @@ describe('one exchange that throws ends alone', () => {
     return { client, faults };
   }
 
-  /** The one that throws among others of the same turn, more than there are connections. */
+  /** Asks 20 others in the same tick, which is more than there are connections. */
   async function askAmongOthers(
     client: UpstreamClient,
     throws: Partial<UpstreamHandler>,
@@ -94,10 +94,10 @@ describe('one exchange that throws ends alone', () => {
     expect(faults).toMatchObject([{ message: 'a bug' }]);
   });
 
-  it('in what takes its hands off the connection', async () => {
+  it('while the call leaves its connection', async () => {
     const { client, faults } = await start();
     const stream = new Readable({ read() {} });
-    // The first byte leaves, and whoever stops the body throws.
+    // Stopping the body throws, after the first byte was sent.
     stream.pause = () => {
       throw new Error('a bug');
     };

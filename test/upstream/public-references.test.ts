@@ -6,7 +6,7 @@ const shop = { hostname: 'shop', port: 9000, path: '' };
 
 type Row = readonly [said: string, told: string];
 
-/** What clients are told, and that they end up where the reference leads them to, in the eyes of a browser. */
+/** What the shop sends, and what clients get. */
 function table(rows: readonly Row[], references: PublicReferences): void {
   it.each(rows)('%j -> %j', (said, told) => {
     expect(references.toPublic(said, request)).toBe(told);
@@ -161,7 +161,7 @@ describe('with a path in front', () => {
       ['/api/v2/\\evil.example', '/%5Cevil.example'],
       ['/api/v2', '/'],
       ['/api/v2#/api/v2', '/#/api/v2'],
-      // It was told of the public address.
+      // The shop used the public address.
       ['https://api.shop.example/api/v2/carts', 'https://api.shop.example/carts'],
       ['https://api.shop.example:443/api/v2/carts', 'https://api.shop.example:443/carts'],
       ['https://outer.shop.example/api/v2/carts', 'https://outer.shop.example/carts'],

@@ -63,7 +63,7 @@ it.each([
   [false, false, false, 0],
   [true, true, false, 0],
   [true, false, true, 0],
-])('100 is sent to who waits for it (%s), unless an answer has begun (%s) or it left (%s)', (...all) => {
+])('expects 100: %s, answer begun: %s, client gone: %s; 100 Continue sent %i times', (...all) => {
   const [expectsContinue, headersSent, destroyed, times] = all;
   const writeContinue = vi.fn();
   sendContinue(
