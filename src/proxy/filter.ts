@@ -25,19 +25,19 @@ export interface Matcher<Match = unknown> {
   readonly route?: string;
   /**
    * Whether `run` may hand hooks to the exchange with the upstream, which has room for one filter's. A change that two
-   * such filters match is refused; of a read the first one is asked.
+   * such filters match is refused; for a read only the first one runs.
    */
   readonly hooksUpstream?: boolean;
   /**
-   * What the request is to this filter; undefined: nothing. A rejection is for its form alone, and given before anybody
-   * is asked for a token. Pure: no clock, no store, no fields that a proxy in between may change.
+   * The match that `run` gets; undefined: the filter does not apply. A rejection depends on the form of the request alone, and
+   * comes before the check of the token. Pure: no clock, no store, no fields that a proxy in between may change.
    */
   match(request: CanonicalRequest): Match | Rejection | undefined;
   /** The refusal that follows from the match alone, in every mode and for every client. */
   refusal?(match: Match): Rejection | undefined;
   /**
-   * What `run` refuses by fields and body alone, whatever the store says; or, in words, what it looks for in them. For
-   * `explain`, which has a whole request before it.
+   * For `explain`, which has a whole request: the refusal that follows from fields and body alone, without the store; or a
+   * text that says what `run` looks for in them.
    */
   foresee?(match: Match, request: CanonicalRequest, body: Buffer): Rejection | string | undefined;
   /** Whether `run` needs the whole body. Default: no, the body streams. */
@@ -56,7 +56,7 @@ export interface FilterDescription {
   readonly text: string;
   /** Replaces `text` if no row asks for a token, so that the user is not known. */
   readonly whenOpen?: string;
-  /** The same for programs. */
+  /** The same as data. */
   readonly details?: unknown;
 }
 
@@ -87,7 +87,7 @@ export type Continue =
       readonly responseFields?: FieldList;
       /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
-      /** The row leaves the credentials to the shop. */
+      /** The shop checks the credentials: the row has `credentials: shop`. */
       readonly unjudged?: true;
     }
   | undefined;

@@ -18,7 +18,7 @@ import {
 } from './plan.ts';
 
 /**
- * One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket.
+ * One request and its response, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket.
  * Exported for its tests.
  */
 export interface PipelineExchange {
@@ -117,7 +117,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
     exchange.route = planned.route;
     if (planned.token === 'none') return this.#pass(exchange, planned, planned.forward, undefined);
     const { tokenIn, credentials } = planned.token;
-    // A row that is only tried out leaves answers as they are, unless its credentials are where no cache looks.
+    // A row that observes leaves answers as they are, unless its token may be where caches do not look for one.
     exchange.variesByCookie = tokenIn !== undefined || credentials === 'shop';
     exchange.isPrivate = exchange.variesByCookie || !planned.isObserved;
     return this.#authenticate(exchange, planned, planned.token);
@@ -210,7 +210,7 @@ export class Pipeline<Exchange extends PipelineExchange> {
   }
 }
 
-/** Only the last filter may have hooks, so no later refusal leaves what it has begun without an outcome. */
+/** Only the last filter may have hooks, so that no later refusal keeps the outcome from it. */
 function hooksOf({ filters }: ForwardPlan, at: number, hooks: UpstreamHooks): UpstreamHooks {
   const { name, hooksUpstream } = (filters[at] as PlannedFilter).filter;
   if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);

@@ -91,7 +91,7 @@ export function planForward<F extends Matcher>(
     } else if (filters === undefined) filters = [{ filter, match }];
     else filters.push({ filter, match });
   }
-  // The last one: what it has begun is then never left without an outcome by another's refusal.
+  // The filter with hooks comes last, so that no refusal of another keeps the outcome from it.
   if (holder !== undefined) {
     if (filters === undefined) filters = [holder];
     else filters.push(holder);
@@ -116,7 +116,7 @@ function announcedBytes({ body }: CanonicalRequest): number {
 
 /**
  * Refuses a change that two filters would have to check, such as one of `/access-tokens/1/carts/2`: no honest client sends
- * it, and if only one filter checked it, it would pass the other unseen. Refuses a WebSocket handshake that a filter would
+ * it, and if only one filter checked it, the other would miss it. Refuses a WebSocket handshake that a filter would
  * have to check, too: after it the shop answers on a raw socket, where no filter sees the outcome.
  */
 function conflictOf(request: CanonicalRequest, holder: object | undefined): Rejection | undefined {

@@ -10,7 +10,7 @@ import { endToEndFields, reasonPhrase } from './response-fields.ts';
 import { isBodiless } from './response-parser.ts';
 
 export interface ClientResponseEvents {
-  /** The client has taken what was held back: more may be written. */
+  /** The client has read what waited: more may be written. */
   onDrain(): void;
   /** The client left, or did not read for too long, before the end of its response. */
   onGone(): void;
@@ -28,7 +28,7 @@ export interface ClientPatience {
 
 const noOctets = Buffer.alloc(0);
 
-/** Bytes of a first piece of body that may wait. */
+/** Bytes of a first chunk of body that may wait. */
 const smallBytes = 4096;
 
 const heldHeads = new EndOfTurn<ClientResponse>(
@@ -37,14 +37,14 @@ const heldHeads = new EndOfTurn<ClientResponse>(
 );
 
 /**
- * The only way in which a forwarded response reaches a client. The head is held until there is a byte of body, or
- * until the body is late, so that an upstream that breaks at once is still a clean 502. A small first piece of the
- * body waits for the rest of the turn: usually it is the whole body, and all leaves in one write.
+ * The only way in which a forwarded response reaches a client. The head waits for the first byte of
+ * body, or until the body is late, so that an upstream that breaks at once is still a clean 502. A small first chunk
+ * waits until the end of the tick: usually it is the whole body, and head and body leave in one write.
  */
 export class ClientResponse {
   /** Status that was sent; 0: none yet. */
   status = 0;
-  /** Bytes of body handed over. */
+  /** Bytes of body that were written. */
   bytes = 0;
   isGone = false;
 
@@ -125,7 +125,7 @@ export class ClientResponse {
     this.end(body);
   }
 
-  /** Sends the head if it is still held back. */
+  /** Sends the head if it still waits. */
   flush(): void {
     if (this.#head === undefined || this.isGone) return;
     // A response without a body is whole with its head, and about to be ended.
@@ -137,8 +137,8 @@ export class ClientResponse {
   }
 
   /**
-   * `false`: wait for `onDrain`. Whatever is written for a client that has gone is dropped. `release` is called when
-   * the kernel has the chunk; never if the connection broke, as nobody knows then who still reads the chunk.
+   * `false`: wait for `onDrain`. A chunk for a client that has gone is dropped. `release` is called when
+   * the kernel has the chunk; never if the connection broke, because the chunk may still be read then.
    */
   write(chunk: Buffer, release?: () => void): boolean {
     if (this.isGone) return true;
@@ -148,7 +148,7 @@ export class ClientResponse {
       return true;
     }
     const response = this.#response;
-    // At most two pieces wait, whatever their length: each waiting piece takes hundreds of octets besides its own.
+    // At most two chunks wait, whatever their length: each takes hundreds of octets besides its own.
     const isWaiting = response.writableLength > 0;
     const first = this.#takeFirst();
     this.#writeHead();
@@ -177,7 +177,7 @@ export class ClientResponse {
     });
   }
 
-  /** Drops the head that is held back: another response will be sent. */
+  /** Drops the head that waits: another response will be sent. */
   withdraw(): void {
     this.#head = undefined;
     this.bytes -= this.#takeFirst()?.length ?? 0;
@@ -202,7 +202,7 @@ export class ClientResponse {
     response.destroy();
   }
 
-  /** The response cannot be written: its client sees that, and the exchange learns that nobody waits for it. */
+  /** The response cannot be written: the client sees its connection end, and the exchange learns that the client is gone. */
   abandon(): void {
     this.#response.destroy();
   }
@@ -257,7 +257,7 @@ export class ClientResponse {
   }
 
   #onStall(): void {
-    // A pipelined response may wait for its turn, which is not the client's fault.
+    // A pipelined response may wait for earlier ones, which is not the client's fault.
     if (this.#response.socket === null && !this.#response.writableFinished) {
       this.#stallTimer?.refresh();
       return;

@@ -25,7 +25,7 @@ export function createUpstreamClient(options: ClientOptions, open?: OpenSocket):
 
 /**
  * Keep-alive connections to the upstream, the most recently used first, and the queue in front of them.
- * docs/decisions/upstream-client.md has the states of a connection and what holds in each.
+ * docs/decisions/upstream-client.md has the states of a connection and the rules of each.
  */
 class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   readonly #options: ClientOptions;
@@ -34,7 +34,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   /** All but the closed ones. */
   readonly #connections = new Set<Connection>();
   readonly #idle = new LinkedList<Connection>();
-  /** Connections whose place belongs to a call that is sent on a new connection. */
+  /** Connections that count for a call that is sent on a new connection. */
   readonly #reserved = new Map<Connection, UpstreamCall>();
   /** Connections that waiters will get, or whose place a new one will take: connecting or ending, and not reserved. */
   #coming = 0;

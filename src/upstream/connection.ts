@@ -17,7 +17,7 @@ export interface ResponseReader {
   onThrown(cause: unknown): void;
 }
 
-/** Told of each connection: `onOpen` at most once, and `onClosed` exactly once as the last, never within the constructor. */
+/** Receives the events of each connection: `onOpen` at most once, and `onClosed` exactly once as the last, never within the constructor. */
 export interface ConnectionOwner {
   onOpen(connection: Connection): void;
   /** The upstream has ended an idle connection. */
@@ -31,7 +31,7 @@ export type OpenSocket = (options: ClientOptions, onread: OnReadOpts) => Socket;
 /** A body longer than this is passed on in its buffer instead of a copy; the next bytes are read into another buffer. */
 const copiedBytes = longestRead / 2;
 
-/** Chunks of a body that are parsed in one turn of the event loop; the rest waits for the next turn. */
+/** Chunks of a body that are parsed in one tick of the event loop; the rest waits for the next. */
 const chunksPerTurn = 1_024;
 
 const paused = new EndOfTurn<Connection>(
@@ -101,7 +101,7 @@ export class Connection implements Linked<Connection> {
       });
   }
 
-  /** `reader` is told from now on if the connection ends. */
+  /** From now on `reader` gets the events of the connection. */
   assign(reader: ResponseReader): void {
     this.#reader = reader;
     this.#isAsked = false;
@@ -129,12 +129,12 @@ export class Connection implements Linked<Connection> {
     if (this.socket.isPaused()) this.socket.resume();
   }
 
-  /** Continues in the next turn, unless the reader itself has paused the socket. */
+  /** Continues in the next tick, unless the reader itself has paused the socket. */
   continueReading(): void {
     if (!this.socket.isPaused()) this.socket.resume();
   }
 
-  /** A socket that may be given away is read as a stream, with pieces of its own. */
+  /** A socket that may be handed over after a 101 is read as a stream, whose chunks are copied to the buffer. */
   readonly #onPiece = isolated(
     (piece: Buffer) => {
       piece.copy(this.#buffer);

@@ -14,7 +14,7 @@ export interface ForwardInput {
   readonly response: ServerResponse;
   /** For a WebSocket handshake: receives both sockets after a 101. */
   readonly upgrade?: { join(client: Socket, upstream: Socket): void } | undefined;
-  /** The body, if somebody has read it already. */
+  /** The body, if it was read already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
   /** Whose share of the connections it uses. */
@@ -23,7 +23,7 @@ export interface ForwardInput {
   readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;
 }
 
-/** Who wants a request forwarded. */
+/** The caller of `forward`: the exchange with the client. */
 export interface ForwardCaller {
   /** Last change to the fields of a forwarded response (CORS, `X-Request-Id`); they are end-to-end fields already. */
   editResponse?(fields: FieldList, status: number): FieldList;
@@ -33,7 +33,7 @@ export interface ForwardCaller {
 
 export interface ForwardResult {
   /**
-   * `sent`: the response was handed over whole; `rejected`: nothing was written, `rejection` is yours to write; `cut`:
+   * `sent`: the response was handed over whole; `rejected`: nothing was written, the caller must write `rejection`; `cut`:
    * the client saw its response break off; `client-gone`: it had left before the end.
    */
   readonly end: 'sent' | 'rejected' | 'cut' | 'client-gone';
@@ -43,7 +43,7 @@ export interface ForwardResult {
   /** Status of the upstream's response; 0 when there was none. */
   readonly upstreamStatus: number;
   readonly fault: ForwardFault | undefined;
-  /** What broke, for the log; its text may hold anything, its `code` is a stable word. */
+  /** What broke, for the log; its text may contain anything, its `code` is a stable word. */
   readonly cause: unknown;
   /** Milliseconds until it had a connection, and from there to the end of the upstream's part. */
   readonly queuedMs: number;

@@ -32,7 +32,7 @@ export interface ExchangeOptions extends BodyLimits, ClientPatience {
   readonly references?: PublicReferences | undefined;
 }
 
-/** Why shopward ends an exchange; undefined: nobody waits for it any more. */
+/** Why shopward ends an exchange; undefined: the client is gone. */
 type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
 
 /** What a fault tells of the exchange. */
@@ -189,7 +189,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   onGone(): void {
     if (!this.#isUnderWay) return;
-    // It may have been held up by the client.
+    // The client may have delayed it.
     if (this.#outlivesClient) this.onDrain();
     else this.#abort(undefined);
   }

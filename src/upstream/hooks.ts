@@ -4,13 +4,13 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { UpstreamFault } from './port.ts';
 
 /**
- * What a feature (entity tags, refresh tokens) wants of one forwarded request, and how it learns the outcome. The
- * forwarder calls `onOutcome` exactly once, with whatever happened.
+ * How a feature (entity tags, refresh tokens) changes one forwarded request, and learns its outcome. The forwarder calls
+ * `onOutcome` exactly once, also after a fault.
  */
 export interface UpstreamHooks {
   /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
   readonly requestFields?: FieldEdits | undefined;
-  /** Called in the turn in which the first byte is written; `false`: outcome `unsent`. */
+  /** Called in the tick in which the first byte is written; `false`: outcome `unsent`. */
   readonly maySend?: () => boolean;
   /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */
   readonly sendWithinMs?: number;
@@ -18,7 +18,7 @@ export interface UpstreamHooks {
   readonly answerWithinMs?: number;
   /**
    * Bytes of response body to hold back so that `onOutcome` can still edit the head; 0: the response streams. A longer
-   * (or stalling, or event-stream) body is passed through: `onOutcome` then hears of it at its end, and edits are void.
+   * (or stalling, or event-stream) body is passed through: `onOutcome` is then called at its end, and its edits are ignored.
    */
   readonly bufferLimit: number;
   /**
@@ -28,7 +28,7 @@ export interface UpstreamHooks {
   readonly withholds?: (status: number) => boolean;
   /**
    * Changes to the fields of a response whose head leaves before `onOutcome` is called: one that streams, or one that
-   * was to be held back and is passed through. For example, to remove the shop's own `ETag`.
+   * was to be kept back and is passed through. For example, to remove the shop's own `ETag`.
    */
   readonly streamedHeaderEdits?: (status: number) => FieldEdits | undefined;
   /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */
@@ -60,7 +60,7 @@ export interface ResponseEdits {
   readonly fields?: FieldEdits;
   /** Send 304 with these fields and no body instead (RFC 9110 section 15.4.5). */
   readonly notModified?: boolean;
-  /** Withhold a collected response and refuse instead; void once the response streams. */
+  /** Withhold a collected response and refuse instead; ignored once the response streams. */
   readonly rejection?: Rejection;
 }
 

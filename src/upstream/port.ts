@@ -54,7 +54,7 @@ export interface UpstreamHandler {
   /** 1xx other than 101 (RFC 9110 section 15.2). */
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
-  /** Instead of `onHead`, and the last call: a 101. The socket is the callee's; what it has sent already can be read. */
+  /** Instead of `onHead`, and the last call: a 101. The handler owns the socket; bytes that the shop has sent already can be read from it. */
   onUpgrade?(fields: FieldList, socket: Socket): void;
   /**
    * `false` pauses the upstream until `resume()`. Call `release` once `chunk` was written and will not be read again:
@@ -104,8 +104,8 @@ export interface ClientOptions {
 
 export interface UpstreamFault {
   /**
-   * `unreachable`: no connection; `connect-timeout`; `overloaded`: too many wait, or one for too long; `not-sent`:
-   * `maySend` said no; `reset`: the connection ended or broke before the response was complete; `malformed`: bytes that
+   * `unreachable`: no connection; `connect-timeout`; `overloaded`: the queue is full, or the wait was too long; `not-sent`:
+   * `maySend` returned `false`; `reset`: the connection ended or broke before the response was complete; `malformed`: bytes that
    * are not HTTP, a status outside 100-599, or an unasked 101; `request-body`: the client's own body failed; `aborted`:
    * by `abort()`; `internal`: an exception here.
    */

@@ -25,7 +25,7 @@ export function limitsOfRoute(
 
 /**
  * Reads a whole body: its bytes, or why not (413, 408, or 400 for one that breaks off). `beforeReading` is called once,
- * when the body is really wanted: the place for `100 Continue`.
+ * just before the body is read: it may send `100 Continue`.
  */
 export function readWholeBody(
   incoming: IncomingMessage & Partial<EarlyBody>,
@@ -59,7 +59,7 @@ function collectStream(
   limits: BodyLimits,
   resolve: (result: Buffer | Rejection) => void,
 ): void {
-  // It may have broken off in the turn of its head.
+  // It may have broken off in the tick of its head.
   if (incoming.destroyed) {
     resolve(bodyCut);
     return;
@@ -77,7 +77,7 @@ function collectStream(
     () => incoming.destroy(),
   );
   const onEnd = isolated(
-    // A body that somebody else has read ends without an octet.
+    // A body that was read before ends without an octet.
     () => settle(isWhole(collected.length) ? collected.octets() : bodyCut),
     () => incoming.destroy(),
   );
@@ -87,8 +87,8 @@ function collectStream(
 }
 
 /**
- * A body in one piece. Pieces are copied together as they come: in a Buffer of its own, an octet that comes as a chunk or
- * a packet of its own would cost hundreds. The usual body is one piece, and is not copied.
+ * Joins the chunks of a body as they arrive. Kept in a Buffer of its own, a chunk of one octet would cost hundreds. The usual
+ * body is one chunk, and is not copied.
  */
 export class CollectedBody {
   readonly #mostBytes: number;
@@ -126,12 +126,12 @@ export class CollectedBody {
 }
 
 /**
- * Watches a body that somebody else reads, and does not begin to read it: `refused` is called at most once, on the chunk
+ * Watches a body while its reader reads it, and does not begin to read it: `refused` is called at most once, on the chunk
  * that passes the limit (before a later listener sees it), or when the body is too slow although the reader wants more.
  * Returns what ends the watch.
  *
- * Slow is checked as a bucket of time: it holds `bodyTimeoutMs`, waiting empties it, and each byte fills it again by what it
- * accounts for. So a stall may take `bodyTimeoutMs`, however much came before it, and a trickle below the rate ends as well.
+ * Slowness is a bucket of time: it starts with `bodyTimeoutMs`, waiting empties it, and each byte refills it by what it
+ * accounts for. So a stall may take `bodyTimeoutMs`, however much came before, and a trickle below the rate ends as well.
  */
 export function watchBody(
   incoming: IncomingMessage,
@@ -170,7 +170,7 @@ export function watchBody(
   return stop;
 }
 
-/** `100 Continue`, where the client waits for it (RFC 9110 section 10.1.1): when its body is really wanted. */
+/** `100 Continue`, if the client waits for it (RFC 9110 section 10.1.1): just before its body is read. */
 export function sendContinue(request: CanonicalRequest, response: ServerResponse): void {
   if (request.expectsContinue && !response.headersSent && !response.destroyed) response.writeContinue();
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isolated } from '../lib/faults.ts';
 
-/** Fields that frame a message or belong to one connection; the client sets its own, whatever a request carries. */
+/** Fields that frame a message or belong to one connection; `requestHead` writes its own and drops these. */
 const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
 
 const framingLengths = new Set([...framing].map((name) => name.length));
@@ -23,8 +23,8 @@ const visible = /^[\x21-\x7e\x80-\xff]+$/;
 /**
  * The head of a request as it goes on the wire, latin-1, framed by its body (RFC 9112 section 6).
  *
- * @throws {TypeError} where a part would not be read back as that part. Nobody may send such a thing this far; were it
- * written, it could be a second request.
+ * @throws {TypeError} if a part would not be read back as that part: it could be a second request. Earlier validation
+ * rejects such parts.
  */
 export function requestHead({ method, target, fields, body, isUpgrade }: UpstreamRequest): string {
   if (!token.test(method) || !visible.test(target)) throw new TypeError('request line');
@@ -55,7 +55,7 @@ export interface BodySink {
    * be called in either case.
    */
   write(octets: Buffer, taken: (broken?: Error | null) => void): boolean;
-  /** What comes after the last octet. */
+  /** Writes the end of the framing, after the last octet. */
   end(): void;
 }
 
@@ -67,9 +67,9 @@ interface BodyPumpEvents {
 }
 
 /**
- * Moves a body from the client to the upstream, one piece at a time. Until the kernel has taken a piece, nothing more
- * is read, and further octets are joined in the client's own stream. Written at once, each piece would wait as an
- * entry of the sink's queue, which costs hundreds of octets however small the piece is.
+ * Moves a body from the client to the upstream, one chunk at a time. Until the kernel has taken a chunk, nothing more
+ * is read, and further octets are joined in the client's own stream. Written at once, each chunk would wait as an
+ * entry of the sink's queue, which costs hundreds of octets, however small the chunk is.
  *
  * Returns a function that ends it; the stream is left paused.
  */

@@ -5,8 +5,8 @@ import { token, valueText } from './request-framing.ts';
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
  * announcements and framing other than Content-Length (RFC 9110 section 7.6.1), without the upstream's `Server` and
- * `X-Debug*`, and without any line that could not be written. Order, spelling and repeats are kept. With `references` what
- * names the shop's own address names the public one.
+ * `X-Debug*`, and without any line that could not be written. Order, spelling and repeats are kept. With `references` the
+ * shop's own address is replaced by the public one.
  */
 export function endToEndFields(
   fields: FieldList,
@@ -60,7 +60,7 @@ const ordinary = new Set([
   'Vary',
 ]);
 
-/** What `Connection` has no say in: without these a client would misread, keep or trust the response wrongly. */
+/** `Connection` cannot remove these: without them a client would misread, cache or trust the response wrongly. */
 const unnameable = new Set([
   'cache-control',
   'content-encoding',
@@ -98,9 +98,9 @@ interface PublicReferencesOptions {
 }
 
 /**
- * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may see them: where the shop names
- * its own address they name the public one, and its path is off. Without `publicUrl` a path alone is given, which each
- * client reads against the address that it asked: nothing that a client sent says where others are led.
+ * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may see them: the shop's own
+ * address is replaced by the public one, and its path is removed. Without `publicUrl` a path alone is given, which each
+ * client resolves against the address that it asked: no client decides where others are sent.
  */
 export class PublicReferences {
   readonly #own: string;
@@ -180,8 +180,8 @@ function endOfAuthority(reference: string, start: number): number {
 }
 
 /**
- * `host[:port]` in the one spelling that the URL standard has for it: `127.1` and `%6Cocalhost` are names of somebody. The ports of
- * http and https are one: a shop to which TLS ends elsewhere may know of either.
+ * `host[:port]` in the one spelling that the URL standard has for it: `127.1` and `%6Cocalhost` name hosts, too. The default ports
+ * of http and https are equal: a shop behind a TLS terminator may use either.
  */
 function comparable(authority: string): string {
   const parsed = authority.length > longestAuthority ? null : URL.parse(`http://${authority}`);

@@ -234,7 +234,7 @@ const emptyLine = '\r\n\r\n';
  */
 export class ResponseHeadCheck {
   readonly #maxBytes: number;
-  /** Pieces of a head that came in several. */
+  /** Chunks of a head that came in several. */
   #pieces: string[] = [];
   /** How much of an empty line they end with. */
   #matched = 0;
@@ -242,7 +242,7 @@ export class ResponseHeadCheck {
   #interim = 0;
   /** The final head was read to its end. */
   isDone = false;
-  /** The first head, where it stands at the start of the last piece. */
+  /** The first head, if it is at the start of the last chunk. */
   text = '';
 
   constructor(maxBytes: number) {
@@ -258,7 +258,7 @@ export class ResponseHeadCheck {
     this.text = '';
   }
 
-  /** The next bytes; says why they are no response, as far as it goes. */
+  /** Checks the next bytes; returns why they are no response, if that is certain already. */
   read(piece: Buffer, length: number): string | undefined {
     this.text = '';
     let at = 0;

@@ -7,7 +7,7 @@ import type { ResponseHead } from './port.ts';
 import { CollectedBody } from './request-body.ts';
 import { isBodiless } from './response-parser.ts';
 
-/** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
+/** An upstream's response on its way to the client: streamed, or kept back until `onOutcome` has decided. */
 export class ResponseRelay implements ResponseHead {
   readonly status: number;
   readonly reason: string;
@@ -16,10 +16,10 @@ export class ResponseRelay implements ResponseHead {
   readonly #input: ForwardInput;
   readonly #client: ClientResponse;
   readonly #caller: ForwardCaller;
-  /** Body held back; undefined while the response streams. */
+  /** Body that is kept back; undefined while the response streams. */
   #held: CollectedBody | undefined;
-  /** Too long to be held back, and not to be passed on: what comes is thrown away. */
-  #isWithheld = false;
+  /** The body is too long to be kept back and must not be passed on: its bytes are dropped. */
+  #isDropped = false;
 
   constructor(
     input: ForwardInput,
@@ -37,7 +37,7 @@ export class ResponseRelay implements ResponseHead {
     this.fields = fields;
   }
 
-  /** Whether the body will be held back. */
+  /** Whether the body will be kept back. */
   begin(): boolean {
     const { hooks, request } = this.#input;
     const isHeld = hooks !== undefined && isCollectable(request.method, this, hooks.bufferLimit);
@@ -48,13 +48,13 @@ export class ResponseRelay implements ResponseHead {
 
   /** `false`: wait until the client has drained. `release`: see `UpstreamHandler.onData`. */
   write(chunk: Buffer, release?: () => void): boolean {
-    if (this.#isWithheld) return true;
+    if (this.#isDropped) return true;
     if (this.#held === undefined) return this.#client.write(chunk, release);
     this.#held.add(chunk);
     return this.#held.length <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
   }
 
-  /** The body is too long, or too slow, to be held back. */
+  /** The body is too long, or too slow, to be kept back. */
   passThrough(): boolean {
     const held = this.#held;
     this.#held = undefined;
@@ -65,7 +65,7 @@ export class ResponseRelay implements ResponseHead {
 
   /** Whether a refusal may still take the response's place. */
   get mayBeReplaced(): boolean {
-    return this.#held !== undefined || this.#isWithheld;
+    return this.#held !== undefined || this.#isDropped;
   }
 
   /** What `onOutcome` receives of a whole response. */
@@ -75,7 +75,7 @@ export class ResponseRelay implements ResponseHead {
 
   end(edits: ResponseEdits): void {
     // There is no response that could be given in its place.
-    if (this.#isWithheld) throw new TypeError('a withheld response was not refused');
+    if (this.#isDropped) throw new TypeError('a withheld response was not refused');
     const body = this.#heldBody();
     if (body === null) {
       this.#client.end();
@@ -91,8 +91,8 @@ export class ResponseRelay implements ResponseHead {
 
   #passOn(): void {
     const { hooks } = this.#input;
-    this.#isWithheld = hooks?.withholds?.(this.status) === true;
-    if (this.#isWithheld) return;
+    this.#isDropped = hooks?.withholds?.(this.status) === true;
+    if (this.#isDropped) return;
     const edits = hooks?.streamedHeaderEdits?.(this.status);
     this.#client.begin(this.status, this.reason, this.#finalFields(this, edits));
   }
@@ -103,7 +103,7 @@ export class ResponseRelay implements ResponseHead {
   }
 }
 
-/** Whether a response may be held back: not endless, and not announced to be longer than `limitBytes`. */
+/** Whether a response may be kept back: not endless, and not announced to be longer than `limitBytes`. */
 function isCollectable(method: Method, head: ResponseHead, limitBytes: number): boolean {
   if (limitBytes <= 0) return false;
   if (isBodiless(method, head.status)) return true;

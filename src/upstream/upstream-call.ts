@@ -15,7 +15,7 @@ import type { ResponseParser } from './response-parser.ts';
 
 /** The connections and the queue, as a call sees them. */
 export interface CallConnections {
-  /** The answer is `onConnection` or `onConnectionFault`, unless the call leaves before. */
+  /** Calls `onConnection` or `onConnectionFault`, unless the call leaves before. */
   enter(call: UpstreamCall): void;
   replace(call: UpstreamCall, connection: Connection): void;
   /** Called once. */
@@ -34,7 +34,7 @@ const requests = new EndOfTurn<UpstreamCall>(
 
 /** One request and its response: waits for a connection, sends, retries once on a stale connection, ends. */
 export class UpstreamCall extends QueueMember implements UpstreamExchange, ResponseReader {
-  /** The one that it has, or that is reserved for it. */
+  /** The connection that it has, or that is reserved for it. */
   connection: Connection | undefined;
   /** RFC 9110 section 9.2.2: safe and without a body, so it may be sent twice. */
   readonly isRepeatable: boolean;
@@ -85,7 +85,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     this.#fail(kind, cause);
   }
 
-  /** Called at the end of the turn in which the connection was given: the last moment to withhold the request. */
+  /** Called at the end of the tick in which it got the connection: the last moment to withhold the request. */
   send(): void {
     const { connection } = this;
     if (this.#isOver || connection?.phase !== 'busy') return;
@@ -154,7 +154,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     });
   }
 
-  /** Asked in the tick of the first byte; `false`: the call has failed. */
+  /** Calls `maySend` in the tick of the first byte; `false`: the call has failed. */
   #mayLeave(): boolean {
     try {
       if (this.#request.maySend?.() === false) this.#fail('not-sent');
@@ -177,7 +177,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     else socket.write('', onTaken);
   }
 
-  /** Passes on what the buffer had, in its order. The handler may end the call at any step. */
+  /** Passes on the contents of the buffer in their order. The handler may end the call at any step. */
   #take(response: ResponseParser, buffer: Buffer, release: (() => void) | undefined): void {
     const handler = this.#handler;
     for (const { status, fields } of response.informational) {
@@ -200,7 +200,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     else if (!mayContinue) this.connection?.socket.pause();
   }
 
-  /** The connection and its place in the queue are in use until the socket is closed. */
+  /** The connection counts as used until the socket is closed. */
   #upgrade({ fields }: ResponseHead, early: Buffer): void {
     const { connection } = this;
     if (connection === undefined) return;
@@ -278,7 +278,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     else isolate(tell);
   }
 
-  /** Leaves the connection and the body to others. */
+  /** Stops reading the body, and gives the connection back. */
   #detach(isReusable: boolean): void {
     clearTimeout(this.#waitTimer);
     let isIntact = isReusable;

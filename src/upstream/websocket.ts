@@ -23,7 +23,7 @@ class FrameReader {
     return this.#headLength === 0 && this.#left === 0;
   }
 
-  /** Reads a piece; with `stops` only to the end of the present frame. Returns the octets that it has read. */
+  /** Reads a chunk; with `stops` only to the end of the present frame. Returns the octets that it has read. */
   read(piece: Buffer, stops = false): number {
     let at = 0;
     while (at < piece.length && !(stops && this.isBetween)) {
