@@ -2,7 +2,7 @@
  * The rule for what nobody uses: src has no export that no other file of src imports, no option that nothing in src
  * sets, and no member of a class that nothing reads. What only tests use says so in the comment above it (`Exported for
  * its tests.`, `Only tests set it.`); where that is not true any more, it is a complaint, too. Options and members are
- * known by their names alone. Exits 1 and names every breach.
+ * known by their names alone. A docstring before another one documents nothing. Exits 1 and names every breach.
  *
  * knip 6 works with this version of TypeScript, but finds exports only: options and members would still need this script.
  */
@@ -72,6 +72,10 @@ function check(place: string, comment: string, mark: string, isUsed: boolean, is
   if (!isUsed && !isTested) complaints.push(`${place}: nothing uses it`);
   if (!isUsed && isTested && !isMarked) complaints.push(`${place}: its comment does not say "${mark}"`);
 }
+
+for (const { file, text } of [...sources, ...tests])
+  for (const { index } of text.matchAll(/\*\/\s+\/\*\*/g))
+    complaints.push(`${file}:${text.slice(0, index).split('\n').length}: another docstring follows this one`);
 
 const comment = String.raw`(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n *)?`;
 const exported = new RegExp(

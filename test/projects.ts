@@ -1,4 +1,4 @@
-/** What `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`. */
+// The lists of this file are what `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`.
 
 /** They count what a request allocates, or compare CPU, so few other tests run beside them. */
 export const measures = ['test/budget/**', 'test/cost/turns.test.ts'];
