@@ -16,7 +16,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   authorize: 179,
   cli: 4717,
   cluster: 992,
-  config: 2669,
+  config: 2676,
   'entity-tags': 2870,
   http: 2254,
   lib: 983,

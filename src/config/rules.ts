@@ -15,7 +15,8 @@ interface Rule {
 const rules: readonly Rule[] = [
   rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
-  rule(['authorize', 'admin', 'listen', 'trustedProxies'], authorizeProblems),
+  rule(['listen', 'admin', 'authorize'], portProblems),
+  rule(['authorize', 'trustedProxies'], authorizeWarnings),
   rule(['listen', 'upstream'], loopProblems),
   rule(['upstream'], upstreamTlsProblems),
   rule(['workers', 'store'], workerProblems),
@@ -64,18 +65,24 @@ function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   return problems;
 }
 
-function authorizeProblems({
+function portProblems({ listen, admin, authorize }: Pick<Config, 'listen' | 'admin' | 'authorize'>) {
+  const taken = [listen.port];
+  const others = [
+    [['admin', 'port'], admin === false ? 0 : admin.port],
+    [['authorize', 'listen', 'port'], authorize === false ? 0 : authorize.listen.port],
+  ] as const;
+  return others.flatMap(([path, port]): SettingProblem[] => {
+    const isTaken = port !== 0 && taken.includes(port);
+    taken.push(port);
+    return isTaken ? [{ path, text: 'must not be the port of another listener' }] : [];
+  });
+}
+
+function authorizeWarnings({
   authorize,
-  admin,
-  listen,
   trustedProxies,
-}: Pick<Config, 'authorize' | 'admin' | 'listen' | 'trustedProxies'>): SettingProblem[] {
-  if (authorize === false) return [];
-  const { port } = authorize.listen;
-  const text = 'must not be the port of another listener';
-  if (port === listen.port || (admin !== false && port === admin.port))
-    return [{ path: ['authorize', 'listen', 'port'], text }];
-  if (trustedProxies.length > 0) return [];
+}: Pick<Config, 'authorize' | 'trustedProxies'>): SettingProblem[] {
+  if (authorize === false || trustedProxies.length > 0) return [];
   const empty = 'answers each question with 403: trustedProxies is empty';
   return [{ path: ['authorize'], text: empty, severity: 'warning' }];
 }

@@ -238,7 +238,7 @@ complete: true
       'config/shopward.yaml:3:12: warning: authorize answers each question with 403: trustedProxies is empty',
     );
     for (const port of ['listen: { port: 8082 }', 'admin: { port: 8082 }'])
-      expect((await said(`${authorize}\n${port}`))[0]).toMatch(
+      expect((await said(`trustedProxies: [10.0.0.1]\n${authorize}\n${port}`))[0]).toMatch(
         /: error: authorize\.listen\.port must not be the port of another listener$/,
       );
     expect((await said('authorize: { listen: { port: 0 } }'))[0]).toMatch(/: error: authorize\.listen\.port/);

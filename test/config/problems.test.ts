@@ -43,6 +43,7 @@ describe('one mistake', () => {
     ['listen: { keepAliveTimeout: 0s }', '29: error: listen.keepAliveTimeout must be at least 1ms'],
     ['listen: { keepAliveTimeout: 25d }', '29: error: listen.keepAliveTimeout must be at most 24d'],
     ['listen: { tls: { cert: a.pem } }', '11: error: listen.tls.key is required'],
+    ['admin: { port: 8080 }', '16: error: admin.port must not be the port of another listener'],
     ['admin: true', '8: error: admin must be a map of keys and values, or false'],
     ['admin: { token: "a b" }', '17: error: admin.token must be of visible ASCII characters'],
     ['workers: 0', '10: error: workers must be at least 1'],
