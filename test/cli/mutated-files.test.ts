@@ -7,8 +7,8 @@ import { runCheck } from '../../src/cli/check.ts';
 import { runExplain } from '../../src/cli/explain.ts';
 import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
-import { anyText } from '../harness/any-text.ts';
 import { runCommand } from './command-run.ts';
+import { mutate, mutation } from './mutations.ts';
 import { document, secured } from './openapi-sample.ts';
 
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
@@ -27,52 +27,6 @@ const valid: Readonly<Record<string, string>> = {
     1,
   ),
 };
-
-/** Removes or replaces octets. */
-const mutation = fc.record({
-  at: fc.double({ min: 0, max: 1, noNaN: true }),
-  length: fc.nat({ max: 12 }),
-  by: fc.oneof(
-    fc.constantFrom(
-      '',
-      '\t',
-      '\n',
-      '\n      - GET /x\n',
-      '  ',
-      '{',
-      '[',
-      '"',
-      "'",
-      '&a',
-      '*a',
-      '!x',
-      '<<: 1',
-      ': ',
-      '#',
-    ),
-    fc.constantFrom(
-      '\u0000',
-      '\ufeff',
-      '\ud800',
-      '---\n',
-      '%YAML 1.1\n',
-      'null',
-      '-1',
-      '/..',
-      '%ff',
-      '__proto__',
-      ',',
-    ),
-    fc.constantFrom('"$ref":"#/paths"', '<<<<<<< a\n', '${X}', '{"a":'.repeat(600), '- '.repeat(600)),
-    anyText({ maxLength: 8 }),
-  ),
-});
-
-const mutate = (text: string, all: readonly { at: number; length: number; by: string }[]) =>
-  all.reduce((now, { at, length, by }) => {
-    const start = Math.floor(at * now.length);
-    return now.slice(0, start) + by + now.slice(start + length);
-  }, text);
 
 const position = /^[^\s:]+:\d+:\d+: (?:error|warning|note): \S/;
 const other = /^(?:warning|note|checked) |^(?:warning|note): /;
