@@ -53,8 +53,8 @@ it.each([
   ['the connection bound', 'this.#connections.size < this.#options.connections', 'true'],
   [
     'each waiter gets one answer',
-    'if (wasConnecting || this.#isClosing) this.#refuse(exchange, connection);',
-    'if (wasConnecting || this.#isClosing) void exchange;',
+    'if (wasConnecting || this.#isClosing) this.#refuse(call, connection);',
+    'if (wasConnecting || this.#isClosing) void call;',
   ],
   [
     'nobody waits without a reason',
