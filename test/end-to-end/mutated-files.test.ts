@@ -42,7 +42,7 @@ async function serve(cwd: string) {
   return { code, said };
 }
 
-it('serve with a mutated file listens, or ends with 78 and a place; nothing throws', async () => {
+it('serve with a mutated file listens, or ends with 78, line and column; nothing throws', async () => {
   const cwd = makeFolder(valid);
   const first = await serve(cwd);
   expect(first.code, first.said).toBe(0);
