@@ -308,8 +308,11 @@ async function start(
   const file = path.join(folder, 'front.conf');
   writeFileSync(file, write(folder, port));
   execFileSync(program, kind.check(file, folder), { stdio: 'pipe' });
-  const child = spawn(program, kind.run(file, folder, port), { stdio: 'ignore' });
-  const kill = () => child.kill('SIGKILL');
+  // A group of its own: Apache's children outlive a parent that is killed.
+  const child = spawn(program, kind.run(file, folder, port), { stdio: 'ignore', detached: true });
+  const kill = () => {
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  };
   process.once('exit', kill);
   const exited = once(child, 'exit');
   await eventually('the front', () => {

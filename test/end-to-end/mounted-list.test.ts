@@ -18,7 +18,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it.skipIf(!mayMount)(
   'a list that is bind-mounted as a file is read again when its source is edited',
-  async () => {
+  async ({ onTestFinished }) => {
     const [real, seen] = [path.join(folder, 'real'), path.join(folder, 'seen')];
     for (const place of [real, seen]) {
       await mkdir(place, { recursive: true });
@@ -30,12 +30,12 @@ it.skipIf(!mayMount)(
       config: { protectedResources: path.join(seen, 'list.yaml') },
       launcher: ['unshare', '-m', 'sh', '-ec', script, 'sh'],
     });
+    onTestFinished(() => shopward.kill());
     const ask = async (target: string) =>
       (await exchangeRaw(shopward.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)).status;
     expect([await ask('/first'), await ask('/second')]).toEqual([401, 502]);
     await writeFile(path.join(real, 'list.yaml'), listOf(['GET /second']));
     await eventually('the edit', async () => (await ask('/second')) === 401 || undefined);
     expect(await ask('/first')).toBe(502);
-    await shopward.kill();
   },
 );
