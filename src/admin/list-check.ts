@@ -21,8 +21,9 @@ export async function checkListInThread(
   take?: (packed: PackedList) => void,
 ): Promise<ListCheck> {
   const rows = input.text.split('\n').length;
-  // A few rows take less time than the start of a thread.
-  if (rows + (input.inForce?.rows.lines.length ?? 0) < fewRows) return checkList(input, take);
+  // A few rows take less time than the start of a thread. A line may have many.
+  const isShort = input.text.length < shortText && (input.inForce?.rows.lines.length ?? 0) < fewRows;
+  if (isShort) return checkList(input, take);
   // A row takes about 1 KB at the most. Without a limit the heap grows, although most of it is free.
   const limitMb = 64 + Math.ceil(rows / 1_000 + input.text.length / 100_000);
   try {
@@ -35,6 +36,7 @@ export async function checkListInThread(
 }
 
 const fewRows = 300;
+const shortText = 20_000;
 
 function runThread(
   input: ListCheckInput,

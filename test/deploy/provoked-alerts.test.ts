@@ -402,7 +402,7 @@ const table: readonly Row[] = [
     async start(open) {
       const one = await startProcess(open);
       const restart = async () => {
-        for (let left = 4; left > 0; left -= 1) {
+        for (let left = 8; left > 0; left -= 1) {
           await one.restart();
           await sleep(1_500);
         }
@@ -448,7 +448,7 @@ const table: readonly Row[] = [
           count -= 1;
         });
       };
-      return { targets, play: () => times(Math.min(8, 64 - count), keepOpen) };
+      return { targets, play: () => times(Math.min(8, 74 - count), keepOpen) };
     },
   },
   {

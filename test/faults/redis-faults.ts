@@ -252,7 +252,18 @@ async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage>
   } as const;
   const rows: readonly FaultRow[] = [
     // Tags have no age; what a claim of this moment protected is not protected any more (SECURITY.md).
-    { name: 'its clock is set an hour forward', ...setClock(1), ...unnoticed },
+    {
+      name: 'its clock is set an hour forward',
+      ...setClock(1),
+      ...unnoticed,
+      // A claim that was on its way is late by an hour: it is refused, and the next one goes by the new time.
+      but: {
+        ...unnoticed.but,
+        'tagged PATCH': ['200 tagged', tagStore],
+        'child POST': ['201 tagged', tagStore],
+      },
+      oldTag: ['412 006', '200 tagged', tagStore],
+    },
     { name: 'its clock is set back by half an hour', ...setClock(1 / 2), ...unnoticed },
     {
       name: 'its clock is set to before its start',
