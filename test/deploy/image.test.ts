@@ -112,7 +112,7 @@ test('the configuration that the image ships passes its own check', () => {
   expect(out).not.toMatch(/error:/);
 });
 
-test('serves as somebody else than the owner of its files, and writes none', async () => {
+test('serves as somebody else than the owner of its files, and writes none', async ({ onTestFinished }) => {
   const upstream = await startEchoUpstream();
   const signer = makeSigner('RS256');
   const etc = inside('image', '/etc/shopward');
@@ -133,6 +133,7 @@ test('serves as somebody else than the owner of its files, and writes none', asy
   makeReadOnly(folder);
   const before = filesOf(folder);
   const { child, port, said } = await serveUnprivileged(node, image, config);
+  onTestFinished(() => void child.kill('SIGKILL'));
   const get = async (place: string, headers = {}) =>
     (await fetch(`http://127.0.0.1:${port}${place}`, { headers })).status;
 
