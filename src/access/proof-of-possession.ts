@@ -103,7 +103,7 @@ interface Proof {
   readonly jti: string;
 }
 
-/** The parts of a proof, unverified, or why it is none. */
+/** Reads the parts of a proof without verifying it; a string is the reason for which it is refused. */
 function readProof(proof: string): Proof | string {
   if (proof.length > maxProofLength || !isCompactToken(proof)) return 'proof-form';
   const [header, claims] = proof.split('.', 2).map((part) => parseJsonObject(Buffer.from(part, 'base64url')));

@@ -74,7 +74,7 @@ export function createAccess(
   };
 }
 
-/** Undefined: `auth.proof` is none. */
+/** Undefined if `auth.proof` is `none`. */
 function createProofs({ auth, limits, publicUrl, store: { prefix, replicas } }: Config, store?: RedisStore) {
   if (auth.proof === 'none') return undefined;
   const { clockTolerance: clockToleranceMs } = auth;
