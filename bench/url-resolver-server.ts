@@ -2,7 +2,7 @@
  * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port, and what
  * loading cost, as one line of JSON.
  */
-import { createResolver } from '../test/url-resolver/resolver-request.ts';
+import { createResolver } from '../test/unit/url-resolver/resolver-request.ts';
 import http from 'node:http';
 import type { CanonicalRequest } from '../src/http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise-request.ts';

@@ -25,7 +25,7 @@ const technical: readonly (readonly [RegExp, string])[] = [
   [/\bpages?\b/gi, 'a web page, a page of documentation, a page of results'],
   [/\bin turn\b|\bin place of\b/gi, 'ordinary English'],
   [
-    /npm run (?:-s )?drill\b|`drill`|drill\.(?:json|test)|test\/drill\b|['"]drill['"]/g,
+    /npm run (?:-s )?drill\b|`drill`|drill\.(?:json|test)|test\/resilience\/drill\b|['"]drill['"]/g,
     'the name of a command, a folder and a result',
   ],
   [/`hold`|event: 'hold'/g, 'names in the log and in metrics, which stay'],

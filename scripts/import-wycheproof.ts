@@ -1,6 +1,6 @@
 /**
  * Converts public test vectors of C2SP/wycheproof (testvectors_v1/json_web_signature_test.json, json_web_key_test.json)
- * into the compact form of test/attacks/wycheproof.
+ * into the compact form of test/security/attacks/wycheproof.
  *
  * Private parts of key pairs are left out, and so are notes and flags. The vectors are Apache-2.0; their notice lies
  * beside them.
@@ -23,10 +23,11 @@ interface Vectors {
   }[];
 }
 
-const folder = path.join(import.meta.dirname, '../test/attacks/wycheproof');
+const folder = path.join(import.meta.dirname, '../test/security/attacks/wycheproof');
 const { words: files } = readArguments({
   name: 'node scripts/import-wycheproof.ts',
-  about: 'Converts test vectors of C2SP/wycheproof into the compact form of test/attacks/wycheproof.',
+  about:
+    'Converts test vectors of C2SP/wycheproof into the compact form of test/security/attacks/wycheproof.',
   words: { name: '<files...>', meaning: 'as they are published' },
 });
 

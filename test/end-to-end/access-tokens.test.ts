@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../access/signing.ts';
+import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../unit/access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { makeSigner, makeToken } from '../access/signing.ts';
+import { makeSigner, makeToken } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { client, type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';

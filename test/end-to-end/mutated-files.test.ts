@@ -6,9 +6,9 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
-import { runCommand } from '../cli/command-run.ts';
-import { mutate, mutation } from '../cli/mutations.ts';
-import { makeFolder } from '../config/config-folder.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
+import { mutate, mutation } from '../unit/cli/mutations.ts';
+import { makeFolder } from '../unit/config/config-folder.ts';
 import { findMain } from '../harness/built-shopward.ts';
 import { bareEnvironment } from '../harness/shopward.ts';
 

@@ -1,8 +1,8 @@
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { afterEach, expect, it } from 'vitest';
-import { jktOf, makeProof, withProof } from '../access/dpop.ts';
-import { makeSigner } from '../access/signing.ts';
+import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
+import { makeSigner } from '../unit/access/signing.ts';
 import { client, startIdentityProvider } from '../harness/identity-provider.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import Provider from 'oidc-provider';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeSigner } from '../access/signing.ts';
+import { makeSigner } from '../unit/access/signing.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';

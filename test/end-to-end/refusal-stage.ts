@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
-import type { Signer } from '../access/signing.ts';
+import type { Signer } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { contractCalls } from '../demo/contract-calls.ts';
+import { contractCalls } from './demo/contract-calls.ts';
 
 /** What of a request the property varies. */
 export interface SampleRequest {

@@ -1,6 +1,6 @@
 import { findRoute } from '../../demo/http/dispatch.ts';
 import { readPath } from '../../demo/http/request.ts';
-import { contractCalls } from '../demo/contract-calls.ts';
+import { contractCalls } from './demo/contract-calls.ts';
 
 /** Rows without the names of their parameters, such as `PATCH /carts/{id}`. */
 export function shapeOf(row: string): string {

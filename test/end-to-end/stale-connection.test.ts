@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ask } from '../faults/ask.ts';
+import { ask } from '../resilience/faults/ask.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 

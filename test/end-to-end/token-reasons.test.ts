@@ -6,8 +6,15 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runToken } from '../../src/cli/token.ts';
 import { buildRejections, type RejectionName } from '../../src/http/rejection.ts';
-import { encode, makeSigner, makeToken, publicJwk, type Signer, signSegments } from '../access/signing.ts';
-import { runCommand } from '../cli/command-run.ts';
+import {
+  encode,
+  makeSigner,
+  makeToken,
+  publicJwk,
+  type Signer,
+  signSegments,
+} from '../unit/access/signing.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { RolloutReport } from '../../src/rollout/report.ts';
-import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
+import { makeSigner, makeToken, publicJwk } from '../unit/access/signing.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';

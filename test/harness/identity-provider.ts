@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import * as openid from 'openid-client';
-import type { Signer } from '../access/signing.ts';
+import type { Signer } from '../unit/access/signing.ts';
 import { freePort } from './free-port.ts';
 
 /** A real identity provider on loopback, and a real client of it. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
-import { makeSigner, makeToken, publicPem, type Signer } from '../access/signing.ts';
+import { makeSigner, makeToken, publicPem, type Signer } from '../unit/access/signing.ts';
 import { compiledFolder, findMain } from './built-shopward.ts';
 import { freePort } from './free-port.ts';
 

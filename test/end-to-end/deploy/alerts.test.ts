@@ -1,0 +1,228 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { findProgram } from '../../harness/programs.ts';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const file = path.join(root, 'deploy/prometheus/shopward.rules.yaml');
+const runBook = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+const all: readonly Rule[] = parse(readFileSync(file, 'utf8')).groups.flatMap(
+  ({ rules: own }: { rules: Rule[] }) => own,
+);
+const rules = all.filter(({ alert }) => alert !== undefined);
+const promtool = findProgram('promtool');
+
+/** Name of an alert -> the cells of its row. */
+const rows = new Map(
+  [...runBook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|$/gm)].map(
+    ([, anchor, name = '', urgency, action = '']) => [name, { anchor, urgency, action }],
+  ),
+);
+
+test('the run book has a row for each alert, and no other', () => {
+  expect([...rows.keys()].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+});
+
+test.each(rules)('$alert says how urgent it is, and leads to what to do', (rule) => {
+  expect(['page', 'ticket']).toContain(rule.labels.severity);
+  expect(rule.annotations.summary).toMatch(/\.$/);
+  const row = rows.get(rule.alert);
+  expect(row).toMatchObject({ urgency: rule.labels.severity });
+  expect(rule.annotations.runbook_url).toBe(`docs/operations.md#${row?.anchor}`);
+  // More than a wave at a chapter; test/end-to-end/deploy/package.test.ts follows its links to their titles.
+  expect(row?.action).toMatch(/^.{20,}\.$/);
+});
+
+test.skipIf(promtool === undefined)('Prometheus takes the rules', () => {
+  const said = execFileSync(promtool ?? '', ['check', 'rules', '--lint=all', '--lint-fatal', file], {
+    encoding: 'utf8',
+  });
+  expect(said).toContain(`SUCCESS: ${all.length} rules found`);
+});
+
+/** Every window is shorter than its `for`, so that no single event can fill both. Exceptions count several events, or tell of one. */
+const byCount = ['ShopwardListLooser', 'ShopwardRestarts', 'ShopwardWorkersRestart'];
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const secondsOf = (text: string) => Number.parseInt(text, 10) * (units[text.at(-1) ?? ''] ?? Number.NaN);
+
+test.each(rules.filter(({ alert }) => !byCount.includes(alert)))(
+  '$alert needs a fault that lasts',
+  (rule) => {
+    const recorded = [...rule.expr.matchAll(/:(?:increase|share)(\w+)/g)].map(([, window = '']) => window);
+    // The usual share of a day is what is compared with.
+    const own = [...rule.expr.matchAll(/\[(\w+)\](?! offset)/g)].map(([, window = '']) => window);
+    for (const window of [...recorded, ...own]) {
+      expect(secondsOf(rule.for ?? '0s'), window).toBeGreaterThan(secondsOf(window));
+    }
+    expect(secondsOf(rule.for ?? '0s') > 0 || rule.alert.startsWith('ShopwardCertificate')).toBe(true);
+  },
+);
+
+/** A series, and its values each half minute in the notation of promtool. */
+type Values = Readonly<Record<string, string>>;
+interface History {
+  readonly what: string;
+  readonly values: Values;
+  readonly fires: readonly string[];
+}
+
+const served = 'http_server_request_duration_seconds_count{job="shopward"}';
+const asked = (status: number) =>
+  `http_client_request_duration_seconds_count{job="shopward",http_response_status_code="${status}"}`;
+const bucket = (side: string, le: string) =>
+  `http_${side}_request_duration_seconds_bucket{job="shopward",http_response_status_code="200",le="${le}"}`;
+const refused = (rejection: string, reason = '', enforced = 'true') =>
+  `shopward_rejections_total{job="shopward",rejection="${rejection}",reason="${reason}",enforced="${enforced}"}`;
+/** 600 requests in half a minute, for less than an hour, and for a day and some hours. */
+const busy = { [served]: '0+600x90' };
+const busyDay = { [served]: '0+600x3200' };
+
+const histories: readonly History[] = [
+  {
+    what: 'a burst of failed connections to the shop',
+    values: { ...busy, [refused('upstream-unreachable')]: '0x20 500x60' },
+    fires: [],
+  },
+  {
+    what: 'each tenth connection fails',
+    values: { ...busy, [refused('upstream-unreachable')]: '0x20 60+60x20' },
+    fires: ['ShopwardUpstreamDown'],
+  },
+  {
+    what: 'each hundredth connection fails',
+    values: { ...busy, [refused('upstream-unreachable')]: '0x20 6+6x20' },
+    fires: [],
+  },
+  {
+    what: 'one 503 in five minutes, and few requests',
+    values: { [served]: '0+1x60', [refused('tag-store-unavailable')]: '0x20 1x9 2x9 3x9' },
+    fires: [],
+  },
+  { what: 'a burst of 503', values: { ...busy, [refused('overloaded')]: '0x20 500x60' }, fires: [] },
+  {
+    what: 'a restart of the shop: all answers are 503 for half a minute',
+    values: { ...busy, [asked(200)]: '0+600x20 12000 12600+600x20', [asked(503)]: '0x20 600x60' },
+    fires: [],
+  },
+  {
+    what: 'each tenth answer of the shop is 500',
+    values: { ...busy, [asked(200)]: '0+540x60', [asked(500)]: '0+60x60' },
+    fires: ['ShopwardShopFails'],
+  },
+  {
+    what: 'one slow answer in a while',
+    values: {
+      ...busy,
+      [asked(200)]: '0+600x60',
+      [bucket('client', '2.5')]: '0+599x60',
+      [bucket('client', '0.5')]: '0+599x60',
+      [bucket('server', '0.5')]: '0+599x60',
+    },
+    fires: [],
+  },
+  {
+    what: 'one claim waits for Redis',
+    values: { shopward_store_claims_total: '0+20x60', shopward_store_claim_seconds_total: '0x20 10x40' },
+    fires: [],
+  },
+  {
+    what: 'five claims are not confirmed at once',
+    values: { shopward_store_claims_total: '0+20x60', shopward_store_unconfirmed_claims_total: '0x20 9x40' },
+    fires: [],
+  },
+  {
+    what: 'two edits of the list, no row looser',
+    values: { shopward_list_edits_total: '0x20 2x40', shopward_list_looser_rows_total: '0x60' },
+    fires: [],
+  },
+  {
+    what: 'one start, as by a new version',
+    values: { shopward_start_time_seconds: '1x20 700x40' },
+    fires: [],
+  },
+  { what: 'one worker ends', values: { shopward_worker_restarts_total: '0x20 1x40' }, fires: [] },
+  {
+    what: 'a thousand log lines are lost at once',
+    values: { shopward_log_dropped_lines_total: '0x20 1000x40' },
+    fires: [],
+  },
+  {
+    what: 'a burst of connections',
+    values: { shopward_connections_refused_total: '0x20 1000x40' },
+    fires: [],
+  },
+];
+
+/** Histories of more than a day. */
+const longHistories: readonly History[] = [
+  {
+    what: 'a quarter of the tokens has expired each day, and today too',
+    values: { ...busyDay, [refused('access-token-invalid', 'expired')]: '0+150x3200' },
+    fires: [],
+  },
+  {
+    what: 'four times as many tokens have expired as on the day before',
+    values: { ...busyDay, [refused('access-token-invalid', 'expired')]: '0+40x3000 120240+240x200' },
+    fires: ['ShopwardUnusualRefusals'],
+  },
+  {
+    what: 'a day in observe mode',
+    values: { ...busyDay, [refused('access-token-missing', '', 'false')]: '0+6x3200' },
+    fires: ['ShopwardObserves'],
+  },
+  {
+    what: 'an hour in observe mode',
+    values: { ...busyDay, [refused('access-token-missing', '', 'false')]: '0+6x120 720x2000' },
+    fires: [],
+  },
+];
+
+test.skipIf(promtool === undefined).each([
+  { of: 'minutes', told: histories, evaluation: '30s', endsAt: '40m', firingIn: '1h' },
+  { of: 'a day', told: longHistories, evaluation: '10m', endsAt: '1520m', firingIn: '20m' },
+])(
+  'an alert fires where its fault lasts, and not for a moment of it: $of',
+  ({ told, evaluation, endsAt, firingIn }) => {
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-alerts-'));
+    const tests = told.map(({ what, values, fires }) => ({
+      name: what,
+      interval: '30s',
+      input_series: Object.entries({
+        'up{job="shopward"}': told === histories ? '1x90' : '1x3200',
+        ...values,
+      }).map(([series, value]) => ({
+        series,
+        values: value,
+      })),
+      promql_expr_test: [
+        {
+          expr: `count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[${firingIn}]))`,
+          eval_time: endsAt,
+          exp_samples: fires.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
+        },
+      ],
+    }));
+    writeFileSync(
+      path.join(folder, 'test.yaml'),
+      stringify({ rule_files: [file], evaluation_interval: evaluation, tests }),
+    );
+    const { stdout, stderr, status } = spawnSync(
+      promtool ?? '',
+      ['test', 'rules', path.join(folder, 'test.yaml')],
+      { encoding: 'utf8' },
+    );
+    rmSync(folder, { recursive: true });
+    expect(status, stdout + stderr).toBe(0);
+  },
+);

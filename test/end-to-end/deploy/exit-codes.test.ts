@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
+import { findMain } from '../../harness/built-shopward.ts';
+import { startRedis } from '../../harness/redis-processes.ts';
+import { listOf } from '../../harness/shopward.ts';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const main = findMain();
+const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-exit-codes-'));
+const unit = readFileSync(path.join(root, 'deploy/systemd/shopward.service'), 'utf8');
+const page = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
+
+let taker: Server;
+let takenPort = 0;
+let redis: Awaited<ReturnType<typeof startRedis>>;
+beforeAll(async () => {
+  writeFileSync(path.join(folder, 'public.pem'), publicPem(makeSigner('RS256')));
+  writeFileSync(path.join(folder, 'list.yaml'), listOf(['GET /orders']));
+  taker = createServer().listen(0, '127.0.0.1');
+  await once(taker, 'listening');
+  takenPort = (taker.address() as { port: number }).port;
+  redis = await startRedis({});
+});
+afterAll(async () => {
+  taker.close();
+  await redis.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface Start {
+  readonly listen?: string;
+  readonly admin?: string;
+  readonly more?: string;
+  readonly args?: readonly string[];
+  readonly uid?: number;
+}
+
+function start({
+  listen = '{ host: 127.0.0.1, port: 0 }',
+  admin = '{ port: 0 }',
+  more = '',
+  ...rest
+}: Start) {
+  const file = path.join(folder, 'shopward.yaml');
+  writeFileSync(
+    file,
+    `listen: ${listen}\nadmin: ${admin}\nupstream: { url: "http://127.0.0.1:9" }\nprotectedResources: list.yaml\n` +
+      `auth: { keys: { files: [public.pem] } }\n${more}\n`,
+  );
+  const { args = ['serve', '--config', file], uid } = rest;
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...(uid !== undefined && { uid, gid: uid, env: { PATH: process.env.PATH, HOME: '/nonexistent' } }),
+  });
+  child.stderr?.setEncoding('utf8');
+  return child;
+}
+
+/** Sends the signals once it listens. Returns the exit code, or the signal that ended it. */
+async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = []): Promise<number | string> {
+  let said = '';
+  child.stderr?.on('data', (text: string) => {
+    said += text;
+  });
+  const ended = once(child, 'exit');
+  if (signals.length > 0) {
+    while (!said.includes('listening on')) await Promise.race([once(child.stderr as never, 'data'), ended]);
+    for (const signal of signals) {
+      child.kill(signal);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+  }
+  const [code, signal] = await ended;
+  return code ?? signal;
+}
+
+/** Causes each row of the table of exit codes, and compares the table with the systemd unit. */
+test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJS.Signals[]]>([
+  ['SIGTERM', 0, () => ({ listen: '{ port: 0, drainDelay: 0s }' }), ['SIGTERM']],
+  ['a second signal', 1, () => ({ listen: '{ port: 0, drainDelay: 30s }' }), ['SIGTERM', 'SIGTERM']],
+  ['an unknown verb', 2, () => ({ args: ['serv'] })],
+  ['an unknown option', 2, () => ({ args: ['serve', '--nonsense'] })],
+  ['a public port that is taken', 75, () => ({ listen: `{ host: 127.0.0.1, port: ${takenPort} }` })],
+  ['an admin port that is taken', 75, () => ({ admin: `{ port: ${takenPort} }` })],
+  [
+    'a public port that is taken, with workers',
+    75,
+    () => ({
+      listen: `{ host: 127.0.0.1, port: ${takenPort} }`,
+      more: `workers: 2\nstore: { url: "${redis.url}" }`,
+    }),
+  ],
+  ['an address that is not there', 75, () => ({ listen: '{ host: 192.0.2.1, port: 0 }' })],
+  ['a misspelled key', 78, () => ({ more: 'modee: enforce' })],
+  ['SIGKILL', 'SIGKILL', () => ({}), ['SIGKILL']],
+])('%s ends with %s, and the unit does what the table says', async (_, code, how, signals) => {
+  expect(await endOf(start(how()), signals)).toBe(code);
+  expect(restarts(code)).toBe(saidToRestart(code));
+});
+
+test('a Redis that may evict keys ends with 1, and the unit does what the table says', async () => {
+  const evicting = await startRedis({ settings: { 'maxmemory-policy': 'allkeys-lru' } });
+  const code = await endOf(start({ more: `store: { url: "${evicting.url}" }` }));
+  await evicting.close();
+  expect(code).toBe(1);
+  expect(restarts(code)).toBe(saidToRestart(code));
+});
+
+/** `nobody` of Debian; not needed without root. */
+const somebody = process.getuid?.() === 0 ? 65_534 : undefined;
+const lowPorts = readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').trim();
+const canTry =
+  Number(lowPorts) > 81 &&
+  spawnSync(process.execPath, [main, '--version'], { ...(somebody && { uid: somebody }) }).status === 0;
+
+test.skipIf(!canTry)('a port that its user may not take ends with 78', async () => {
+  spawnSync('chmod', ['-R', 'a+rX', folder]);
+  const child = start({ listen: '{ host: 127.0.0.1, port: 81 }', ...(somebody && { uid: somebody }) });
+  expect(await endOf(child)).toBe(78);
+  expect(restarts(78)).toBe(false);
+});
+
+/** systemd.service(5), Restart=on-failure: unclean codes and signals, but for those that prevent it. */
+function restarts(code: number | string): boolean {
+  const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+  expect(setting('Restart')).toBe('on-failure');
+  // With a limit (default: five starts in ten seconds) the last failure would be final, whatever its code.
+  expect(setting('StartLimitIntervalSec')).toBe('0');
+  if (['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGPIPE', 0].includes(code)) return false;
+  return !setting('RestartPreventExitStatus').split(' ').includes(String(code));
+}
+
+function saidToRestart(code: number | string): boolean {
+  const row = typeof code === 'string' ? 'a signal' : code;
+  const said = new RegExp(`^\\|${row}\\|.*\\|([^|]*)\\|$`, 'm').exec(page)?.[1];
+  expect(['stays stopped', 'starts again after 2 s']).toContain(said);
+  return said !== 'stays stopped';
+}
+
+test('the unit checks nothing before: a failed ExecStartPre would be tried again for ever', () => {
+  expect(unit).not.toMatch(/^ExecStartPre/m);
+});

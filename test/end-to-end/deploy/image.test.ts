@@ -1,0 +1,188 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
+import { startEchoUpstream } from '../../harness/echo-upstream.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { issueToken } from '../../harness/shopward.ts';
+import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
+import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
+
+/**
+ * Where buildah is there, it builds the image from a local base and without a network, and what is tried is that image.
+ * Elsewhere the Dockerfile's own COPY and RUN lines are carried out, each stage in a clean folder.
+ */
+const root = path.resolve(import.meta.dirname, '../../..');
+const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
+let image = '';
+
+/** An absolute path inside a stage's own root folder. */
+const inside = (stage: string, place: string) => path.join(folder, stage, place);
+
+function runDockerfile(text: string): string {
+  let stage = '';
+  let workdir = '/';
+  const lines = text.replace(/\\\n/g, ' ').split('\n');
+  for (const line of lines) {
+    const [instruction = '', ...words] = line.trim().split(/\s+/);
+    if (instruction === 'FROM') {
+      stage = words[2] ?? 'image';
+      workdir = '/';
+      mkdirSync(inside(stage, '/'), { recursive: true });
+    } else if (instruction === 'WORKDIR') {
+      workdir = words[0] as string;
+      mkdirSync(inside(stage, workdir), { recursive: true });
+    } else if (instruction === 'COPY') {
+      const from = words[0]?.startsWith('--from=')
+        ? (words.shift() as string).slice('--from='.length)
+        : undefined;
+      const target = path.resolve(workdir, words.pop() as string);
+      for (const source of words) {
+        const origin = from ? inside(from, source) : path.join(root, source);
+        const isFile = words.length > 1 || /\.\w+$/.test(source);
+        cpSync(origin, inside(stage, isFile ? path.join(target, path.basename(source)) : target), {
+          recursive: true,
+          verbatimSymlinks: true,
+        });
+      }
+    } else if (instruction === 'RUN') {
+      execFileSync('sh', ['-c', words.join(' ')], { cwd: inside(stage, workdir), stdio: 'pipe' });
+    }
+  }
+  return inside(stage, workdir);
+}
+
+const buildah = findBuildah();
+let built: BuiltImage | undefined;
+
+beforeAll(() => {
+  if (buildah === undefined) {
+    image = runDockerfile(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
+    return;
+  }
+  built = buildImage(buildah, root);
+  image = inside('image', '/app');
+  for (const place of ['/app', '/etc/shopward']) {
+    cpSync(built.root + place, inside('image', place), { recursive: true, verbatimSymlinks: true });
+  }
+}, 600_000);
+afterAll(() => {
+  built?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Every file and when it was written. */
+function filesOf(place: string): string[] {
+  return globSync('**', { cwd: place }).map((file) => `${file} ${statSync(path.join(place, file)).mtimeMs}`);
+}
+
+function runInImage(...args: string[]): string {
+  return execFileSync(process.execPath, ['dist/main.js', ...args], { cwd: image, encoding: 'utf8' });
+}
+
+test('the image runs the compiled command line with production dependencies only', () => {
+  expect(runInImage('--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
+});
+
+test('the configuration that the image ships passes its own check', () => {
+  const file = inside('image', '/etc/shopward/shopward.yaml');
+  const out = execFileSync(process.execPath, ['dist/main.js', 'check', '--offline', '--config', file], {
+    cwd: image,
+    encoding: 'utf8',
+    env: {
+      ...process.env,
+      UPSTREAM_URL: 'http://127.0.0.1:9000',
+      JWKS_URL: 'http://127.0.0.1:9000/jwks.json',
+    },
+  });
+  expect(out).not.toMatch(/error:/);
+});
+
+test('serves as somebody else than the owner of its files, and writes none', async ({ onTestFinished }) => {
+  const upstream = await startEchoUpstream();
+  const signer = makeSigner('RS256');
+  const etc = inside('image', '/etc/shopward');
+  writeFileSync(path.join(etc, 'public.pem'), publicPem(signer));
+  const config = path.join(etc, 'test.yaml');
+  writeFileSync(
+    config,
+    stringify({
+      listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+      // The health check reads it here, as the container's does.
+      admin: { host: '127.0.0.1', port: await freePort() },
+      upstream: { url: `http://127.0.0.1:${upstream.port}` },
+      protectedResources: 'protected-resources.yaml',
+      auth: { keys: { files: ['public.pem'] } },
+    }),
+  );
+  const node = placeNode(folder);
+  makeReadOnly(folder);
+  const before = filesOf(folder);
+  const { child, port, said } = await serveUnprivileged(node, image, config);
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const get = async (place: string, headers = {}) =>
+    (await fetch(`http://127.0.0.1:${port}${place}`, { headers })).status;
+
+  expect(await get('/stores')).toBe(200);
+  expect(await get('/orders')).toBe(401);
+  expect(await get('/orders', { Authorization: `Bearer ${issueToken(signer)}` })).toBe(200);
+  expectHealthy(config);
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  expect(child.exitCode, said()).toBe(0);
+  expect(said()).not.toMatch(/EACCES|EPERM|EROFS/);
+  expect(filesOf(folder)).toEqual(before);
+  await upstream.close();
+});
+
+/** What the container runs every half minute finds the proxy by the configuration. */
+function expectHealthy(config: string): void {
+  const health = (JSON.parse(/HEALTHCHECK[^[]*(\[.*\])/.exec(dockerfile)?.[1] ?? '[]') as string[]).slice(1);
+  expect(health).toEqual(['dist/main.js', 'health']);
+  execFileSync(process.execPath, [...health, '--config', config], { cwd: image, env: {} });
+}
+
+const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ');
+
+test.skipIf(buildah === undefined)('the built image says how it is run, and runs as nobody special', () => {
+  expect(built?.config).toMatchObject({
+    User: 'node',
+    Entrypoint: ['node', 'dist/main.js'],
+    Cmd: ['serve', '--config', '/etc/shopward/shopward.yaml'],
+    ExposedPorts: { '8080/tcp': {}, '8081/tcp': {} },
+    Healthcheck: { Test: ['CMD', 'node', 'dist/main.js', 'health'] },
+  });
+  expect(built?.run('node', 'dist/main.js', '--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(built?.run('node', '-p', 'process.getuid()').trim()).toBe('1000');
+});
+
+test('without their scripts the tools of the build are those that the tests run with', () => {
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: true }>;
+  };
+  const scripted = Object.keys(packages).filter((name) => packages[name]?.hasInstallScript);
+  // It fetches the program, which the image has from its base.
+  expect(scripted).toEqual(['node_modules/node']);
+});
+
+test('the image is small and unprivileged', () => {
+  const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
+  const last = text.slice(text.lastIndexOf('FROM '));
+  expect(last).toContain('USER node');
+  expect(last).toMatch(/HEALTHCHECK[\s\S]*"health"/);
+  expect(last).not.toMatch(/^COPY \. /m);
+});

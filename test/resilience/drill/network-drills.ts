@@ -1,0 +1,208 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ask } from '../faults/ask.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import type { Shopward } from '../../harness/shopward.ts';
+import { sleepAwake } from '../../harness/sleep-awake.ts';
+import type { DrillGroup, Length, Stage } from './drill.ts';
+import { frontOf, nothing, startReplica } from './replicas.ts';
+import { startDrillShop } from './shop.ts';
+
+const addresses = ['127.0.0.1', '127.0.0.2'] as const;
+
+interface NameStage extends Stage {
+  readonly shopward: Shopward;
+  pointTo(address: string): void;
+}
+
+/** One process with few descriptors, and with a name of the shop that only it knows, in a hosts file that only it sees. */
+async function withNameOfItsOwn(): Promise<NameStage> {
+  const shop = await startDrillShop({ addresses });
+  const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
+  const hosts = join(folder, 'hosts');
+  const pointTo = (address: string) => writeFileSync(hosts, `${address} shop.test\n`);
+  pointTo(addresses[0]);
+  const script = `mount --bind '${hosts}' /etc/hosts && ulimit -n 256 && exec "$@"`;
+  const shopward = await startReplica(
+    shop,
+    {
+      log: { level: 'info' },
+      upstream: { url: `http://shop.test:${shop.port}`, connectionLifetime: '2s' },
+    },
+    { launcher: ['unshare', '-m', 'sh', '-c', script, 'sh'] },
+  );
+  const front = frontOf(shopward);
+  return {
+    shopward,
+    pointTo,
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      shop.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** A stranger with more idle connections than there are descriptors, from an address of its own. */
+async function useUpDescriptors({ shopward }: NameStage, length: Length): Promise<undefined> {
+  const idle = Array.from({ length: 400 }, () =>
+    connect({ port: shopward.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {}),
+  );
+  await sleep(length === 'full' ? 6_000 : 1_500);
+  for (const socket of idle) socket.destroy();
+  return undefined;
+}
+
+async function moveName({ shop, pointTo }: NameStage): Promise<readonly string[]> {
+  const [before, afterwards] = addresses;
+  pointTo(afterwards);
+  const count = () => shop.arrivals.get(before) ?? 0;
+  await sleep(3_000);
+  const then = count();
+  await sleep(1_000);
+  const isThere = (shop.arrivals.get(afterwards) ?? 0) > 0;
+  return [
+    ...(isThere ? [] : ['nothing reached the new address']),
+    ...(count() === then ? [] : [`${count() - then} requests at the old address after its time`]),
+  ];
+}
+
+const nameDrills: DrillGroup<NameStage> = {
+  stage: withNameOfItsOwn,
+  drills: [
+    {
+      name: 'few descriptors (`ulimit -n 256`), a stranger opens 400 connections',
+      disturb: useUpDescriptors,
+      maySee: nothing,
+      told: [/open files/],
+      linesAtMost: 0,
+    },
+    {
+      name: "the shop's name moves to another address (`upstream.connectionLifetime: 2s`)",
+      disturb: moveName,
+      maySee: nothing,
+      told: [],
+      linesAtMost: 0,
+    },
+  ],
+};
+
+const shopIdleMs = 1_000;
+const posters = 64;
+
+async function withSleepyShop(): Promise<Stage> {
+  const shop = await startDrillShop({ idleMs: shopIdleMs });
+  // The way is long enough for a request to meet the end of its connection.
+  const link = await startFaultProxy(shop.port);
+  await link.set({ toClient: { delayMs: 10 } });
+  const shopward = await startReplica({ port: link.port }, { log: { level: 'info' } });
+  const front = frontOf(shopward);
+  return {
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      await link.close();
+      shop.close();
+    },
+  };
+}
+
+const sleepyShopDrills: DrillGroup = {
+  stage: withSleepyShop,
+  drills: [
+    {
+      name: 'the shop ends connections after 1 s without a word, POSTs at the worst rhythm',
+      // Bursts of POSTs, each when the connections of the one before are about to be ended by the shop.
+      disturb: async ({ fronts }, length, tally) => {
+        const [front] = fronts();
+        const agent = new Agent({ keepAlive: true });
+        for (let round = 0; round < (length === 'full' ? 30 : 3); round += 1) {
+          const burst = Array.from({ length: posters }, async (_, i) => {
+            // From 20 ms before that moment to 20 ms after it.
+            await sleepAwake(shopIdleMs - 20 + (40 * i) / posters);
+            const order = { method: 'POST', path: '/orders', body: { order: i } };
+            tally.note('write', (await ask(front?.port ?? 0, order, agent)).words);
+          });
+          await Promise.all(burst);
+        }
+        agent.destroy();
+        return undefined;
+      },
+      maySee: { ...nothing, write: ['201'] },
+      told: [],
+      linesAtMost: 0,
+    },
+  ],
+};
+
+/** A pair of a certificate that ends in so many days. Clients and shops of all drills live in this process: none waits for it. */
+async function writePair(folder: string, days: number): Promise<void> {
+  const [cert, key] = [join(folder, 'cert.pem.new'), join(folder, 'key.pem.new')];
+  const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const files = ['-days', `${days}`, '-keyout', key, '-out', cert];
+  await promisify(execFile)('openssl', ['req', '-x509', ...ec, '-subj', '/CN=localhost', ...files]);
+  renameSync(key, join(folder, 'key.pem'));
+  renameSync(cert, join(folder, 'cert.pem'));
+}
+
+interface CertificateStage extends Stage {
+  readonly shopward: Shopward;
+  readonly folder: string;
+}
+
+async function withCertificate(): Promise<CertificateStage> {
+  const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
+  await writePair(folder, 10);
+  const shop = await startDrillShop();
+  const shopward = await startReplica(shop, {
+    log: { level: 'info' },
+    listen: { tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') } },
+  });
+  const front = frontOf(shopward, true);
+  return {
+    shopward,
+    folder,
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      shop.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+const certificateDrills: DrillGroup<CertificateStage> = {
+  stage: withCertificate,
+  drills: [
+    {
+      name: 'a certificate that ends in 10 days, and is renewed',
+      disturb: async ({ shopward, folder }) => {
+        await sleep(500);
+        await writePair(folder, 365);
+        await eventually('/readyz without a word about it', async () => {
+          const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as {
+            reasons: string[];
+          };
+          return reasons.some((reason) => reason.includes('certificate')) ? undefined : true;
+        });
+        return undefined;
+      },
+      maySee: nothing,
+      told: [/the certificate expires in (9|10) days/, /^secrets-reloaded: /],
+      linesAtMost: 3,
+    },
+  ],
+};
+
+export const networkDrills: readonly DrillGroup[] = [nameDrills, sleepyShopDrills, certificateDrills];

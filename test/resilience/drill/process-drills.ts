@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../harness/eventually.ts';
+import { startRedis } from '../../harness/redis-processes.ts';
+import type { DrillGroup, Length, Stage } from './drill.ts';
+import { frontOf, patientSettings, startReplica, storeAway } from './replicas.ts';
+import { startDrillShop } from './shop.ts';
+
+const workers = 3;
+
+interface WorkersStage extends Stage {
+  /** Process ids of those that run now. */
+  pids(): readonly number[];
+  /** One more than there were when it was called. */
+  awaitReplaced(): Promise<unknown>;
+  /** All of them, as `/readyz` has it. */
+  awaitServing(): Promise<unknown>;
+}
+
+/** Three workers, with a fault that they do not have: SIGUSR2 makes an event loop stand still. */
+async function withWorkers(length: Length): Promise<WorkersStage> {
+  // It sleeps between its rounds: they need not take a processor from the other drills.
+  const getStuck =
+    "process.on('SIGUSR2', function getStuck() { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });";
+  const preload = `data:text/javascript,${encodeURIComponent(getStuck)}`;
+  const shop = await startDrillShop();
+  const server = await startRedis({});
+  const shopward = await startReplica(
+    shop,
+    {
+      ...patientSettings(server.url),
+      workers,
+      ...(length === 'short' && { limits: { eventLoopStall: '3s' } }),
+    },
+    { env: { NODE_OPTIONS: `--import ${preload}` } },
+  );
+  const front = frontOf(shopward);
+  const replaced = () => shopward.log().filter(({ event }) => event === 'worker-replaced').length;
+  return {
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      await server.close();
+      shop.close();
+    },
+    pids: () => {
+      const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
+      return text.trim().split(' ').filter(Boolean).map(Number);
+    },
+    awaitReplaced: () => {
+      const before = replaced();
+      return eventually('a replaced worker', () => (replaced() > before ? true : undefined));
+    },
+    awaitServing: () =>
+      eventually('all workers', async () => {
+        const state = await fetch(`${shopward.adminUrl}/readyz`).then((response) => response.text());
+        return state.includes('not serving') ? undefined : true;
+      }),
+  };
+}
+
+/** What was in a worker that ended: no answer, and what it had claimed stays shut for a while. */
+const workerLost = {
+  read: ['no answer'],
+  write: ['no answer', ...storeAway.write],
+  // The shop's own, of a token whose first answer was lost.
+  refresh: ['no answer', '401 004', ...storeAway.refresh],
+};
+
+const workerDrills: DrillGroup<WorkersStage> = {
+  stage: withWorkers,
+  drills: [
+    {
+      name: 'one of three workers is stopped (SIGSTOP)',
+      disturb: async ({ pids, awaitReplaced }) => {
+        const replaced = awaitReplaced();
+        process.kill(pids()[0] ?? Number.NaN, 'SIGSTOP');
+        await replaced;
+        return undefined;
+      },
+      maySee: workerLost,
+      told: [/^worker-stuck: /, /^worker-replaced: /, /1 of 3 workers not serving/],
+      linesAtMost: 6,
+    },
+    {
+      name: "one of three workers' event loop stands still",
+      disturb: async ({ pids, awaitReplaced }) => {
+        const replaced = awaitReplaced();
+        process.kill(pids()[0] ?? Number.NaN, 'SIGUSR2');
+        await replaced;
+        return undefined;
+      },
+      maySee: workerLost,
+      told: [/^event-loop-stuck: /, /^worker-replaced: /],
+      linesAtMost: 6,
+    },
+    {
+      name: 'all workers are killed, one after another, four times',
+      disturb: async ({ pids, awaitServing }, length) => {
+        for (let round = 0; round < (length === 'full' ? 4 : 1); round += 1) {
+          for (const pid of pids()) {
+            process.kill(pid, 'SIGKILL');
+            await sleep(300);
+          }
+          await awaitServing();
+        }
+        return undefined;
+      },
+      maySee: workerLost,
+      told: [/^worker-ended: /, /^worker-replaced: /],
+      linesAtMost: 40,
+    },
+  ],
+};
+
+export const processDrills: readonly DrillGroup[] = [workerDrills];

@@ -1,0 +1,38 @@
+import { readArguments } from '../../../scripts/arguments.ts';
+import { writeResult } from '../../../scripts/results.ts';
+import type { DrillResult } from './drill.ts';
+
+const { short, words } = readArguments<{ readonly short?: true }>({
+  name: 'npm run drill --',
+  about: 'Breaks what breaks at night; exits with 1 when something was not as it must be.',
+  options: [['--short', 'a few seconds each, as the tests have it']],
+  words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
+});
+// Not before the arguments are read: `--help` needs none of it.
+const { runDrills } = await import('./drill.ts');
+const { drillGroups } = await import('./drills.ts');
+const { findingsOf, formatResults } = await import('./report.ts');
+const isAsked = ({ name }: { readonly name: string }) =>
+  words.length === 0 || words.some((word) => name.includes(word));
+const asked = drillGroups.flatMap(({ stage, drills }) =>
+  drills.some(isAsked) ? [{ stage, drills: drills.filter(isAsked) }] : [],
+);
+if (asked.length === 0) {
+  const names = drillGroups.flatMap(({ drills }) => drills.map(({ name }) => `  ${name}`));
+  console.error(`no drill has such a word in its name:\n${names.join('\n')}`);
+  process.exit(2);
+}
+const results: DrillResult[] = [];
+for (const group of asked) {
+  for (const result of await runDrills(group, short ? 'short' : 'full')) {
+    results.push(result);
+    process.stderr.write(
+      `${result.wrongs.length === 0 ? 'as it must be' : 'WRONG'}: ${result.name}\n${result.wrongs.map((wrong) => `  ${wrong}\n`).join('')}`,
+    );
+  }
+}
+console.log(formatResults(results));
+const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
+for (const wrong of wrongs) console.log(`- WRONG: ${wrong}`);
+if (!short && words.length === 0) writeResult('drill', findingsOf(results));
+process.exit(wrongs.length === 0 ? 0 : 1);

@@ -1,0 +1,330 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { migrateSlots } from '../faults/migrate-slots.ts';
+import {
+  type RedisCluster,
+  type RedisSentinel,
+  startCluster,
+  startRedis,
+  startSentinel,
+} from '../../harness/redis-processes.ts';
+import type { Shopward } from '../../harness/shopward.ts';
+import type { Front } from './client.ts';
+import { addClusterReplica, type ClusterReplica } from './cluster-replica.ts';
+import type { Drill, DrillGroup, Stage } from './drill.ts';
+import {
+  frontOf,
+  leaseThatNobodyLeaves,
+  nothing,
+  patientSettings,
+  settingsOf,
+  startReplica,
+  storeAway,
+} from './replicas.ts';
+import { startDrillShop } from './shop.ts';
+
+/** For so long things stay broken. */
+const awayMs = { full: 8_000, short: 1_500 };
+
+/**
+ * A hold is logged when it begins. Where the data tells of the failover before Redis does, the line says so, and `/readyz`
+ * names the new primary once it is known.
+ */
+const toldOfFailover = [
+  /^hold: no tag is handed out .*(another node is the primary|\(a failover)/,
+  /another node is the primary/,
+];
+
+interface SentinelStage extends Stage {
+  readonly sentinel: RedisSentinel;
+}
+
+/** One process over three nodes and a Sentinel, with `store.replicas: 1`. */
+async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage> {
+  const shop = await startDrillShop();
+  const sentinel = await startSentinel({ replicas: 2 });
+  const shopward = await startReplica(shop, settings(sentinel.url, { replicas: 1 }));
+  const front = frontOf(shopward);
+  return {
+    sentinel,
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      await sentinel.close();
+      shop.close();
+    },
+  };
+}
+
+const sentinelDrills: DrillGroup<SentinelStage> = {
+  stage: () => overSentinel(settingsOf),
+  drills: [
+    // The first one: what the others say of replicas, too, is said once a minute.
+    {
+      name: 'every replica of Redis stands still for 4 s (`store.replicas: 1`)',
+      disturb: async ({ sentinel }) => {
+        const primary = await sentinel.primary();
+        const replicas = sentinel.servers.filter((server) => server !== primary);
+        for (const replica of replicas) replica.pause();
+        await sleep(4_000);
+        for (const replica of replicas) replica.resume();
+        return undefined;
+      },
+      maySee: storeAway,
+      told: [/0 of 1 replicas confirm/, /^store-replicas: /],
+      linesAtMost: 6,
+    },
+    {
+      name: 'Sentinel: a failover is asked for (3 nodes, `store.replicas: 1`)',
+      disturb: async ({ sentinel }) => void (await sentinel.failover()),
+      maySee: storeAway,
+      told: toldOfFailover,
+      linesAtMost: 12,
+      eventAtMost: { hold: 1 },
+    },
+    {
+      name: 'Sentinel: the primary is lost (3 nodes, `store.replicas: 1`)',
+      disturb: async ({ sentinel }) => {
+        const primary = await sentinel.primary();
+        await primary.kill();
+        await sentinel.awaitNewPrimary(primary);
+        return undefined;
+      },
+      maySee: storeAway,
+      told: [...toldOfFailover, /^store: .*ECONNREFUSED/],
+      linesAtMost: 16,
+      eventAtMost: { hold: 1 },
+    },
+  ],
+};
+
+const lostReplicaDrills: DrillGroup<SentinelStage> = {
+  stage: () =>
+    overSentinel((url, store) => ({ ...patientSettings(url, store), entityTags: leaseThatNobodyLeaves })),
+  drills: [
+    {
+      name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',
+      disturb: async ({ sentinel }, length) => {
+        await sentinel.servers[2]?.kill();
+        await sleep(awayMs[length]);
+        return undefined;
+      },
+      // One of two still confirms: nobody notices.
+      maySee: nothing,
+      told: [],
+      linesAtMost: 2,
+    },
+  ],
+};
+
+interface ClusterStage extends Stage {
+  readonly cluster: RedisCluster;
+  /** Of the first node, once a drill has asked for it. */
+  replica?: ClusterReplica;
+}
+
+async function overCluster(): Promise<ClusterStage> {
+  const shop = await startDrillShop();
+  const cluster = await startCluster();
+  const shopward = await startReplica(shop, settingsOf(cluster.url));
+  const front = frontOf(shopward);
+  const stage: ClusterStage = {
+    cluster,
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      await stage.replica?.close();
+      await cluster.close();
+      shop.close();
+    },
+  };
+  return stage;
+}
+
+const clusterDrills: DrillGroup<ClusterStage> = {
+  stage: overCluster,
+  drills: [
+    {
+      name: 'Cluster: slots are moved while all goes on',
+      disturb: async ({ cluster }, length) => {
+        const finish = await migrateSlots(cluster.nodes);
+        await sleep(awayMs[length] / 4);
+        await finish();
+        return undefined;
+      },
+      maySee: storeAway,
+      told: [/^hold: .*slots of a Cluster were moved/],
+      linesAtMost: 20,
+    },
+    {
+      name: 'Cluster: a failover of one node is asked for',
+      prepare: async (stage) => {
+        const [first] = stage.cluster.nodes;
+        if (first === undefined) throw new Error('a Cluster without nodes');
+        stage.replica = await addClusterReplica(first);
+      },
+      disturb: async ({ replica }) => void (await replica?.promote()),
+      maySee: storeAway,
+      told: [/^hold: /],
+      linesAtMost: 12,
+    },
+  ],
+};
+
+interface CommandedStage extends Stage {
+  readonly redis: Redis;
+}
+
+/** One process, a user of its own in Redis, and somebody who commands that Redis. */
+async function overOne(): Promise<CommandedStage> {
+  const shop = await startDrillShop();
+  const server = await startRedis({});
+  const redis = new Redis(server.url, { retryStrategy: () => 50 });
+  redis.on('error', () => {});
+  await redis.call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '~shopward:*', '&shopward:*', '+@all');
+  const shopward = await startReplica(shop, settingsOf(server.url.replace('//', '//shop:sesame@')));
+  const front = frontOf(shopward);
+  return {
+    redis,
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      redis.disconnect();
+      await server.close();
+      shop.close();
+    },
+  };
+}
+
+const ruleDrills: DrillGroup<CommandedStage> = {
+  stage: overOne,
+  drills: [
+    {
+      name: "the password of Redis's user is changed, and changed back",
+      disturb: async ({ redis }, length) => {
+        await redis.call('ACL', 'SETUSER', 'shop', 'resetpass', '>other');
+        await redis.call('CLIENT', 'KILL', 'USER', 'shop');
+        await sleep(awayMs[length]);
+        await redis.call('ACL', 'SETUSER', 'shop', 'resetpass', '>sesame');
+        return undefined;
+      },
+      maySee: storeAway,
+      told: [/^store: .*WRONGPASS/],
+      linesAtMost: 8,
+    },
+    {
+      name: 'Redis is full (`noeviction`), and gets room',
+      disturb: async ({ redis, processes }, length) => {
+        await redis.config('SET', 'maxmemory', '1');
+        // Its fill is looked at every four seconds.
+        const told = processes[0]?.waitForLog(({ event }) => event === 'store-memory');
+        await Promise.all([told, sleep(awayMs[length])]);
+        await redis.config('SET', 'maxmemory', '0');
+        return undefined;
+      },
+      maySee: storeAway,
+      told: [/^store: .*OOM/, /^store-memory: Redis is N% full/],
+      linesAtMost: 8,
+    },
+  ],
+};
+
+interface Settings {
+  readonly entityTags: object;
+  readonly refreshTokens: object;
+}
+
+interface RollingStage extends Stage {
+  readonly redis: Redis;
+  /** Starts a replica with these settings beside those that run. */
+  add(change: Partial<Settings>): Promise<void>;
+  /** Which replicas take requests, by their places among `processes`. */
+  serving: readonly number[];
+}
+
+const lease = (seconds: number) => ({ entityTags: { lease: `${seconds}s`, sendBy: '1s', wait: '500ms' } });
+const digestKey = (key: string) => ({ refreshTokens: { digestKey: key } });
+
+/** One replica, and those that a rolling change brings. */
+async function rolling(): Promise<RollingStage> {
+  const shop = await startDrillShop();
+  const server = await startRedis({});
+  const redis = new Redis(server.url);
+  let settings: Settings = { ...lease(3), ...digestKey('the key of before') };
+  const processes: Shopward[] = [];
+  const fronts: Front[] = [];
+  const stage: RollingStage = {
+    redis,
+    shop,
+    processes,
+    serving: [0],
+    fronts: () => fronts.filter((_, i) => stage.serving.includes(i)),
+    add: async (change) => {
+      settings = { ...settings, ...change };
+      const config = { ...settingsOf(server.url, { timeout: '1s' }), ...settings };
+      const shopward = await startReplica(shop, config);
+      processes.push(shopward);
+      fronts.push(frontOf(shopward));
+    },
+    close: async () => {
+      redis.disconnect();
+      await server.close();
+      shop.close();
+    },
+  };
+  await stage.add({});
+  return stage;
+}
+
+/** A rolling change: the old replica, then a new one beside it, then the new one alone. */
+function change(
+  settings: Partial<Settings>,
+  whileBoth: (redis: Redis) => Promise<unknown>,
+): Pick<Drill<RollingStage>, 'prepare' | 'disturb'> {
+  return {
+    prepare: (stage) => stage.add(settings),
+    disturb: async (stage, length) => {
+      const young = stage.processes.length - 1;
+      stage.serving = [young - 1, young];
+      await whileBoth(stage.redis);
+      await sleep(awayMs[length]);
+      stage.serving = [young];
+      await sleep(200);
+      await stage.processes[young - 1]?.stop();
+      // Until the last word of the old one is ten seconds old.
+      await sleep(length === 'full' ? 12_000 : 500);
+      return undefined;
+    },
+  };
+}
+
+const skewDrills: DrillGroup<RollingStage> = {
+  stage: rolling,
+  drills: [
+    {
+      name: 'two replicas with another `entityTags.lease`, Redis loses its data (FLUSHALL)',
+      ...change(lease(5), (redis) => redis.flushall()),
+      maySee: storeAway,
+      told: [/entityTags\.lease/, /^store-settings: /],
+      linesAtMost: 16,
+    },
+    {
+      name: 'two replicas with another `refreshTokens.digestKey`',
+      ...change(digestKey('the key of afterwards'), async () => {}),
+      maySee: storeAway,
+      told: [/refreshTokens\.digestKey/, /^store-settings: /],
+      linesAtMost: 16,
+    },
+  ],
+};
+
+export const storeDrills: readonly DrillGroup[] = [
+  skewDrills,
+  sentinelDrills,
+  clusterDrills,
+  ruleDrills,
+  lostReplicaDrills,
+];

@@ -1,0 +1,282 @@
+import { Redis } from 'ioredis';
+import { ageRedis } from '../../harness/aged-redis.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startCluster, startRedis, startSentinel } from '../../harness/redis-processes.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { type FaultRow, type RowResult, runRows, type Stage } from './fault-row.ts';
+import { migrateSlots } from './migrate-slots.ts';
+import { healthy } from './routes.ts';
+import { shopwardSettings } from './settings.ts';
+import { type ShiftedRedis, startShiftedRedis } from './shifted-redis.ts';
+import { type FaultShop, startFaultShop } from './shop.ts';
+
+const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
+/** Reads go on without a tag; nothing is written that could not be checked. */
+const away = {
+  seen: '200',
+  but: {
+    ...healthy,
+    'tracked GET': '200',
+    'tagged PATCH': tagStore,
+    'child POST': tagStore,
+    'token exchange': tokenStore,
+  },
+} as const;
+/** A fault that is over before a client can notice: a call of that moment may fail, and nothing worse. */
+const blink = {
+  seen: '200',
+  but: {
+    ...healthy,
+    'tracked GET': ['200 tagged', '200'],
+    'tagged PATCH': ['200 tagged', tagStore, '412 006'],
+    'child POST': ['201', '201 tagged', '503 overloaded', tagStore],
+    'token exchange': ['201', tokenStore],
+  },
+} as const;
+/** The store is a new one: no tag of before is good, and for one lease nobody is let in. */
+const held = { oldTag: tagStore, oldTagLater: '412 006' } as const;
+
+/** Redis breaks in every way. */
+export async function runRedisFaults(): Promise<RowResult[]> {
+  const shop = await startFaultShop();
+  const shifted = await startShiftedRedis();
+  const results = await Promise.all([
+    runRows(3, () => openSingle(shop)),
+    runRows(2, () => openSentinel(shop)),
+    runRows(1, () => openCluster(shop)),
+    ...(shifted === undefined ? [] : [runRows(1, () => openShifted(shop, shifted))]),
+  ]);
+  shop.close();
+  return results.flat();
+}
+
+async function openSingle(shop: FaultShop): Promise<Stage> {
+  const redis = await startRedis({});
+  await ageRedis(redis.process?.port ?? 0);
+  const proxy = await startFaultProxy(redis.process?.port ?? 0);
+  const settings = shopwardSettings(`redis://127.0.0.1:${proxy.port}`);
+  const direct = new Redis(redis.url, { retryStrategy: () => 50 });
+  direct.on('error', () => {});
+  const configure = (name: string, value: string) => direct.config('SET', name, value);
+  const mend = () => proxy.heal();
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'kill -9, then started again, empty',
+      begin: () => redis.process?.kill(),
+      end: () => redis.process?.restart(),
+      ...away,
+      ...held,
+    },
+    {
+      name: 'stopped (SIGSTOP), then continued',
+      begin: () => redis.process?.pause(),
+      end: () => redis.process?.resume(),
+      ...away,
+      // A claim without an answer may have been granted: then it holds until it is given back, or runs out.
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'slower than its time-out',
+      begin: () => proxy.set({ toClient: { delayMs: 900 } }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'cannot be connected to',
+      begin: () => proxy.set({ connections: 'refuse' }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', tagStore],
+    },
+    {
+      name: 'speaks something else',
+      begin: () => proxy.set({ toClient: { replaceBy: 'HTTP/1.1 400 Bad Request\r\n\r\n' } }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'out of memory (noeviction)',
+      begin: () => configure('maxmemory', '1'),
+      end: () => configure('maxmemory', '0'),
+      ...away,
+      // Redis refuses the first write of a script, unless that is a DEL; then it lets the whole of it pass.
+      but: {
+        ...away.but,
+        'tracked GET': ['200', '200 tagged'],
+        'child POST': ['201', '201 tagged', '503 overloaded', tagStore],
+      },
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'read-only (a replica of nobody)',
+      begin: () => direct.replicaof('127.0.0.1', 1),
+      end: () => direct.replicaof('NO', 'ONE'),
+      ...away,
+      // Another replication id: another epoch.
+      ...held,
+    },
+    {
+      name: 'wants a replica that is not there',
+      begin: () => configure('min-replicas-to-write', '1'),
+      end: () => configure('min-replicas-to-write', '0'),
+      ...away,
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'SCRIPT FLUSH',
+      begin: () => direct.script('FLUSH'),
+      end: () => {},
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'FLUSHALL',
+      begin: () => direct.flushall(),
+      end: () => {},
+      ...away,
+      // It is there, but it cannot be told from one that has lost leases; tokens have no leases.
+      but: { ...away.but, 'token exchange': '201' },
+      ...held,
+    },
+    {
+      name: 'every connection reset',
+      begin: () => proxy.resetAll(),
+      end: () => {},
+      ...blink,
+      oldTag: ['412 006', '200 tagged', tagStore],
+    },
+  ];
+  const close = async () => {
+    direct.disconnect();
+    await proxy.close();
+    await redis.close();
+  };
+  return { shopward: await start(shop, settings), rows, close };
+}
+
+async function openSentinel(shop: FaultShop): Promise<Stage> {
+  const group = await startSentinel({ replicas: 1 });
+  const settings = shopwardSettings(group.url, { replicas: 1 });
+  let before = await group.primary();
+  await ageRedis(before.port);
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'failover by Sentinel',
+      begin: () => group.failover(),
+      end: () => {},
+      ...blink,
+      but: {
+        ...blink.but,
+        'tracked GET': ['200', '200 tagged'],
+      },
+      ...held,
+      oldTag: [tagStore, '412 006'],
+    },
+    {
+      name: 'kill -9 of the primary',
+      begin: async () => {
+        before = await group.primary();
+        await before.kill();
+      },
+      end: async () => {
+        await group.awaitNewPrimary(before);
+        await before.restart();
+      },
+      ...away,
+      ...held,
+    },
+    {
+      name: 'the one replica stopped (`WAIT`)',
+      begin: async () => {
+        const primary = await group.primary();
+        before = group.servers.find((server) => server !== primary) ?? primary;
+        before.pause();
+      },
+      end: () => before.resume(),
+      ...away,
+      but: { ...away.but, 'tracked GET': ['200', '200 tagged'] },
+      oldTag: ['200 tagged', tagStore, '412 006'],
+    },
+  ];
+  return { shopward: await start(shop, settings), rows, close: group.close };
+}
+
+async function openCluster(shop: FaultShop): Promise<Stage> {
+  const cluster = await startCluster();
+  await Promise.all(cluster.nodes.map(({ port }) => ageRedis(port, 'shopward', 64)));
+  const settings = shopwardSettings(cluster.url);
+  let finish: () => Promise<void> = async () => {};
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'Cluster: slots on the move',
+      begin: async () => {
+        finish = await migrateSlots(cluster.nodes);
+      },
+      end: () => finish(),
+      // A slot that is half moved answers no script of a new cart; on the other node the epoch is another.
+      ...blink,
+      but: { ...blink.but, 'tracked GET': '200', 'tagged PATCH': tagStore, 'child POST': tagStore },
+      ...held,
+      times: 8,
+      meets: 200,
+    },
+    {
+      name: 'Cluster: one of three nodes stopped',
+      begin: () => cluster.nodes[2]?.pause(),
+      end: () => cluster.nodes[2]?.resume(),
+      // What another node knows goes on.
+      ...blink,
+      times: 8,
+      oldTag: ['412 006', '200 tagged', '503 resource-busy', tagStore],
+    },
+  ];
+  return { shopward: await start(shop, settings), rows, close: cluster.close };
+}
+
+/** Redis's own clock is set, and stays so. */
+async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage> {
+  await ageRedis(redis.process?.port ?? 0);
+  const setClock = (hours: number) => ({
+    begin: () => redis.setClock(hours * 3600),
+    end: () => {},
+  });
+  const unnoticed = {
+    seen: '200',
+    // A read whose begin was reckoned by the clock of before has no tag; the next one has.
+    but: { ...healthy, 'tracked GET': ['200', '200 tagged'] },
+    oldTag: '412 006',
+  } as const;
+  const rows: readonly FaultRow[] = [
+    // Tags have no age; what a claim of this moment protected is not protected any more (SECURITY.md).
+    {
+      name: 'its clock is set an hour forward',
+      ...setClock(1),
+      ...unnoticed,
+      // A claim that was on its way is late by an hour: it is refused, and the next one goes by the new time.
+      but: {
+        ...unnoticed.but,
+        'tagged PATCH': ['200 tagged', tagStore],
+        'child POST': ['201 tagged', tagStore],
+      },
+      oldTag: ['412 006', '200 tagged', tagStore],
+    },
+    { name: 'its clock is set back by half an hour', ...setClock(1 / 2), ...unnoticed },
+    {
+      name: 'its clock is set to before its start',
+      ...setClock(-2),
+      ...away,
+      // As a store that is new.
+      but: { ...away.but, 'token exchange': '201' },
+      ...held,
+    },
+  ];
+  return { shopward: await start(shop, shopwardSettings(redis.url)), rows, close: redis.close };
+}
+
+function start(shop: FaultShop, config: object): Promise<RunningShopward> {
+  return startShopwardHere({ upstream: `http://127.0.0.1:${shop.port}`, config });
+}

@@ -1,0 +1,185 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import {
+  type RedisSentinel,
+  type SingleRedis,
+  startRedis,
+  startSentinel,
+} from '../../harness/redis-processes.ts';
+import { checkHistory, type Verdict } from './history.ts';
+import { createNemesis, type Nemesis } from './nemesis.ts';
+import { createRandom } from './random.ts';
+import { type Replica, startReplica } from './replicas.ts';
+import type { ShopMessage, ShopOrder, ShopReport } from './shop.ts';
+import { Shopper, type Sightings } from './shopper.ts';
+
+export interface HuntOptions {
+  readonly replicas: number;
+  readonly clients: number;
+  readonly seconds: number;
+  /** The run continues, for two more minutes at most, until this is true: for slow machines. Default: true at once. */
+  readonly isEnough?: (sightings: Sightings, deeds: Nemesis['deeds']) => boolean;
+  readonly carts: number;
+  readonly redis: 'single' | 'sentinel';
+  readonly seed: number;
+  /** How much more often than usual the outcome of a write stays unknown. Default: 1. */
+  readonly shopMisfortunes?: number;
+  /** Nothing is broken, and the shop always answers: only shopward can be the reason for a refusal. */
+  readonly isCalm?: boolean;
+  /**
+   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose.
+   */
+  readonly broken?: 'tags' | 'landing' | undefined;
+}
+
+export interface HuntReport {
+  readonly verdict: Verdict;
+  readonly applied: ShopReport['applied'];
+  readonly shop: ShopReport['counts'];
+  readonly sightings: Sightings;
+  readonly deeds: Readonly<Record<string, number>>;
+  /** Carts that could not be written when all was well again. */
+  readonly stuck: readonly string[];
+  /** Log lines of the replicas that tell of a bug. */
+  readonly faults: readonly string[];
+}
+
+const leaseMs = 3000;
+/** sendBy + landing + 0.5s <= lease; 100 ms are left for what the kernel holds. */
+const landsWithinMs = 1900;
+const secret = 'a secret of the hunt only'.repeat(2);
+const resource = {
+  collection: '/carts',
+  member: '/carts/{cart_id}',
+  methods: ['PATCH', 'DELETE'],
+};
+const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s', resources: [resource] };
+/** `entityTags` for each value of `broken`. */
+const brokenTags = {
+  tags: false,
+  landing: entityTags,
+};
+const config = {
+  store: { timeout: '250ms' },
+  upstream: { responseTimeout: '2s' },
+  auth: { algorithms: ['HS256'], keys: { secret } },
+  urlResolver: false,
+  refreshTokens: false,
+};
+
+/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and a nemesis that breaks things. */
+export async function runHunt(options: HuntOptions): Promise<HuntReport> {
+  const { carts: cartCount, seconds, clients, seed, isEnough } = options;
+  const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});
+  const shop = await startShop(options);
+  const replicas = await startReplicas(options, redis, shop.port);
+  const sightings: Sightings = { writes: [], counts: {}, notModified: [], misnamed: [] };
+  const carts = Array.from({ length: cartCount }, (_, i) => `c${i}`);
+  const shopperOf = (i: number, ports: readonly number[]) =>
+    new Shopper({
+      name: `w${i}`,
+      user: `user-${i % 10}`,
+      secret,
+      carts,
+      ports,
+      random: createRandom(seed + 1000 + i),
+      sightings,
+    });
+  const ports = replicas.map(({ port }) => port);
+  const shoppers = Array.from({ length: clients }, (_, i) => shopperOf(i, ports));
+  const nemesis = createNemesis({ replicas, redis, leaseMs, random: createRandom(seed) });
+
+  // A store that is new hands out no tags at first: the hunt begins when it does.
+  const scout = shopperOf(20_000, ports);
+  await scout.findObstacle('c0', leaseMs * 20);
+  scout.close();
+
+  const until = performance.now() + seconds * 1000;
+  const isOver = () =>
+    performance.now() > until &&
+    (isEnough?.(sightings, nemesis.deeds) !== false || performance.now() > until + 120_000);
+  if (options.isCalm === true) shop.calm();
+  const misfortunes = options.isCalm === true ? [] : [nemesis.run(isOver)];
+  await Promise.all([...misfortunes, ...shoppers.map((shopper) => shopper.run(isOver))]);
+  shop.calm();
+  const stuck = await findStuck(carts, replicas, (i, port) => shopperOf(i, [port]));
+  const { applied, counts } = await shop.report();
+  if (stuck.length > 0) for (const replica of replicas) console.error(replica.port, await replica.tell());
+
+  for (const shopper of shoppers) shopper.close();
+  for (const replica of replicas) await replica.close();
+  shop.close();
+  await redis.close();
+  return {
+    verdict: checkHistory(applied, sightings.writes, sightings.notModified),
+    applied,
+    shop: counts,
+    sightings,
+    deeds: nemesis.deeds,
+    stuck,
+    faults: replicas.flatMap((replica) => replica.faults()),
+  };
+}
+
+/** Whether the run found what must never be. */
+export function isClean({ verdict, stuck, sightings, faults }: HuntReport): boolean {
+  const { lost, invented, appliedThoughRefused, appliedTwice, stale } = verdict;
+  const { misnamed } = sightings;
+  const wrongs = [lost, invented, appliedThoughRefused, appliedTwice, stale, misnamed, stuck, faults];
+  return wrongs.every((found) => found.length === 0);
+}
+
+function startReplicas(
+  { replicas, broken }: HuntOptions,
+  redis: SingleRedis | RedisSentinel,
+  upstreamPort: number,
+): Promise<Replica[]> {
+  const isSentinel = 'failover' in redis;
+  const store = isSentinel ? { ...config.store, replicas: 1 } : config.store;
+  const one = () =>
+    startReplica({
+      upstreamPort,
+      config: { ...config, store, entityTags: broken === undefined ? entityTags : brokenTags[broken] },
+      redisUrl: redis.url,
+      redisPort: isSentinel ? undefined : redis.process?.port,
+    });
+  return Promise.all(Array.from({ length: replicas }, one));
+}
+
+/** Every cart can be written through every replica, within the time that all leases and holds may take. */
+async function findStuck(
+  carts: readonly string[],
+  replicas: readonly Replica[],
+  shopperOf: (i: number, port: number) => Shopper,
+): Promise<string[]> {
+  const proofs = replicas.flatMap(({ port }, i) => {
+    const shopper = shopperOf(10_000 + i, port);
+    return carts.map(async (cart) => {
+      const obstacle = await shopper.findObstacle(cart, leaseMs * 20);
+      return obstacle === undefined ? [] : [`${cart} through replica ${i}: ${obstacle}`];
+    });
+  });
+  return (await Promise.all(proofs)).flat();
+}
+
+async function startShop({ seed, broken, shopMisfortunes = 1 }: HuntOptions) {
+  const file = join(import.meta.dirname, 'shop.ts');
+  const landing = broken === 'landing' ? 'broken' : '';
+  const args = [String(seed), String(landsWithinMs), String(shopMisfortunes), landing];
+  const child: ChildProcess = fork(file, args, { execArgv: [] });
+  const hear = async () => (await once(child, 'message'))[0] as ShopMessage;
+  const order = (what: ShopOrder) => void child.send(what);
+  const first = await hear();
+  return {
+    port: 'port' in first ? first.port : 0,
+    calm: () => order('calm'),
+    async report(): Promise<ShopReport> {
+      const heard = hear();
+      order('report');
+      const message = await heard;
+      return 'report' in message ? message.report : { applied: [], counts: {} };
+    },
+    close: () => void child.kill('SIGKILL'),
+  };
+}

@@ -1,0 +1,72 @@
+import { type FaultProxy, startFaultProxy } from '../../harness/fault-proxy.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+
+/** One place behind a balancer, in which a process is killed and started anew on the same port. */
+export interface Replica {
+  readonly port: number;
+  /** Its own way to Redis, to break for it alone; undefined where Redis is found by Sentinel. */
+  readonly link: FaultProxy | undefined;
+  stop(): void;
+  resume(): void;
+  /** Kills with SIGKILL, and resolves when a new process serves. */
+  replace(): Promise<void>;
+  /** Lines of the log that tell of a bug, of all its processes. */
+  faults(): readonly string[];
+  /** `/readyz` and the log of the present process. */
+  tell(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface ReplicaOptions {
+  readonly upstreamPort: number;
+  readonly config: object;
+  readonly redisUrl: string;
+  /** Port of a single Redis; each replica then gets a link of its own. */
+  readonly redisPort: number | undefined;
+}
+
+export async function startReplica(options: ReplicaOptions): Promise<Replica> {
+  const port = await freePort();
+  const link = options.redisPort === undefined ? undefined : await startFaultProxy(options.redisPort);
+  const url = link === undefined ? options.redisUrl : `redis://127.0.0.1:${link.port}`;
+  const start = () =>
+    startShopward({
+      upstream: `http://127.0.0.1:${options.upstreamPort}`,
+      config: withStore({ ...options.config, listen: { port }, log: { level: 'error' } }, url),
+    });
+  let process: Shopward = await start();
+  const faults: string[] = [];
+  const noteFaults = () =>
+    faults.push(
+      ...process
+        .output()
+        .split('\n')
+        .filter((line) => /"event":"fault"|nhandled|uncaught/i.test(line)),
+    );
+  return {
+    port,
+    link,
+    stop: () => process.signal('SIGSTOP'),
+    resume: () => process.signal('SIGCONT'),
+    async replace() {
+      noteFaults();
+      await process.kill();
+      process = await start();
+    },
+    faults: () => faults,
+    tell: async () => `${await (await fetch(`${process.adminUrl}/readyz`)).text()}\n${process.output()}`,
+    async close() {
+      noteFaults();
+      await process.kill();
+      await link?.close();
+    },
+  };
+}
+
+function withStore(
+  config: { readonly store?: object; readonly listen: object; readonly log: object },
+  url: string,
+) {
+  return { ...config, store: { ...config.store, url } };
+}

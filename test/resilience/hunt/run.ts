@@ -1,0 +1,41 @@
+/** Hunts for a lost update; exits with 1 when it finds one, or another violation. */
+import { readArguments } from '../../../scripts/arguments.ts';
+import { writeResult } from '../../../scripts/results.ts';
+import type { HuntOptions } from './hunt.ts';
+
+const { calm, statuses, ...values } = readArguments<
+  Pick<HuntOptions, 'replicas' | 'clients' | 'seconds' | 'carts' | 'redis' | 'seed' | 'broken'> & {
+    readonly calm?: true;
+    readonly statuses?: true;
+  }
+>({
+  name: 'npm run hunt --',
+  about: 'Hunts for a lost update; exits with 1 when it finds one, or another violation.',
+  options: [
+    ['--replicas <n>', 'of shopward', 3],
+    ['--clients <n>', 'at a time', 50],
+    ['--seconds <n>', 'how long', 60],
+    ['--carts <n>', 'that they share', 12],
+    ['--redis <kind>', 'what stands below', 'sentinel', ['sentinel', 'single']],
+    ['--seed <n>', 'of what is asked and broken', Date.now() % 100_000],
+    [
+      '--broken <what>',
+      'a setup that must lose: shows that the hunt can find something',
+      undefined,
+      ['tags', 'landing'],
+    ],
+    ['--calm', 'breaks nothing, and reports the share of refused requests'],
+    ['--statuses', 'prints every status that clients saw, too'],
+  ],
+});
+// Not before the arguments are read: `--help` needs none of it.
+const { isClean, runHunt } = await import('./hunt.ts');
+const { findingsOf, formatHunt } = await import('./report.ts');
+const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };
+const report = await runHunt(options);
+console.log(formatHunt(options, report));
+const isWhole = options.seconds >= 60 && !options.isCalm;
+const kind = options.broken === undefined ? options.redis : `broken-${options.broken}`;
+if (isWhole) writeResult(`hunt-${kind}`, findingsOf(options, report));
+if (statuses) console.log(report.sightings.counts);
+process.exit(isClean(report) ? 0 : 1);

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shopwardSettings } from '../faults/settings.ts';
+import { startFaultShop } from '../faults/shop.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startRedis } from '../../harness/redis-processes.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { createRandom } from '../hunt/random.ts';
+import { disturb } from './disturbances.ts';
+import { type Figures, readFigures, slopePerMinute, tryReadFigures } from './figures.ts';
+import { type Met, visit } from './visitors.ts';
+
+export interface SoakOptions {
+  readonly visitors: number;
+  /** Between two requests of a visitor. Default 0: they take all of the machine. */
+  readonly pauseMs?: number;
+  /** Between two faults, on average. Default 1500. */
+  readonly restMs?: number;
+  readonly seed: number;
+  /** The run is over after so many requests and faults … */
+  readonly requests?: number;
+  readonly disturbances?: number;
+  /** … or so many milliseconds, whichever comes first. Default of both counts: no end. */
+  readonly durationMs: number;
+}
+
+export interface SoakReport {
+  readonly met: Met;
+  readonly requests: number;
+  readonly disturbances: number;
+  readonly figures: readonly Figures[];
+  /** Before the first request, and when nobody has asked anything for a while. */
+  readonly before: Figures;
+  readonly after: Figures;
+  /** After the warm-up, that is the first third. */
+  readonly rssBytesPerMinute: number;
+  /** The same without what V8's heap takes: Buffers, and what the C library keeps of what was given back to it. */
+  readonly outsideHeapBytesPerMinute: number;
+  readonly openFilesPerMinute: number;
+  /** Log lines that tell of a bug: uncaught errors, unhandled rejections, warnings of Node. */
+  readonly bugs: readonly string[];
+  readonly wrongs: readonly string[];
+}
+
+const sampleMs = 1_000;
+const warmUp = 1 / 3;
+
+/** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
+export async function runSoak(options: SoakOptions): Promise<SoakReport> {
+  const { visitors, pauseMs = 0, restMs = 1_500, seed, durationMs } = options;
+  const shop = await startFaultShop();
+  const redis = await startRedis({});
+  const upstream = await startFaultProxy(shop.port);
+  const store = await startFaultProxy(redis.process?.port ?? 0);
+  const settings = shopwardSettings(`redis://127.0.0.1:${store.port}`);
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { ...settings, log: { level: 'error' } },
+  });
+  const random = createRandom(seed);
+  const met: Met = {};
+  const startedMs = performance.now();
+  const total = () => Object.values(met).reduce((sum, count) => sum + count, 0);
+  let disturbances = 0;
+  const { requests = Number.POSITIVE_INFINITY, disturbances: enough = 0 } = options;
+  const isOver = () =>
+    performance.now() - startedMs > durationMs || (total() >= requests && disturbances >= enough);
+  const count = () => {
+    disturbances += 1;
+  };
+  const before = await readFigures(shopward.adminUrl, startedMs);
+
+  const [{ figures, silent }] = await Promise.all([
+    sample(shopward, startedMs, isOver),
+    disturb({ upstream, store, redis, shopward, random, restMs }, isOver, count),
+    ...Array.from({ length: visitors }, (_, i) =>
+      visit({ shopward, random: createRandom(seed + i), met, pauseMs }, isOver),
+    ),
+  ]);
+  const after = await awaitRest(shopward, startedMs, before);
+  const warm = figures.slice(Math.floor(figures.length * warmUp));
+  const bugs = linesOfBugs(shopward);
+  const wrongs = [
+    ...(silent === 0 ? [] : [`${silent} readings of /metrics had no answer`]),
+    ...(met.hang === undefined ? [] : [`${met.hang} requests hung`]),
+    ...endOf(shopward),
+    ...Object.keys(met)
+      .filter((words) => words.includes('FOREIGN') || words.startsWith('500'))
+      .map((words) => `${met[words]} x ${words}`),
+    ...bugs.slice(0, 5),
+    ...restWrongs(before, after),
+  ];
+  // A process that hangs hears no SIGTERM, and must not take the report with it.
+  if (wrongs.length === 0) await shopward.stop();
+  else await shopward.kill();
+  for (const one of [upstream, store, redis]) await one.close();
+  shop.close();
+  return {
+    met,
+    requests: total(),
+    disturbances,
+    figures,
+    before,
+    after,
+    rssBytesPerMinute: slopePerMinute(warm, ({ rssBytes }) => rssBytes),
+    outsideHeapBytesPerMinute: slopePerMinute(
+      warm,
+      ({ rssBytes, heapTotalBytes }) => rssBytes - heapTotalBytes,
+    ),
+    openFilesPerMinute: slopePerMinute(warm, ({ openFiles }) => openFiles),
+    bugs,
+    wrongs,
+  };
+}
+
+async function sample(
+  shopward: Shopward,
+  startedMs: number,
+  isOver: () => boolean,
+): Promise<{ readonly figures: readonly Figures[]; readonly silent: number }> {
+  const figures: Figures[] = [];
+  let silent = 0;
+  while (!isOver()) {
+    const read = await tryReadFigures(shopward.adminUrl, startedMs);
+    if (read === undefined) silent += 1;
+    else figures.push(read);
+    await sleep(sampleMs);
+  }
+  return { figures, silent };
+}
+
+/** What a process that does not answer says of itself: it is not at rest. */
+const nothing: Figures = {
+  atMs: Number.NaN,
+  rssBytes: Number.NaN,
+  heapBytes: Number.NaN,
+  heapTotalBytes: Number.NaN,
+  externalBytes: Number.NaN,
+  openFiles: Number.NaN,
+  activeRequests: Number.NaN,
+  upstreamRequests: Number.NaN,
+};
+
+/** Connections to the upstream that are kept idle, to Redis, and to us. */
+const keptFiles = 40;
+
+function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles }: Figures): boolean {
+  return activeRequests === 0 && upstreamRequests === 0 && openFiles <= before.openFiles + keptFiles;
+}
+
+async function awaitRest(shopward: Shopward, startedMs: number, before: Figures): Promise<Figures> {
+  const deadline = performance.now() + 60_000;
+  for (;;) {
+    const figures = await tryReadFigures(shopward.adminUrl, startedMs);
+    if (figures !== undefined && isAtRest(before, figures)) return figures;
+    if (performance.now() > deadline) return figures ?? nothing;
+    await sleep(200);
+  }
+}
+
+function restWrongs(before: Figures, after: Figures): string[] {
+  return isAtRest(before, after)
+    ? []
+    : [`not at rest: ${JSON.stringify(after)}, before ${JSON.stringify(before)}`];
+}
+
+/** That it ended, how, and its last word: it may have ended itself, since its event loop stood still. */
+function endOf({ exitCode, signalCode, output }: Shopward): string[] {
+  if (exitCode === null && signalCode === null) return [];
+  return [`shopward ended with ${signalCode ?? exitCode}: ${output().trimEnd().split('\n').at(-1)}`];
+}
+
+function linesOfBugs(shopward: Shopward): string[] {
+  const lines = shopward.output().split('\n');
+  return lines.filter((line) => /"event":"(fault|crash)"|nhandled|Warning:/.test(line));
+}

@@ -1,0 +1,79 @@
+import { createKeptClient, type KeptClient } from '../../../harness/kept-client.ts';
+import { type RecordedRequest, startRecordingUpstream } from '../../../harness/recording-upstream.ts';
+import { type RunningShopward, type Shopward, startShopward } from '../../../harness/shopward.ts';
+import { startShopwardHere } from '../../../harness/shopward-here.ts';
+import type { StageName } from './corpus-schema.ts';
+import { answerAsShop } from './corpus-shop.ts';
+
+interface StageConfig {
+  readonly upstream?: object;
+  readonly [section: string]: unknown;
+}
+
+/** What each stage says beside the shipped configuration. */
+const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
+  shop: {},
+  trusting: { trustedProxies: ['127.0.0.0/8'] },
+  parties: { auth: { issuer: 'https://shop.example', audience: ['frontend', 'app'] } },
+  small: { limits: { requestBody: '1KiB', requestHeaders: '16KiB' } },
+  observe: { mode: 'observe' },
+  slashes: { request: { encodedSlash: ['/stores/{name}', '/carts/{id}'] } },
+  sockets: { upstream: { webSocket: true } },
+  lenient: {
+    entityTags: {
+      resources: [
+        {
+          collection: '/carts',
+          member: '/carts/{cart_id}',
+          methods: ['PATCH', 'DELETE'],
+          ifMatch: 'lenient',
+        },
+      ],
+    },
+  },
+};
+
+/** One proxy in front of one shop that records every octet. */
+export interface CorpusStage {
+  readonly shopward: RunningShopward;
+  /** The same, where it is a process of its own: the shop's stage, where nine in ten attacks are played. */
+  readonly process: Shopward | undefined;
+  /** A client with a connection of its own, which no attack comes over. */
+  readonly bystander: KeptClient;
+  /** Heads that the shop has read, in order. */
+  readonly heads: readonly string[];
+  /** A reader of every octet that the shop gets from now on, latin-1. */
+  bytesSince(): () => string;
+  close(): Promise<void>;
+}
+
+export async function openStage(name: StageName): Promise<CorpusStage> {
+  const heads: string[] = [];
+  const shop = (request: RecordedRequest) => {
+    heads.push(request.head);
+    return answerAsShop(request);
+  };
+  // An answer before the end of the request would end the client's connection.
+  const upstream = await startRecordingUpstream(shop, { answersWhole: true });
+  const config = stageConfigs[name];
+  const options = { upstream: `http://127.0.0.1:${upstream.port}`, config };
+  const process = name === 'shop' ? await startShopward(options) : undefined;
+  const shopward = process ?? (await startShopwardHere(options));
+  const bystander = createKeptClient(shopward.port);
+  return {
+    shopward,
+    process,
+    bystander,
+    heads,
+    bytesSince: () => {
+      const before = upstream.connections.map((connection) => connection.received().length);
+      return () =>
+        upstream.connections.map((connection, i) => connection.received().slice(before[i] ?? 0)).join('');
+    },
+    close: async () => {
+      bystander.close();
+      await upstream.close();
+      await shopward.stop();
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
+
+const spoofed = [
+  ...[
+    'X-Forwarded-For: 1.2.3.4',
+    'x-forwarded-for: 5.6.7.8',
+    'X-Forwarded-Host: evil.example',
+    'X-Forwarded-Port: 666',
+  ],
+  ...[
+    'X-Forwarded-Proto: https, http',
+    'X-Forwarded-Ssl: on',
+    'X-Forwarded-Server: evil.example',
+    'X-Request-Id: chosen',
+  ],
+  ...[
+    'Forwarded: for=1.2.3.4;host=evil.example',
+    'X-Real-IP: 1.2.3.4',
+    'True-Client-IP: 1.2.3.4',
+    'CF-Connecting-IP: 1.2.3.4',
+  ],
+  ...[
+    'X-Client-IP: 1.2.3.4',
+    'Client-IP: 1.2.3.4',
+    'Fastly-Client-IP: 1.2.3.4',
+    'X-Cluster-Client-IP: 1.2.3.4',
+  ],
+  ...['Proxy: http://evil.example', 'Via: 1.0 evil.example'],
+  ...['X-Url-Scheme: https', 'X-Scheme: https', 'Front-End-Https: on', 'X-Host: evil.example'],
+  ...['X-HTTP-Host-Override: evil.example', 'X-Original-Host: evil.example', 'X-Original-For: 1.2.3.4'],
+  ...['X-Host-Override: evil.example', 'X-Real-Proto: https', 'X-ARR-SSL: evil', 'WL-Proxy-SSL: true-evil'],
+  ...['WL-Proxy-Client-IP: 1.2.3.4', 'X-Remote-Addr: 1.2.3.4', 'X-Remote-IP: 1.2.3.4', 'CF-Visitor: https'],
+  ...['X-Azure-ClientIP: 1.2.3.4', 'CloudFront-Viewer-Address: 1.2.3.4:1', 'X-Script-Name: /evil'],
+  ...['CloudFront-Forwarded-Proto: https', 'X-Envoy-External-Address: 1.2.3.4', 'X-Port: 666'],
+];
+
+/** Fields by which some proxy says who its client is, or what the shop may do for it. */
+const ofProxies = [
+  ...['Client-Cert', 'Client-Cert-Chain', 'SSL-Client-Cert', 'Ssl-Client-Verify', 'X-SSL-Client-Verify'],
+  ...['X-SSL-Client-S-DN', 'X-Client-Cert', 'X-Client-Cert-DN', 'X-Client-Verify', 'X-ARR-ClientCert'],
+  ...['WL-Proxy-Client-Cert', 'WL-Proxy-Client-Keysize', 'Proxy-Auth-Cert', 'Proxy-User-DN', 'Proxy-IP'],
+  ...['X-Amzn-Mtls-Clientcert-Leaf', 'X-Amzn-Oidc-Identity', 'CF-Client-Cert-Der-Base64'],
+  ...['CF-Access-Authenticated-User-Email', 'X-Goog-Authenticated-User-Email', 'X-MS-Client-Principal-Name'],
+  ...[
+    'X-Auth-Request-User',
+    'X-WebAuth-User',
+    'Remote-Groups',
+    'Tailscale-User-Login',
+    'X-Consumer-Username',
+  ],
+  ...['X-Credential-Identifier', 'X-authentik-username', 'iv-user', 'X-Forwarded-Client-Cert'],
+  ...['X-Envoy-Original-Path', 'X-Envoy-Internal', 'X-Envoy-Peer-Metadata', 'X-Sendfile-Type'],
+  ...['X-Accel-Mapping', 'X-Accel-Redirect', 'X-Forwarded-User', 'X-Original-URL'],
+];
+
+/** H10: whoever is believed about himself is who he says. Fastify CVE-2026-3635. */
+describe('H10: of a peer that nobody trusts', () => {
+  const stage = useAttackStage();
+
+  it('nothing is believed', async () => {
+    const { head, fields } = await stage.passes(request('GET /stores', spoofed));
+    expect(head.replace(/^via:.*\r\n/im, '')).not.toMatch(/1\.2\.3\.4|5\.6\.7\.8|evil|https|chosen|666|ssl/i);
+    expect(fields('x-forwarded-for')).toEqual(['127.0.0.1']);
+    expect(fields('x-forwarded-proto')).toEqual(['http']);
+    expect(fields('x-forwarded-host')).toEqual(['shop.example']);
+    const line = await stage.shopward.waitForLog(({ path }) => path === '/stores');
+    expect(line.clientAddress).toBe('127.0.0.1');
+    expect(line.requestId).not.toBe('chosen');
+  });
+
+  it.each([
+    'X-Forwarded-For: 127.0.0.1',
+    'X-Real-IP: 127.0.0.1',
+    'X-Forwarded-User: admin',
+    'X-Forwarded-Access-Token: x',
+  ])('neither does %s open anything', async (field) => {
+    await stage.demandsToken(request('GET /orders', [field]));
+  });
+});
+
+describe('H10: fields that only a proxy may set', () => {
+  const open = useAttackStage();
+  it.each(ofProxies)('%s is removed, however it is spelled', async (name) => {
+    for (const spelled of [name, name.toLowerCase(), name.toUpperCase()]) {
+      const { fields } = await open.passes(request('GET /stores', [`${spelled}: admin`]));
+      expect(fields(name)).toEqual([]);
+    }
+    await open.demandsToken(request('GET /orders', [`${name}: admin`]));
+  });
+  it.each(['X-Http-Verb', 'x-http-verb'])('a POST with %s is refused', async (name) => {
+    await open.refuses(request('POST /stores', [`${name}: DELETE`]), 400, 'method-override');
+  });
+});
+
+describe('H10: of a proxy that is trusted with its fields', () => {
+  const trusted = ofProxies.filter((name) => !/^X-(?:Original|Accel-Internal)/.test(name));
+  const stage = useAttackStage({
+    config: { trustedProxies: ['127.0.0.0/8'], trustedFields: trusted },
+  });
+  it('are forwarded', async () => {
+    const sent = trusted.map((name) => `${name}: admin`);
+    const { fields } = await stage.passes(request('GET /stores', sent));
+    for (const name of trusted) expect([name, ...fields(name)]).toEqual([name, 'admin']);
+  });
+});
+
+describe('H10: of a trusted peer', () => {
+  const stage = useAttackStage({ config: { trustedProxies: ['127.0.0.0/8'] } });
+
+  it('the address next to it, its scheme and request id are', async () => {
+    const { head, fields } = await stage.passes(request('GET /stores', spoofed));
+    expect(head).not.toMatch(/evil\.example:|host=evil|Real-IP|True-Client|CF-Conn/i);
+    // What stands left of the client's address is what the client wrote.
+    expect(fields('x-forwarded-for')).toEqual(['5.6.7.8, 127.0.0.1']);
+    expect(fields('x-request-id')).toEqual(['chosen']);
+    expect(fields('x-forwarded-host')).toEqual(['shop.example']);
+    const line = await stage.shopward.waitForLog(({ requestId }) => requestId === 'chosen');
+    expect(line.clientAddress).toBe('5.6.7.8');
+  });
+
+  it.each([
+    'not-an-address',
+    '1.2.3.4, ,',
+    '1.2.3.4\tx',
+    '999.1.1.1',
+    `${'1.1.1.1,'.repeat(2000)}1.1.1.1`,
+    '<script>',
+    '::ffff:1.2.3.4',
+  ])('X-Forwarded-For: %s breaks nothing', async (value) => {
+    await stage.passes(request('GET /stores', [`X-Forwarded-For: ${value.slice(0, 16_000)}`]));
+  });
+
+  it('a request id that could be anything else is not taken', async () => {
+    for (const id of ['a b', '<script>', 'x'.repeat(500), 'a"b', '']) {
+      const { fields } = await stage.passes(request('GET /stores', [`X-Request-Id: ${id}`]));
+      expect(fields('x-request-id')).toEqual([expect.stringMatching(/^[\w.:+/=-]{1,200}$/)]);
+      expect(fields('x-request-id')).not.toEqual([id]);
+    }
+  });
+});

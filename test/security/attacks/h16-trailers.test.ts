@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
+
+const stage = useAttackStage({
+  script: ({ head }) =>
+    head.startsWith('GET /trailers')
+      ? 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: ETag, Set-Cookie\r\n\r\n2\r\nok\r\n0\r\nETag: "t"\r\nSet-Cookie: a=b\r\n\r\n'
+      : undefined,
+});
+
+/** H16: a trailer is not a field, neither for us nor behind us. */
+it('H16: credentials in a trailer are none', async () => {
+  const body = `0\r\nAuthorization: Bearer ${stage.shopward.issueToken()}\r\nHost: evil\r\n\r\n`;
+  const framing = ['Content-Type: application/json', 'Transfer-Encoding: chunked', 'Trailer: Authorization'];
+  await stage.demandsToken(request('POST /returns', framing, body));
+  const { head } = await stage.passes(request('POST /stores', framing, body));
+  expect(head).not.toMatch(/trailer|authorization|evil/i);
+  expect(stage.upstream.bytes()).not.toMatch(/authorization|evil/i);
+});
+
+it('H16: trailers of the upstream are dropped, the body is whole', async () => {
+  const { response } = await stage.passes(request('GET /trailers'));
+  expect(response.body.toString()).toBe('ok');
+  expect(response.complete).toBe(true);
+  expect(response.trailers).toEqual([]);
+  expect(response.field('trailer')).toBe(undefined);
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { useAttackStage } from '../../harness/attack-stage.ts';
+
+const stage = useAttackStage({ config: { upstream: { forwardHost: true } } });
+
+function withHosts(...hosts: string[]): string {
+  return `GET /stores HTTP/1.1\r\n${hosts.map((host) => `Host: ${host}\r\n`).join('')}\r\n`;
+}
+
+/** H9: of two Host lines node takes the first, and `a@b/c?d#e` passes for a host. RFC 9112, section 3.2. */
+describe('H9: Host', () => {
+  it.each([
+    ...[
+      [],
+      [''],
+      ['a', 'a'],
+      ['a', 'b'],
+      ['', 'a'],
+      ['a@b'],
+      ['a@b/c?d#e'],
+      ['a/b'],
+      ['a?b'],
+      ['a#b'],
+      ['a\\b'],
+      ['a b'],
+      ['a,b'],
+    ],
+    ...[
+      ['shop:99999'],
+      ['shop:0'],
+      ['shop:'],
+      ['shop:x'],
+      ['shop:80:80'],
+      [':80'],
+      ['.'],
+      ['a..b'],
+      ['.a'],
+      ['%61'],
+      ["a'b"],
+    ],
+    ...[
+      ['[::1'],
+      ['::1'],
+      ['[::1]x'],
+      ['[::g]'],
+      ['[]'],
+      ['[1::2::3]'],
+      ['http://shop'],
+      ['shop\xe9'],
+      ['*'],
+      ['a\tb'],
+      ['x'.repeat(300)],
+    ],
+  ])('%j is refused', async (...hosts) => {
+    await stage.refuses(withHosts(...hosts), 400, 'bad-host');
+  });
+
+  it.each([
+    ['SHOP.example', 'shop.example'],
+    ['shop.example.:8080', 'shop.example.:8080'],
+    ['[::1]:80', '[::1]:80'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['a_b.example', 'a_b.example'],
+  ])('%s goes on as %s', async (sent, forwarded) => {
+    const { fields } = await stage.passes(withHosts(sent));
+    expect(fields('host')).toEqual([forwarded]);
+    expect(fields('x-forwarded-host')).toEqual([forwarded]);
+  });
+});

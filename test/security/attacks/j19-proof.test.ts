@@ -1,0 +1,429 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runToken } from '../../../src/cli/token.ts';
+import { jktOf, makeProof, type ProofParts, withProof } from '../../unit/access/dpop.ts';
+import { encode, makeHmacToken, makeSigner, publicJwk, signSegments } from '../../unit/access/signing.ts';
+import { runCommand } from '../../unit/cli/command-run.ts';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
+
+const signer = makeSigner('ES256');
+const other = makeSigner('ES256');
+const metadata = 'resource_metadata="http://shop.example/.well-known/oauth-protected-resource"';
+const algs = 'algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"';
+const challenge = (error?: string) =>
+  `DPoP realm="Access to shop API", ${error ? `error="${error}", ` : ''}${metadata}, ${algs}`;
+
+const stage = useAttackStage({
+  rows: [
+    'ANY /bound',
+    'GET /bound/{id}',
+    { match: 'GET /strict', proof: 'required' },
+    { match: 'GET /tried', proof: 'required', observe: true },
+    { match: 'GET /saved', tokenIn: ['header', 'cookie:sid', 'query:token'] },
+  ],
+  config: { auth: { proof: 'dpop' }, trustedProxies: ['127.0.0.2'], request: { profile: 'plain' } },
+});
+let cnf: object;
+let bound: string;
+beforeAll(async () => {
+  cnf = await jktOf(signer);
+  bound = stage.shopward.issueToken({ cnf });
+});
+
+const proofOf = (parts?: ProofParts) => makeProof(signer, bound, parts);
+const send = (fields: readonly string[], line = 'GET /bound') => request(line, fields);
+const withClaims = (claims: object, line?: string) => send(withProof(bound, proofOf({ claims })), line);
+const seconds = (offset: number) => ({ iat: Math.floor(Date.now() / 1000) + offset });
+const secret = (member: string) => ({ jwk: { ...publicJwk(signer), [member]: 'AQAB' } });
+const url = (htu: unknown) => withClaims({ htu });
+const rsa = makeSigner('RS256');
+const jktOfMembers = ({ e, kty, n }: { e?: unknown; kty?: unknown; n?: unknown }) =>
+  createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url');
+/** RFC 8017 section 9.2: under the exponent 1 the padded digest is its own signature. */
+const signAsAnyone = (proof: string) => {
+  const signed = proof.slice(0, proof.lastIndexOf('.'));
+  const digest = createHash('sha256').update(signed).digest('hex');
+  const end = `003031300d060960864801650304020105000420${digest}`;
+  const padded = `0001${'ff'.repeat(254 - end.length / 2)}${end}`;
+  return `${signed}.${Buffer.from(padded, 'hex').toString('base64url')}`;
+};
+
+/** What is sent, and the reason in the log; every other part of it is good. */
+const refused: readonly (readonly [what: string, reason: string, bytes: () => string])[] = [
+  // The credentials (RFC 9449 section 7.1)
+  ['a bound token as Bearer', 'bearer', () => send([`Authorization: Bearer ${bound}`, `DPoP: ${proofOf()}`])],
+  ['a bound token as Bearer, no proof', 'bearer', () => send([`Authorization: Bearer ${bound}`])],
+  [
+    'a bound token in a cookie',
+    'bearer',
+    () => send([`Cookie: sid=${bound}`, `DPoP: ${proofOf()}`], 'GET /saved'),
+  ],
+  ['a bound token in the query', 'bearer', () => send([`DPoP: ${proofOf()}`], `GET /saved?token=${bound}`)],
+  ['no proof', 'no-proof', () => send([`Authorization: DPoP ${bound}`])],
+  ['an empty proof', 'proof-form', () => send(withProof(bound, ''))],
+  [
+    'a proof that Connection removes',
+    'no-proof',
+    () => send([...withProof(bound, proofOf()), 'Connection: close, DPoP']),
+  ],
+  ['two proofs', 'proof-repeated', () => send([...withProof(bound, proofOf()), `dpop: ${proofOf()}`])],
+  ['two proofs in one field', 'proof-form', () => send(withProof(bound, `${proofOf()}, ${proofOf()}`))],
+  [
+    'a plain token with a proof',
+    'unbound',
+    () => {
+      const plain = stage.shopward.issueToken();
+      return send(withProof(plain, makeProof(signer, plain)));
+    },
+  ],
+  [
+    'a plain token where a proof is required',
+    'unbound',
+    () => send([`Authorization: Bearer ${stage.shopward.issueToken()}`], 'GET /strict'),
+  ],
+  // The header
+  ['no type', 'proof-form', () => send(withProof(bound, proofOf({ header: { typ: undefined } })))],
+  ['an access token as its proof', 'proof-form', () => send(withProof(bound, bound))],
+  [
+    'a type in capitals',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { typ: 'DPOP+JWT' } }))),
+  ],
+  ['alg none', 'proof-algorithm', () => send(withProof(bound, proofOf({ header: { alg: 'none' } })))],
+  [
+    'alg none, no signature',
+    'proof-form',
+    () => {
+      const [, payload] = proofOf().split('.');
+      const header = encode({ typ: 'dpop+jwt', alg: 'none', jwk: publicJwk(signer) });
+      return send(withProof(bound, `${header}.${payload}.`));
+    },
+  ],
+  [
+    'HS256 with the public key as its secret',
+    'proof-algorithm',
+    () => {
+      const claims = JSON.parse(Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString());
+      const key = JSON.stringify(publicJwk(signer));
+      return send(
+        withProof(
+          bound,
+          makeHmacToken(key, claims, { typ: 'dpop+jwt', alg: 'HS256', jwk: publicJwk(signer) }),
+        ),
+      );
+    },
+  ],
+  [
+    'a list of algorithms',
+    'proof-algorithm',
+    () => send(withProof(bound, proofOf({ header: { alg: ['ES256'] } }))),
+  ],
+  [
+    'an algorithm of another key',
+    'proof-signature',
+    () => send(withProof(bound, proofOf({ header: { alg: 'RS256' } }))),
+  ],
+  ['no key', 'proof-form', () => send(withProof(bound, proofOf({ header: { jwk: undefined } })))],
+  [
+    'a kid instead of a key',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: undefined, kid: stage.shopward.signer.kid } }))),
+  ],
+  [
+    'a URL instead of a key',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: undefined, jku: 'http://127.0.0.1:1/' } }))),
+  ],
+  [
+    'a private key',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: signer.privateKey.export({ format: 'jwk' }) } }))),
+  ],
+  ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map(
+    (member) =>
+      [
+        `a key with ${member}`,
+        'proof-form',
+        () => send(withProof(bound, proofOf({ header: secret(member) }))),
+      ] as const,
+  ),
+  [
+    'a symmetric key',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: { kty: 'oct', k: 'AAAA' } } }))),
+  ],
+  [
+    'a key type of Object.prototype',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: '__proto__' } } }))),
+  ],
+  [
+    'a key type without a text form',
+    'proof-form',
+    () =>
+      send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: { toString: 1 } } } }))),
+  ],
+  [
+    'an RSA key for which anyone can sign',
+    'proof-form',
+    () => {
+      const jwk = { ...publicJwk(rsa), e: 'AQ' };
+      const token = stage.shopward.issueToken({ cnf: { jkt: jktOfMembers(jwk) } });
+      return send(withProof(token, signAsAnyone(makeProof(rsa, token, { header: { jwk } }))));
+    },
+  ],
+  [
+    'a coordinate that is a list',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), x: ['x'] } } }))),
+  ],
+  [
+    'a critical extension',
+    'proof-form',
+    () => send(withProof(bound, proofOf({ header: { crit: ['exp'], exp: 9e9 } }))),
+  ],
+  ['b64', 'proof-form', () => send(withProof(bound, proofOf({ header: { b64: false } })))],
+  // The key and the signature
+  ['a proof by another key', 'proof-key', () => send(withProof(bound, makeProof(other, bound)))],
+  ['a proof by a key of another kind', 'proof-key', () => send(withProof(bound, makeProof(rsa, bound)))],
+  [
+    'the right key, signed by another',
+    'proof-signature',
+    () => send(withProof(bound, makeProof(other, bound, { header: { jwk: publicJwk(signer) } }))),
+  ],
+  [
+    'another payload below the signature',
+    'proof-signature',
+    () => {
+      const [header, , signature] = proofOf().split('.');
+      return send(withProof(bound, `${header}.${proofOf().split('.')[1]}.${signature}`));
+    },
+  ],
+  // The claims
+  ['no htm', 'proof-method', () => withClaims({ htm: undefined })],
+  ['htm of another method', 'proof-method', () => withClaims({ htm: 'POST' })],
+  ['htm in small letters', 'proof-method', () => withClaims({ htm: 'get' })],
+  ['htm GET for HEAD', 'proof-method', () => withClaims({ htm: 'GET' }, 'HEAD /bound')],
+  ['htm HEAD for GET', 'proof-method', () => withClaims({ htm: 'HEAD' })],
+  [
+    'htm of the method that a form asks for',
+    'proof-method',
+    () =>
+      request(
+        'POST /bound',
+        [
+          ...withProof(bound, proofOf({ claims: { htm: 'DELETE' } })),
+          ...['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 14'],
+        ],
+        '_method=DELETE',
+      ),
+  ],
+  [
+    'htm twice, the last one wrong',
+    'proof-method',
+    () => {
+      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
+      const claims = Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString();
+      return send(
+        withProof(bound, signSegments(signer, header, encode(claims.replace(/}$/, ',"htm":"POST"}')))),
+      );
+    },
+  ],
+  ['no htu', 'proof-url', () => url(undefined)],
+  ['htu as a list', 'proof-url', () => url(['http://shop.example/bound'])],
+  ['htu as a path', 'proof-url', () => url('/bound')],
+  ['another path', 'proof-url', () => url('http://shop.example/other')],
+  ['a path in capitals', 'proof-url', () => url('http://shop.example/Bound')],
+  ['a slash more', 'proof-url', () => url('http://shop.example/bound/')],
+  ['a doubled slash', 'proof-url', () => url('http://shop.example//bound')],
+  ['dot segments', 'proof-url', () => url('http://shop.example/x/../bound')],
+  ['a backslash', 'proof-url', () => url('http://shop.example\\bound')],
+  ['a tab', 'proof-url', () => url('http://shop.example/bo\tund')],
+  ['space around', 'proof-url', () => url(' http://shop.example/bound ')],
+  ['another host', 'proof-url', () => url('http://evil.example/bound')],
+  ['a user', 'proof-url', () => url('http://shop.example@evil.example/bound')],
+  ['a user of the host', 'proof-url', () => url('http://evil.example@shop.example/bound')],
+  ['a dot after the host', 'proof-url', () => url('http://shop.example./bound')],
+  ['another port', 'proof-url', () => url('http://shop.example:8080/bound')],
+  ['another scheme', 'proof-url', () => url('https://shop.example/bound')],
+  [
+    'a percent-encoded slash',
+    'proof-url',
+    () => withClaims({ htu: 'http://shop.example/bound/a%2Fb' }, 'GET /bound/a'),
+  ],
+  [
+    'a reserved octet escaped',
+    'proof-url',
+    () => withClaims({ htu: 'http://shop.example/bound/a%3Ab' }, 'GET /bound/a:b'),
+  ],
+  ['an escape within an escape', 'proof-url', () => url('http://shop.example/%2562ound')],
+  ['a broken escape', 'proof-url', () => url('http://shop.example/bound%')],
+  [
+    'a host that only a trusted proxy may name',
+    'proof-url',
+    () =>
+      send([
+        ...withProof(bound, proofOf({ claims: { htu: 'https://front.example/bound' } })),
+        ...['X-Forwarded-Host: front.example', 'X-Forwarded-Proto: https'],
+      ]),
+  ],
+  ['no ath', 'proof-token', () => withClaims({ ath: undefined })],
+  [
+    'ath of another token',
+    'proof-token',
+    () => send(withProof(bound, makeProof(signer, stage.shopward.issueToken({ cnf, n: 1 })))),
+  ],
+  [
+    'ath in hexadecimal',
+    'proof-token',
+    () => withClaims({ ath: createHash('sha256').update(bound).digest('hex') }),
+  ],
+  ['no iat', 'proof-time', () => withClaims({ iat: undefined })],
+  ['iat as text', 'proof-time', () => withClaims({ iat: String(seconds(0).iat) })],
+  [
+    'iat beyond numbers',
+    'proof-time',
+    () => {
+      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
+      const claims = Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString();
+      return send(
+        withProof(bound, signSegments(signer, header, encode(claims.replace(/"iat":\d+/, '"iat":1e999')))),
+      );
+    },
+  ],
+  ['an old one', 'proof-time', () => withClaims(seconds(-70))],
+  ['one from the future', 'proof-time', () => withClaims(seconds(20))],
+  ['no jti', 'proof-form', () => withClaims({ jti: undefined })],
+  ['an empty jti', 'proof-form', () => withClaims({ jti: '' })],
+  ['jti as a number', 'proof-form', () => withClaims({ jti: 1 })],
+  ['a long jti', 'proof-form', () => withClaims({ jti: 'x'.repeat(257) })],
+  ['a huge one', 'proof-form', () => withClaims({ more: 'x'.repeat(8192) })],
+  [
+    'claims that are a list',
+    'proof-form',
+    () => {
+      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
+      return send(withProof(bound, signSegments(signer, header, encode([]))));
+    },
+  ],
+];
+const ofBinding = new Set(['bearer', 'unbound', 'proof-key']);
+
+describe('J19: a bound token without its proof', () => {
+  it.each(refused)('401 for %s', async (_, reason, bytes) => {
+    const { length } = stage.shopward.log();
+    const response = await stage.refuses(bytes(), 401, 'proof-invalid');
+    expect(response.field('www-authenticate')).toBe(
+      challenge(ofBinding.has(reason) ? 'invalid_token' : 'invalid_dpop_proof'),
+    );
+    const line = await stage.shopward.waitForLog((one) => one.rejection === 'proof-invalid', length);
+    expect(line.reason).toBe(reason);
+  });
+
+  it.each<[string, () => string]>([
+    ['a token that is not bound', () => send([`Authorization: Bearer ${stage.shopward.issueToken()}`])],
+    ['ES256', () => send(withProof(bound, proofOf()))],
+    ['HEAD', () => withClaims({ htm: 'HEAD' }, 'HEAD /bound')],
+    ['any case of the scheme', () => send([`Authorization: dPoP ${bound}`, `DPoP: ${proofOf()}`])],
+    ['a required proof', () => withClaims({ htu: 'http://shop.example/strict' }, 'GET /strict')],
+    ['scheme and host in capitals, and the usual port', () => url('HTTP://SHOP.example:80/bound')],
+    ['unreserved octets escaped', () => url('http://shop.example/%62ound')],
+    [
+      'another spelling of the same path',
+      () => withClaims({ htu: 'http://shop.example/bound/%c3%a9' }, 'GET /bound/%C3%A9'),
+    ],
+    ['a query on either side', () => withClaims({ htu: 'http://shop.example/bound?b=2' }, 'GET /bound?a=1')],
+    ['an age within the window', () => withClaims(seconds(-55))],
+    ['a clock that is a little ahead', () => withClaims(seconds(3))],
+    [
+      'further members of the key',
+      () =>
+        send(
+          withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), use: 'enc', key_ops: [] } } })),
+        ),
+    ],
+  ])('passes: %s', async (_, bytes) => {
+    const { fields } = await stage.passes(bytes());
+    const [authorization = ''] = fields('authorization');
+    expect(authorization).toMatch(/^(?:DPoP|Bearer) ey/);
+    expect(fields('dpop')).toHaveLength(authorization.startsWith('DPoP') ? 1 : 0);
+  });
+
+  it.each(['PS256', 'RS256', 'ES384', 'EdDSA'])('passes: %s', async (alg) => {
+    const own = makeSigner(alg);
+    const token = stage.shopward.issueToken({ cnf: await jktOf(own) });
+    await stage.passes(send(withProof(token, makeProof(own, token))));
+  });
+
+  it('401 for a proof that was used, whatever it was used for', async () => {
+    const proof = proofOf({ claims: { jti: 'once' } });
+    await stage.passes(send(withProof(bound, proof)));
+    await stage.refuses(send(withProof(bound, proof)), 401, 'proof-invalid');
+    await stage.refuses(withClaims({ jti: 'once', htm: 'HEAD' }, 'HEAD /bound'), 401, 'proof-invalid');
+    // Another client may have the same jti.
+    const token = stage.shopward.issueToken({ cnf: await jktOf(other) });
+    await stage.passes(send(withProof(token, makeProof(other, token, { claims: { jti: 'once' } }))));
+  });
+
+  it('one of a hundred requests with the same proof passes', async () => {
+    const bytes = withClaims({});
+    const connections = await Promise.all(Array.from({ length: 100 }, () => stage.send(bytes)));
+    const responses = await Promise.all(connections.map((one) => one.readResponse()));
+    for (const one of connections) one.close();
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(99);
+  });
+
+  it.each<[string, unknown]>([
+    ['a certificate', { 'x5t#S256': 'x'.repeat(43) }],
+    ['a key and something unknown', { jkt: 'x'.repeat(43), kid: 'k' }],
+    ['a short thumbprint', { jkt: 'x' }],
+    ['a thumbprint that is a list', { jkt: ['x'.repeat(43)] }],
+    ['nothing', {}],
+    ['a text', 'x'],
+  ])('401 for a token that is bound to %s', async (_, confirmation) => {
+    const token = stage.shopward.issueToken({ cnf: confirmation });
+    const response = await stage.refuses(send(withProof(token, makeProof(signer, token))), 401, '001');
+    expect(response.field('www-authenticate')).toBe(challenge('invalid_token'));
+  });
+
+  it('the challenge names both schemes where either is accepted, and DPoP alone where a proof is required', async () => {
+    const bare = `Bearer realm="Access to shop API", ${metadata}, DPoP realm="Access to shop API", ${algs}`;
+    const either = await stage.refuses(send([]), 401, '002');
+    expect(either.field('www-authenticate')).toBe(bare);
+    const only = await stage.refuses(send([], 'GET /strict'), 401, '002');
+    expect(only.field('www-authenticate')).toBe(challenge());
+  });
+
+  it('the metadata name the algorithms, and that other tokens are accepted', async () => {
+    const metadataUrl = `${stage.shopward.url}/.well-known/oauth-protected-resource`;
+    expect(await (await fetch(metadataUrl)).json()).toMatchObject({
+      dpop_signing_alg_values_supported: expect.arrayContaining(['ES256', 'EdDSA']),
+      dpop_bound_access_tokens_required: false,
+    });
+  });
+
+  it('`shopward token` says that a bound token needs a proof, and a plain one a key where the row says so', async () => {
+    const inspect = async (token: string) => {
+      const options = { config: stage.shopward.configFile, json: true, path: 'GET /strict' };
+      const { out } = await runCommand((io) => runToken(token, options, io));
+      const { accepted, reason, checks } = JSON.parse(out.join('\n'));
+      return [accepted, reason, checks.find(({ name }: { name: string }) => name === 'proof')?.text];
+    };
+    expect(await inspect(bound)).toEqual([
+      true,
+      undefined,
+      'bound to a key: each request needs a DPoP proof made with it',
+    ]);
+    expect(await inspect(stage.shopward.issueToken())).toEqual([
+      false,
+      'unbound',
+      'not bound to a key (cnf), which the row requires',
+    ]);
+  });
+
+  it('a row that observes counts the missing proof, and lets the request pass', async () => {
+    await stage.passes(send([`Authorization: Bearer ${stage.shopward.issueToken()}`], 'GET /tried'));
+    await stage.shopward.waitForLog((one) => one.observed === 'proof-invalid' && one.reason === 'unbound');
+  });
+});

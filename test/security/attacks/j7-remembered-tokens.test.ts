@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
+import { exchangeRaw } from '../../harness/raw-client.ts';
+
+const stage = useAttackStage({
+  config: { auth: { clockTolerance: '0s' } },
+  rows: ['GET /orders', { match: 'GET /reports/**', scopes: ['analyst'] }],
+});
+const withToken = (token: string, line = 'GET /orders') => request(line, [`Authorization: Bearer ${token}`]);
+
+/** J7: a remembered token is remembered whole, with nothing but itself, and not for longer than it lives. */
+describe('J7: the memory of verified tokens', () => {
+  it('does not take a token with another signature for one that it has seen', async () => {
+    const token = stage.shopward.issueToken();
+    await stage.passes(withToken(token));
+    const [header, payload, signature = ''] = token.split('.');
+    for (let at = 0; at < signature.length; at += 37) {
+      const other = signature[at] === 'A' ? 'B' : 'A';
+      const changed = `${header}.${payload}.${signature.slice(0, at)}${other}${signature.slice(at + 1)}`;
+      await stage.refuses(withToken(changed), 401, '001');
+    }
+    await stage.passes(withToken(token));
+  });
+
+  it('still looks at the scopes that each row wants', async () => {
+    const token = stage.shopward.issueToken();
+    await stage.passes(withToken(token));
+    await stage.refuses(withToken(token, 'GET /reports/1'), 403, 'insufficient-scope');
+    const analyst = stage.shopward.issueToken({ scopes: ['analyst'] });
+    await stage.passes(withToken(analyst, 'GET /reports/1'));
+    await stage.refuses(withToken(token, 'GET /reports/1'), 403, 'insufficient-scope');
+  });
+
+  it('forgets it when it expires', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const token = stage.shopward.issueToken({ exp: now + 3 });
+    await stage.passes(withToken(token));
+    const status = async () => (await exchangeRaw(stage.port, withToken(token))).status;
+    await expect.poll(status, { interval: 100 }).toBe(401);
+    expect(Date.now()).toBeGreaterThanOrEqual((now + 3) * 1000);
+  });
+
+  it('takes a remembered token out of any of its spellings for the same', async () => {
+    const token = stage.shopward.issueToken();
+    for (const scheme of ['Bearer', 'bearer ', 'BEARER  ']) {
+      const { fields } = await stage.passes(request('GET /orders', [`Authorization: ${scheme} ${token}`]));
+      expect(fields('authorization')).toEqual([`Bearer ${token}`]);
+    }
+  });
+});

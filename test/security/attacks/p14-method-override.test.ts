@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cartIds } from '../../../demo/data/ids.ts';
+import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
+import { send } from '../../end-to-end/demo/client.ts';
+import { expectRejection, request, useAttackStage } from '../../harness/attack-stage.ts';
+import { exchangeRaw } from '../../harness/raw-client.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+
+let shop: DemoShop;
+let shopward: RunningShopward;
+beforeAll(async () => {
+  shop = await startDemoShop();
+  shopward = await startShopwardHere({ upstream: shop.url });
+});
+beforeEach(() => {
+  shop.reset();
+  shop.received.clear();
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await shop?.close();
+});
+
+const cart = `/carts/${cartIds.everyday}`;
+const accept = 'Accept: */*';
+const form = 'Content-Type: application/x-www-form-urlencoded';
+const json = 'Content-Type: application/json';
+
+/** Such as a shop does that honours the override; without a token it is not even asked. */
+async function expectUntouched(): Promise<void> {
+  expect(shop.received.total).toBe(0);
+  expect((await send(shop, `GET ${cart}`, { headers: { accept: '*/*' } })).status).toBe(200);
+}
+
+/** P14: a POST that the upstream takes for a DELETE or PATCH. */
+describe('P14: method override', () => {
+  it('works on the bare shop, or these tests would prove nothing', async () => {
+    const override = { accept: '*/*', 'x-http-method-override': 'DELETE' };
+    expect((await send(shop, `POST ${cart}`, { headers: override })).status).toBe(204);
+  });
+
+  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'x-http-method-override'])(
+    'by the field %s is refused',
+    async (name) => {
+      for (const type of [json, form]) {
+        const fields = [accept, type, `${name}: DELETE`];
+        expectRejection(
+          await exchangeRaw(shopward.port, request(`POST ${cart}`, fields)),
+          400,
+          'method-override',
+        );
+      }
+      await expectUntouched();
+    },
+  );
+
+  it.each([
+    ...[
+      '_method=DELETE',
+      '_method=patch',
+      '_method',
+      'x=1&_method=DELETE',
+      '%5Fmethod=DELETE',
+      '%5f%6Dethod=DELETE',
+    ],
+    ...[
+      '_method[]=DELETE',
+      '_method%5B%5D=DELETE',
+      '.method=DELETE',
+      '%20_method=DELETE',
+      '++_method=x',
+      '%2Emethod=x',
+    ],
+    ...['_method%00x=DELETE', 'x;_method=DELETE', '[method=DELETE', '%5Bmethod=DELETE', '_method[=DELETE'],
+  ])('by the query ?%s is refused', async (query) => {
+    const answer = await exchangeRaw(shopward.port, request(`POST ${cart}?${query}`, [accept, json]));
+    expectRejection(answer, 400, 'method-override');
+    await expectUntouched();
+  });
+
+  it.each([
+    ['application/x-www-form-urlencoded', '_method=DELETE'],
+    ['APPLICATION/X-WWW-FORM-URLENCODED; charset=utf-8', '_method=DELETE'],
+    ['application/x-www-form-urlencoded,text/plain', '_method=DELETE'],
+    [
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--',
+    ],
+    ['', '_method=DELETE'],
+  ])('by a body of type %j counts as every method of the path', async (type, body) => {
+    const length = `Content-Length: ${body.length}`;
+    const bytes = request(`POST ${cart}`, [accept, `Content-Type: ${type}`, length], body);
+    expectRejection(await exchangeRaw(shopward.port, bytes), 401, '002');
+    await expectUntouched();
+  });
+
+  it('in a body without a type counts too', async () => {
+    const bytes = request(`POST ${cart}`, [accept, 'Content-Length: 14'], '_method=DELETE');
+    expectRejection(await exchangeRaw(shopward.port, bytes), 401, '002');
+    await expectUntouched();
+  });
+
+  it('on any method but POST goes on without the field', async () => {
+    const fields = [accept, 'X-HTTP-Method-Override: DELETE'];
+    expect((await exchangeRaw(shopward.port, request('GET /stores', fields))).status).toBe(200);
+    expectRejection(await exchangeRaw(shopward.port, request(`GET ${cart}`, fields)), 401, '002');
+  });
+});
+
+/** Ways to say DELETE in a POST, each with the server that reads it. No list of names is needed to refuse them. */
+const tunnels: readonly (readonly [what: string, query: string, fields: readonly string[], body: string])[] =
+  [
+    ['Plack, query', '?x-tunneled-method=DELETE', [json], '{}'],
+    ['Plack, query in mixed case', '?X-Tunneled-Method=Delete', [json], '{}'],
+    ['Plack, field', '', [json, 'X-HTTP-Method: DELETE', 'X-Tunneled-Method: DELETE'], '{}'],
+    ['Restlet, query', '?method=DELETE', [json], '{}'],
+    ['Restlet, escaped query', '?%6dethod=DELETE', [json], '{}'],
+    ['Laravel, JSON', '', [json], '{"_method":"DELETE"}'],
+    ['Laravel, JSON:API', '', ['Content-Type: application/vnd.api+json'], '{"_method":"delete"}'],
+    ['Laravel, JSON escape', '', [json], '{"\\u005fmethod":"DELETE"}'],
+    ['Rails, form', '', [form], '_method=delete'],
+    ['Symfony, form', '', ['Content-Type: application/X-WWW-FORM-URLENCODED;x'], '%5Fmethod=DELETE'],
+    [
+      'Symfony, multipart',
+      '',
+      ['Content-Type: Multipart/Form-Data; boundary=b'],
+      '--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--',
+    ],
+    ['Slim, text', '', ['Content-Type: text/plain'], '_METHOD=DELETE'],
+    ['Express method-override, field of its own', '', [json, 'X-Method: DELETE'], '{}'],
+    ['SharePoint, field', '', [json, 'X-RequestDigest: 1', 'X-Verb-Tunnel: DELETE'], '{}'],
+    ['XML', '', ['Content-Type: application/xml'], '<_method>DELETE</_method>'],
+  ];
+
+const members = [
+  '/customers/DE--1',
+  '/CUSTOMERS/DE--1',
+  '//customers//DE--1/',
+  '/customers;x/DE--1',
+  '/%63ustomers/DE--1',
+  '/index.php/customers/DE--1',
+  '/v1/customers/DE--1.jsonapi',
+  '/x/y/customers/DE--1',
+  '/customers/DE--1/addresses/2',
+  '/shared-carts/3',
+  '/customer-password/4',
+];
+
+describe('P14: an open POST beside a protected PATCH, PUT or DELETE', () => {
+  const stage = useAttackStage();
+  it.each(tunnels)('%s', async (_, query, fields, body) => {
+    for (const path of members) {
+      const bytes = request(`POST ${path}${query}`, [...fields, `Content-Length: ${body.length}`], body);
+      const { status } = await exchangeRaw(stage.port, bytes);
+      expect({ path, status: status === 400 ? 401 : status }).toEqual({ path, status: 401 });
+    }
+    expect(stage.upstream.requestLines.filter((line) => line.startsWith('POST'))).toEqual([]);
+  });
+
+  it.each([
+    ...['POST /customers', 'POST /access-tokens', 'POST /refresh-tokens', 'POST /token'],
+    ...['POST /guest-carts/1/guest-cart-items', 'POST /checkout', 'POST /customer-forgotten-password'],
+    ...['PATCH /customer-restore-password/1', 'POST /customer-confirmation', 'POST /checkout-data'],
+    ...['POST /order-payments', 'POST /availability-notifications', 'DELETE /availability-notifications/1'],
+    ...['GET /abstract-products/1', 'GET /catalog-search', 'GET /stores'],
+  ])('%s stays open', async (line) => {
+    await stage.passes(request(line, line.startsWith('GET') ? [] : [json, 'Content-Length: 0']));
+  });
+});
+
+const trackedMembers = [
+  ...['/carts/1', '/%63arts/1', '/carts/1.jsonapi', '/CARTS/1', '/Carts/1', '/carts/1/', '/carts/1//'],
+  ...['//carts/1', '/carts/1;x', '/carts;x/1', '/index.php/carts/1', '/v1/carts/1', '/x/y/carts/1'],
+  ...['/carts/2/carts/1', '/carts/items', '/carts/2/x/carts/1'],
+];
+
+describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop', () => {
+  const stage = useAttackStage({ config: { request: { formatSuffixes: ['jsonapi'] } } });
+  const withToken = (fields: readonly string[], body: string) => [
+    ...fields,
+    `Content-Length: ${body.length}`,
+    `Authorization: Bearer ${stage.shopward.issueToken()}`,
+  ];
+
+  it.each([...tunnels, ['none that is known', '', [json], '{"a":1}'] as const])(
+    '%s: it needs the current tag',
+    async (_, query, fields, body) => {
+      for (const path of trackedMembers) {
+        const post = (more: readonly string[]) =>
+          exchangeRaw(
+            stage.port,
+            request(`POST ${path}${query}`, withToken([...fields, ...more], body), body),
+          );
+        const without = (await post([])).status;
+        expect({ path, without }).toEqual({ path, without: without === 400 ? 400 : 428 });
+        const { status } = await post([`If-Match: "${'a'.repeat(32)}"`]);
+        expect({ path, status }).toEqual({ path, status: without === 400 ? 400 : 412 });
+      }
+      expect(stage.upstream.requestLines.filter((line) => line.startsWith('POST'))).toEqual([]);
+    },
+  );
+
+  it.each([...['/carts', '/carts/1/items', '/carts/1/vouchers', '/wishlists/1', '/returns']])(
+    'POST %s needs none',
+    async (path) => {
+      await stage.passes(request(`POST ${path}`, withToken([json], '{}'), '{}'));
+    },
+  );
+});
+
+describe('P14: rows decide what a POST needs', () => {
+  const stage = useAttackStage({
+    rows: [
+      { match: 'DELETE /notes/{id}', scopes: ['delete'] },
+      { match: 'PUT /notes/{id}', scopes: ['write'] },
+      { match: 'DELETE /forms/{id}', scopes: ['delete'] },
+      { match: 'POST /forms/{id}', open: true },
+      { match: 'POST /drafts', scopes: ['create'] },
+      { match: 'DELETE /drafts/{id}', scopes: ['delete'] },
+      { match: 'POST /tries/{id}', observe: true },
+      'DELETE /tries/{id}',
+      'GET /reports/{id}',
+    ],
+  });
+  const as = (line: string, ...scopes: string[]) =>
+    request(line, [
+      json,
+      'Content-Length: 0',
+      `Authorization: Bearer ${stage.shopward.issueToken({ scopes })}`,
+    ]);
+
+  it('needs the scopes of every row that an override could reach', async () => {
+    await stage.refuses(as('POST /notes/1', 'delete'), 403, 'insufficient-scope');
+    await stage.passes(as('POST /notes/1', 'delete', 'write'));
+  });
+  it('a row that only covers the item form does not lower them', async () => {
+    await stage.refuses(as('POST /drafts/1', 'create'), 403, 'insufficient-scope');
+    await stage.passes(as('POST /drafts/1', 'create', 'delete'));
+    await stage.passes(as('POST /drafts', 'create'));
+  });
+  it('a row that only observes opens nothing', async () => {
+    await stage.demandsToken(request('POST /tries/1', [json]));
+  });
+  it('open: true opens the exact path, for every body', async () => {
+    for (const type of [json, form])
+      await stage.passes(request('POST /forms/1', [type, 'Content-Length: 0']));
+    for (const path of ['/FORMS/1', '/forms/1/', '/forms//1', '/forms;a/1', '/x/y/forms/1', '/v1/forms/1'])
+      await stage.demandsToken(request(`POST ${path}`, [json]));
+    await stage.demandsToken(request('DELETE /forms/1'));
+  });
+  it('a POST beside a protected GET alone stays open', async () => {
+    await stage.passes(request('POST /reports/1', [json, 'Content-Length: 0']));
+  });
+});
+
+describe('P14: a POST row speaks for one reading of the path', () => {
+  const stage = useAttackStage({
+    rows: [
+      { match: 'POST /opened/{id}', open: true },
+      { match: 'POST /weaker/{id}', scopes: ['write'] },
+      { match: 'POST /shops/{id}', credentials: 'shop' },
+      { match: 'POST /{locale}/notes', scopes: ['write'] },
+      { match: 'POST /{locale}/forms', open: true },
+      ...['opened', 'weaker', 'shops'].flatMap((name) => [
+        { match: `DELETE /${name}/{id}`, scopes: ['delete'] },
+        { match: `DELETE /${name}/{id}/parts/{part}`, scopes: ['delete'] },
+      ]),
+      { match: 'DELETE /weaker/{id}/all/**', scopes: ['delete'] },
+      { match: 'DELETE /notes', scopes: ['delete'] },
+      { match: 'DELETE /forms', scopes: ['delete'] },
+      // The whole path ends in these, too.
+      { match: 'POST /{locale}/drafts/{id}', scopes: ['write'] },
+      { match: 'DELETE /drafts/{id}', scopes: ['delete'] },
+      { match: 'POST /{locale}/tries/**', open: true },
+      { match: 'DELETE /tries/{id}', scopes: ['delete'] },
+      { match: 'DELETE /tries/{id}/parts/**', scopes: ['delete'] },
+    ],
+    config: {
+      request: {
+        encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'],
+        formatSuffixes: ['jsonapi'],
+      },
+      auth: { sessionCookies: ['SESSION'] },
+    },
+  });
+  const post = (path: string, field: string) => request(`POST ${path}`, [json, field, 'Content-Length: 0']);
+  const write = () => `Authorization: Bearer ${stage.shopward.issueToken({ scopes: ['write'] })}`;
+  const cookie = 'Cookie: SESSION=1';
+
+  it('an encoded slash may be a slash to the shop', async () => {
+    await stage.refuses(post('/opened/1%2Fparts%2F2', cookie), 401, '002');
+    await stage.refuses(post('/shops/1%2Fparts%2F2', cookie), 401, '002');
+    for (const path of ['/weaker/1%2Fparts%2F2', '/weaker/1%2Fall%2F2%2F3'])
+      await stage.refuses(post(path, write()), 403, 'insufficient-scope');
+    await stage.passes(post('/opened/1%2F2', cookie));
+    await stage.passes(post('/shops/1%2F2', cookie));
+    await stage.passes(post('/weaker/1%2F2', write()));
+  });
+
+  it('an id may be a prefix or a version to the shop', async () => {
+    for (const id of ['index.php', 'v1']) await stage.refuses(post(`/${id}/forms`, cookie), 401, '002');
+    await stage.refuses(post('/index.php/notes', write()), 403, 'insufficient-scope');
+    await stage.passes(post('/de/forms', cookie));
+    await stage.passes(post('/de/notes', write()));
+  });
+
+  it('a row that ends a longer path is also one for the path behind a prefix or a version', async () => {
+    for (const start of ['/index.php', '/v1', '//index.php', '/index.php/v1', '/v1/index.php', '/v1/']) {
+      for (const end of ['tries/1', 'tries/1/parts/2'])
+        await stage.demandsToken(post(`${start}/${end}`, cookie));
+      await stage.refuses(post(`${start}/drafts/1`, write()), 403, 'insufficient-scope');
+    }
+    await stage.passes(post('/de/tries/1', cookie));
+    await stage.passes(post('/de/tries/1/parts/2', cookie));
+    await stage.passes(post('/de/drafts/1', write()));
+  });
+
+  it('a format suffix leaves the row as it is', async () => {
+    await stage.passes(post('/opened/1.jsonapi', cookie));
+    await stage.passes(post('/weaker/1.jsonapi', write()));
+    await stage.passes(post('/de/drafts/1.jsonapi', write()));
+  });
+});

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { expectRejection, request, useAttackStage } from '../../harness/attack-stage.ts';
+import { openRawConnection } from '../../harness/raw-client.ts';
+
+const stage = useAttackStage();
+
+it.each(['GET *', 'OPTIONS *', 'DELETE *', 'GET **', 'GET */orders', 'GET *?x'])('P17: %s', async (line) => {
+  await stage.refuses(request(line), 400, 'bad-request-target');
+});
+
+/** P17: without a listener node closes the connection of a CONNECT without a word. */
+it.each(['/orders', 'shop.example:443', '127.0.0.1:80', '*', 'x', '[::1]:80'])(
+  'P17: CONNECT %s',
+  async (target) => {
+    const connection = await openRawConnection(stage.port);
+    await connection.write(request(`CONNECT ${target}`, ['Content-Length: 3'], 'GET'));
+    expectRejection(await connection.readResponse(), 405, 'method-not-allowed');
+    // What follows a CONNECT is no request, and no tunnel's content.
+    await connection.write(request('GET /stores')).catch(() => {});
+    expect((await connection.readAll()).toString()).toBe('');
+    connection.close();
+    expect(stage.upstream.bytes()).not.toContain('/stores');
+  },
+);

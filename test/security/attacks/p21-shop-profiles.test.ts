@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
+
+/** P21: a shop that picks the format by a suffix routes `/orders.jsonapi` to `/orders` (API Platform). */
+describe('P21: without a profile, a format suffix opens no row', () => {
+  const stage = useAttackStage();
+  it.each([
+    ...[
+      'GET /orders.jsonapi',
+      'GET /orders.jsonld',
+      'GET /orders.xml',
+      'GET /orders.csv',
+      'GET /orders/1.jsonapi',
+    ],
+    ...[
+      'POST /carts.csv',
+      'DELETE /carts/1.xml',
+      'GET /Orders.JSONAPI',
+      'GET /orders.jsonapi/',
+      'GET //orders.xml',
+    ],
+    ...[
+      'GET /orders.jsonapi;v=1',
+      'GET /orders%2Ejsonapi',
+      'GET /index.php/orders.csv',
+      'GET /v1/orders.csv',
+    ],
+    'POST /company-user-access-tokens.jsonapi',
+  ])('%s needs a token', async (line) => {
+    await stage.demandsToken(request(line, ['Content-Type: application/json']));
+  });
+});
+
+describe('P21: profile plain', () => {
+  const resource = {
+    collection: '/store/carts',
+    member: '/store/carts/{id}',
+    methods: ['PATCH', 'DELETE'],
+  };
+  const stage = useAttackStage({
+    rows: [
+      { match: 'GET /store/orders/{id}', scopes: ['orders'] },
+      'GET /store/orders/{id}/items/{item}',
+      'GET /me',
+      'ANY /admin/**',
+    ],
+    config: { request: { profile: 'plain' }, entityTags: { resources: [resource] } },
+  });
+  const token = () => `Authorization: Bearer ${stage.shopward.issueToken()}`;
+
+  it.each([
+    ...[
+      'POST /store/carts/1/line-items/2',
+      'DELETE /store/carts/1/line-items/2',
+      'PATCH /store/carts/1/items/2/x/3',
+    ],
+    ...['POST /store/carts/1/a/b/c/d', 'GET /store/carts/1/line-items/2'],
+  ])('%s, below a tracked member, is not read as another member', async (line) => {
+    await stage.passes(request(line));
+  });
+
+  it('a row does not apply its scopes to a longer path', async () => {
+    await stage.passes(request('GET /store/orders/5/items/7', [token()]));
+    await stage.refuses(request('GET /store/orders/5', [token()]), 403, 'insufficient-scope');
+  });
+
+  it.each([
+    ...[
+      'GET /ME',
+      'GET /%6de',
+      'GET //me',
+      'GET /me/',
+      'GET /me;x=1',
+      'GET /me.',
+      'GET /;/me',
+      'GET /store/orders/5;x',
+    ],
+    ...['GET /Admin', 'GET /admin/a/b', 'HEAD /me', 'GET //admin//x'],
+  ])('%s still matches the row', async (line) => {
+    await stage.demandsToken(request(line));
+  });
+
+  it.each(['GET /x/y/me', 'GET /v1/me', 'GET /index.php/me', 'GET /me/17', 'GET /me.csv', 'GET /a/admin/x'])(
+    '%s is another path',
+    async (line) => {
+      await stage.passes(request(line));
+    },
+  );
+
+  it('a change of the tracked member still needs If-Match', async () => {
+    const line = ['PATCH /store/carts/1', 'DELETE /store/carts/1'];
+    for (const one of line) await stage.refuses(request(one, ['Content-Length: 0']), 428, '005');
+  });
+});
+
+describe('P21: a key overrides its profile', () => {
+  const stage = useAttackStage({
+    rows: ['GET /me'],
+    config: { request: { profile: 'plain', lastPair: true, formatSuffixes: ['json'] } },
+  });
+  it.each(['GET /x/y/me', 'GET /me.json'])('%s needs a token', async (line) => {
+    await stage.demandsToken(request(line));
+  });
+  it('the others stay as the profile says', async () => {
+    const { requestLine } = await stage.passes(request('GET /v1/me'));
+    expect(requestLine).toBe('GET /v1/me HTTP/1.1');
+  });
+});

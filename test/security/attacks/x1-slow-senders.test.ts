@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { expectRejection, request, useAttackStage } from '../../harness/attack-stage.ts';
+import { openRawConnection } from '../../harness/raw-client.ts';
+
+const stage = useAttackStage();
+
+/** X1: node waits a minute for a head, and looks every 30 s. Here it is 10 s, and 408 for whoever began one. */
+describe('X1: clients that never finish their head', () => {
+  it('are let go, while others are served', async () => {
+    const heads = [
+      '',
+      'G',
+      'GET /orders HTTP/1.1\r\n',
+      'GET /orders HTTP/1.1\r\nHost: shop.example\r\nX-A: 1\r\nX-',
+    ];
+    const slow = await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const connection = await openRawConnection(stage.port);
+        const head = heads[i % heads.length] ?? '';
+        if (head !== '') await connection.write(head);
+        return { head, connection };
+      }),
+    );
+    // Bytes that trickle in do not prolong it.
+    const trickle = setInterval(() => {
+      for (const { head, connection } of slow) if (head.endsWith('X-')) connection.write('a').catch(() => {});
+    }, 500);
+    expect((await stage.passes(request('GET /stores'))).response.status).toBe(200);
+    const ends = slow.map(async ({ head, connection }) => {
+      if (head !== '') expectRejection(await connection.readResponse(), 408, 'request-timeout');
+      await connection.readAll();
+      connection.close();
+    });
+    await Promise.all(ends);
+    clearInterval(trickle);
+    expect(stage.upstream.bytes()).not.toContain('/orders');
+  });
+});

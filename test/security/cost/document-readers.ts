@@ -1,0 +1,289 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { buildChallenge } from '../../../src/access/authenticate.ts';
+import { readBearerCredentials } from '../../../src/access/bearer-credentials.ts';
+import { readKeyDocument } from '../../../src/access/key-document.ts';
+import { KeySet, mergeKeys } from '../../../src/access/key-source.ts';
+import { SecretKeySource } from '../../../src/access/secret-key-source.ts';
+import { TokenVerifier } from '../../../src/access/token-verifier.ts';
+import { parseOpenApi } from '../../../src/cli/protected/openapi-document.ts';
+import { basePathOf, basePathsOf, readOperations } from '../../../src/cli/protected/openapi-operations.ts';
+import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';
+import { isNoneMatchMet } from '../../../src/http/entity-tag-list.ts';
+import { readNominations } from '../../../src/http/field-list.ts';
+import { mayHaveParameter } from '../../../src/http/form-encoding.ts';
+import { createPeer, readOrigin } from '../../../src/http/peer.ts';
+import { canonicaliseHost } from '../../../src/http/request-target.ts';
+import { readRegister } from '../../../src/redis/membership.ts';
+import { readServerFacts } from '../../../src/redis/watch.ts';
+import { findCandidate, readType } from '../../../src/refresh-tokens/token-request.ts';
+import { createLocaleNegotiation } from '../../../src/url-resolver/partition.ts';
+import type { Reader } from './reader.ts';
+import { type TextKind, lineKinds, targetKinds, textKinds } from './texts.ts';
+
+const field = 60_000;
+/** What a fetch of keys takes at most. */
+const keySet = 262_144;
+/** Octets of a token's JSON that fit into 16 KiB of base64url beside the rest. */
+const tokenJson = 11_000;
+const file = 65_536;
+
+const secret = 's'.repeat(32);
+const verifier = new TokenVerifier({
+  algorithms: ['HS256'],
+  keySource: new SecretKeySource({ secret, algorithms: ['HS256'] }),
+  subject: 'sub.customer_reference',
+  issuer: ['shop', 'other'],
+  audience: ['api', 'app'],
+  clockToleranceMs: 0,
+  maxRememberedTokens: 0,
+  now: () => 0,
+});
+const encode = (text: string) => Buffer.from(text).toString('base64url');
+
+/** Signed, so that what comes after the signature is read too. */
+function verify(header: string, claims: string): unknown {
+  const input = `${encode(header)}.${encode(claims)}`;
+  const token = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+  readBearerCredentials(['Authorization', `Bearer ${token}`]);
+  return verifier.verify(token);
+}
+const withHeader = (more: object) => verify(JSON.stringify({ alg: 'HS256', ...more }), '{}');
+const withClaims = (more: object) =>
+  verify(
+    '{"alg":"HS256"}',
+    JSON.stringify({ exp: 9e9, iss: 'shop', aud: 'api', sub: '{"customer_reference":"DE--1"}', ...more }),
+  );
+
+/** Whole documents of about a length, made of one thing many times. */
+function documents(
+  name: string,
+  start: string,
+  unit: string | ((i: number) => string),
+  end: string,
+): TextKind {
+  return {
+    name,
+    make: (length) => {
+      const units: string[] = [];
+      let octets = start.length + end.length;
+      for (let i = 0; octets < length; i += 1) {
+        const next = typeof unit === 'string' ? unit : unit(i);
+        units.push(next);
+        octets += next.length + 1;
+      }
+      return start + units.join(',') + end;
+    },
+  };
+}
+
+const ecKey = JSON.stringify(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+);
+const rsaKey = JSON.stringify(
+  generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+);
+const named = (key: string, i: number) => key.replace('{', `{"kid":"${i % 7}","x5c":["${i}"],`);
+const keyDocuments: readonly TextKind[] = [
+  documents('keys without a name', '{"keys":[', ecKey, ']}'),
+  documents('RSA keys', '{"keys":[', rsaKey, ']}'),
+  documents('keys of seven names', '{"keys":[', (i) => named(ecKey, i), ']}'),
+  documents('no keys', '{"keys":[', '{}', ']}'),
+  documents('keys that cannot be read', '{"keys":[', '{"kty":"RSA","n":"a","e":"AQAB"}', ']}'),
+  {
+    name: 'a long modulus',
+    make: (length) => `{"keys":[{"kty":"RSA","e":"AQAB","n":"${'x'.repeat(length)}"}]}`,
+  },
+  documents('key_ops', '{"keys":[{"kty":"RSA","n":"a","e":"AQAB","key_ops":[', '"sign"', ']}]}'),
+  documents('members', '{"keys":[{"kty":"RSA",', (i) => `"a${i}":1`, '}]}'),
+  { name: 'lists in lists', make: (length) => `{"keys":${'['.repeat(length)}` },
+];
+
+function readKeys(text: string): unknown {
+  const { keys } = readKeyDocument(text, ['RS256', 'ES256']);
+  const set = new KeySet(mergeKeys(keys).keys);
+  return [set.find({ alg: 'ES256', kid: '1' }), set.isSameAs(set)];
+}
+
+const operation = { get: { security: [{ bearer: [] }], tags: ['a'] } };
+const schemes = { components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } };
+function readApi(text: string): unknown {
+  const parsed = parseOpenApi(Buffer.from(text));
+  return 'fault' in parsed ? parsed.fault : readOperations(parsed.document);
+}
+const readApiOf = (more: object, path = '/a') =>
+  readApi(JSON.stringify({ openapi: '3.1.0', ...schemes, paths: { [path]: operation }, ...more }));
+const apiPaths: readonly TextKind[] = [
+  { name: 'one parameter many times', make: (length) => '/{a}'.repeat(length / 4) },
+  { name: 'no names', make: (length) => '/{}'.repeat(length / 3) },
+  { name: 'what becomes a parameter', make: (length) => '/a.'.repeat(length / 3) },
+  ...textKinds,
+];
+
+const rules = buildRequestRules({
+  upstreamHost: 'shop',
+  trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
+  requestBodyBytes: 1,
+});
+const peer = createPeer('127.0.0.1', false, rules.isTrusted);
+const noFacts = {
+  forwardedFor: undefined,
+  forwardedHost: undefined,
+  forwardedProto: undefined,
+  requestId: undefined,
+};
+const origin = (more: object) => readOrigin({ ...noFacts, ...more } as never, peer, 'shop', rules);
+const addresses: readonly TextKind[] = [
+  documents('addresses of trusted proxies', '', '10.0.0.1', ''),
+  documents('IPv6 addresses', '', '[::1]:80', ''),
+  ...lineKinds,
+];
+
+const negotiate = createLocaleNegotiation(['de_DE', 'en_US', 'fr_FR']);
+const infoLines: readonly TextKind[] = [
+  documents('replicas', '\n', (i) => `\nslave${i % 9}:ip=1,state=online,offset=1,lag=1`, ''),
+  documents('replicas of commas', '\n', () => `\nslave0:${',state=online'.repeat(20)}`, ''),
+  ...textKinds,
+];
+
+type Row = readonly [
+  name: string,
+  limit: number,
+  kinds: readonly TextKind[],
+  read: (text: string) => unknown,
+];
+
+/** Before anybody is served, in the command line, or in a thread: only its growth counts. */
+const beside: readonly Row[] = [
+  ['a path of an OpenAPI document', file, apiPaths, (text) => readApiOf({}, `/${text}`)],
+  ['a server of one', file, textKinds, (text) => [basePathOf(text), basePathsOf([{ url: text }])]],
+  [
+    'a server of one, with variables',
+    file,
+    textKinds,
+    (text) => readApiOf({ servers: [{ url: '/{a}', variables: { a: { default: text } } }] }),
+  ],
+  ['a reference of one', file, textKinds, (text) => readApiOf({ paths: { '/a': { $ref: `#/${text}` } } })],
+  [
+    'a tag of one',
+    file,
+    textKinds,
+    (text) => readApiOf({ paths: { '/a': { get: { ...operation.get, tags: [text] } } } }),
+  ],
+  [
+    'a scope of one',
+    file,
+    textKinds,
+    (text) => readApiOf({ security: [{ bearer: [text, ...text.slice(0, 400)] }] }),
+  ],
+  ['an OpenAPI document of JSON', file, textKinds, readApi],
+  ['one of YAML', file, textKinds, (text) => readApi(`openapi: 3.1.0\npaths:\n  /a:\n    ${text}\n`)],
+  [
+    'components of one of YAML',
+    file,
+    textKinds,
+    (text) => readApi(`openapi: 3.1.0\npaths: {}\ncomponents:\n  schemas:\n    ${text}`),
+  ],
+];
+
+const rows: readonly Row[] = [
+  ['a header of a token', tokenJson, textKinds, (text) => verify(text, '{}')],
+  ['a kid', tokenJson, textKinds, (text) => withHeader({ kid: text })],
+  ['a crit', tokenJson, textKinds, (text) => withHeader({ crit: [text] })],
+  ['an x5c', tokenJson, textKinds, (text) => withHeader({ x5c: [text], jku: text })],
+  ['claims', tokenJson, textKinds, (text) => verify('{"alg":"HS256"}', text)],
+  [
+    'a subject',
+    tokenJson,
+    textKinds,
+    (text) => [withClaims({ sub: text }), withClaims({ sub: { customer_reference: text } })],
+  ],
+  [
+    'scopes of a token',
+    tokenJson,
+    textKinds,
+    (text) => [withClaims({ scope: text }), withClaims({ scopes: [...text.slice(0, 2700)] })],
+  ],
+  [
+    'an audience',
+    tokenJson,
+    textKinds,
+    (text) => [withClaims({ aud: text }), withClaims({ aud: [...text.slice(0, 2700)] })],
+  ],
+  ['an issuer', tokenJson, textKinds, (text) => withClaims({ iss: text })],
+  [
+    'an Authorization',
+    field,
+    textKinds,
+    (text) => [
+      readBearerCredentials(['Authorization', text]),
+      readBearerCredentials(['Authorization', `Bearer ${text}`]),
+      buildChallenge({ scopes: [text] }),
+    ],
+  ],
+  ['a signature', 16_000, textKinds, (text) => verifier.verify(`${encode('{"alg":"HS256"}')}.e30.${text}`)],
+  ['a key set', keySet, keyDocuments, readKeys],
+  ['X-Forwarded-For of a trusted proxy', field, addresses, (text) => origin({ forwardedFor: text })],
+  [
+    'what else such a proxy says',
+    field,
+    lineKinds,
+    (text) => origin({ forwardedHost: text, forwardedProto: text, requestId: text }),
+  ],
+  ['a Host', field, lineKinds, canonicaliseHost],
+  ['a Connection', field, lineKinds, readNominations],
+  [
+    'an If-None-Match',
+    field,
+    textKinds,
+    (text) => [isNoneMatchMet([text], '"a"'), isNoneMatchMet([`"b"${text}`], 'W/"a"')],
+  ],
+  [
+    'a query that overrides the method',
+    field,
+    targetKinds,
+    (text) => [mayHaveParameter(`?${text}`, '_method'), mayHaveParameter(`?_m${text}`, '_method')],
+  ],
+  ['an Accept-Language', field, lineKinds, (text) => [negotiate(text), negotiate(text.slice(0, 512))]],
+  [
+    'the type of a token request',
+    field,
+    lineKinds,
+    (text) => [
+      readType(['Content-Type', text], []),
+      readType(['Content-Type', `application/json;${text}`], []),
+    ],
+  ],
+  [
+    'the fields of a token request',
+    field,
+    textKinds,
+    (text) => {
+      const endpoints = [{ fields: { refreshToken: 'token' } }] as never;
+      const read = (type: string, body: string) =>
+        findCandidate({ fields: ['Content-Type', type], query: '' }, Buffer.from(body), endpoints);
+      return [
+        read('application/x-www-form-urlencoded', `${text}=${text}`),
+        read('application/json', JSON.stringify({ [text]: text })),
+        read('application/json', text),
+      ];
+    },
+  ],
+  [
+    'INFO of Redis',
+    field,
+    infoLines,
+    (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`], 0),
+  ],
+  [
+    'the members of a store',
+    field,
+    textKinds,
+    (text) => readRegister(['0', text, [JSON.stringify({ owner: text })], 6]),
+  ],
+];
+
+/** Tokens, keys, documents that others wrote, and fields by themselves. */
+export const documentReaders: readonly Reader[] = [
+  ...rows.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read })),
+  ...beside.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read, isBeside: true })),
+];

@@ -1,0 +1,151 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { stringify } from 'yaml';
+import { secretsOf } from '../../../src/app/secrets.ts';
+import { createApp } from '../../../src/app.ts';
+import { explainForConsole } from '../../../src/cli/explain/explain-pasted.ts';
+import { fileValidators } from '../../../src/cli/file-validators.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
+import { issueToken } from '../../harness/shopward.ts';
+import { KeptConnection } from './kept-connection.ts';
+
+/** The whole proxy in this process, so that its CPU can be read, over real sockets, in front of a shop that says what it is told. */
+export interface Stage {
+  /** Sends the octets, on the connection of the last ones where that is still open; resolves with the beginning of the answer. */
+  send(octets: string | Buffer): Promise<string>;
+  /** The same to the admin port. */
+  sendToAdmin(octets: string | Buffer): Promise<string>;
+  answerWith: Shop['answerWith'];
+  readonly authorization: string;
+  close(): Promise<void>;
+}
+
+const listFile = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
+
+export async function openStage(): Promise<Stage> {
+  const shop = await openShop();
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-cost-'));
+  const signer = makeSigner('RS256');
+  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
+  const settings = {
+    listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+    admin: { host: '127.0.0.1', port: 0 },
+    upstream: { url: `http://127.0.0.1:${shop.port}` },
+    protectedResources: listFile,
+    auth: { keys: { files: ['public.pem'] } },
+    trustedProxies: ['127.0.0.1'],
+    cors: { origins: ['https://shop.example'] },
+  };
+  await writeFile(path.join(folder, 'shopward.yaml'), stringify(settings));
+  const loaded = await loadConfig({
+    file: 'shopward.yaml',
+    env: {},
+    cwd: folder,
+    validators: fileValidators,
+  });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const app = await createApp({
+    config: loaded.config,
+    protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
+    secrets: secretsOf(loaded),
+    log: createLog('silent'),
+    explain: explainForConsole,
+  });
+  const { url, adminUrl } = await app.listen();
+  const connectionTo = (address: string | undefined) =>
+    new KeptConnection(Number(new URL(address ?? '').port));
+  const [client, operator] = [connectionTo(url), connectionTo(adminUrl)];
+  return {
+    send: (octets) => client.send(octets),
+    sendToAdmin: (octets) => operator.send(octets),
+    answerWith: shop.answerWith,
+    authorization: `Authorization: Bearer ${issueToken(signer)}\r\n`,
+    async close() {
+      client.close();
+      operator.close();
+      await app.close(0);
+      shop.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Shop {
+  readonly port: number;
+  /** What the shop answers from now on, octet by octet. `isKept`: the octets say where they end, and it leaves the connection open. */
+  answerWith(octets: string | Buffer, isKept?: boolean): void;
+  close(): void;
+}
+
+/** A shop that says what it is told. */
+export async function openShop(): Promise<Shop> {
+  let answer: string | Buffer = '';
+  let isKept = false;
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    let received: Buffer = Buffer.alloc(0);
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (piece: Buffer) => {
+      received = received.length === 0 ? piece : Buffer.concat([received, piece]);
+      if (isKept && !isWhole(received)) return;
+      received = Buffer.alloc(0);
+      // Whatever is left of the request is ended by what follows it.
+      if (isKept) socket.write(answer);
+      else socket.removeAllListeners('data').resume().end(answer);
+    });
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    answerWith: (octets, isToBeKept = false) => {
+      answer = octets;
+      isKept = isToBeKept;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+/** Of one request, as the proxy frames it. */
+function isWhole(request: Buffer): boolean {
+  const headEnd = request.indexOf('\r\n\r\n');
+  if (headEnd === -1) return false;
+  const [, isChunked, length] = framing.exec(request.toString('latin1', 0, headEnd)) ?? [];
+  if (isChunked !== undefined) return request.subarray(-5).equals(lastChunk);
+  return request.length >= headEnd + 4 + Number(length ?? 0);
+}
+
+const framing = /\r\n(?:(transfer-encoding: chunked)|content-length: (\d+))/i;
+const lastChunk = Buffer.from('0\r\n\r\n');
+
+/** An answer that has not begun by then is none; only a hang takes as long. */
+const patienceMs = 20_000;
+
+/** Sends octets on a connection of their own; resolves with the beginning of the answer, or the code of the fault. */
+export function sendOctets(port: number, octets: string | Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(port, '127.0.0.1');
+    const late = setTimeout(() => socket.destroy(new Error('no answer')), patienceMs);
+    const end = (text: string) => {
+      clearTimeout(late);
+      socket.destroy();
+      resolve(text);
+    };
+    socket.setNoDelay(true);
+    socket.once('data', (data) => end(data.toString('latin1', 0, 200)));
+    socket.once('end', () => end(''));
+    // Refused before it was read to its end.
+    socket.once('error', (fault: NodeJS.ErrnoException) =>
+      fault.code === undefined ? reject(fault) : end(fault.code),
+    );
+    socket.write(octets);
+  });
+}

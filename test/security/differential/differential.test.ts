@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
+import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
+import { request } from '../../harness/attack-stage.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { sendAll, sendAnswered } from './send-whole.ts';
+import { isProtectedToShop, type Understood } from './shop-rule.ts';
+import { type Understanding, upstreams } from './upstreams.ts';
+
+const plain = (target: string, fields: string[] = []) =>
+  request(`GET ${target}`, ['Connection: close', ...fields]);
+let markers = 0;
+
+/** Made once: the same for each server. */
+const corpus = corpusOctets();
+const generated = fc.sample(
+  fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
+  Number(process.env.DIFFERENTIAL_RUNS ?? 600),
+);
+
+/**
+ * The same octets, none with a valid token, through shopward to servers that read requests differently. Whatever any of
+ * them understands as a protected resource got past shopward.
+ */
+for (const [name, start] of Object.entries(upstreams)) {
+  describe.skipIf(start === undefined)(name, () => {
+    let upstream: Understanding;
+    let shopward: RunningShopward;
+    beforeAll(async () => {
+      if (start === undefined) return;
+      upstream = await start();
+      shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}` });
+    });
+    afterAll(async () => {
+      await shopward?.stop();
+      await upstream?.close();
+    });
+
+    /** What was understood while `act` ran. */
+    async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
+      const mark = async () => {
+        const marker = `/marker-${markers++}`;
+        await sendAnswered(upstream.port, plain(marker));
+        return (await upstream.understood(marker)).length;
+      };
+      const before = await mark();
+      await act();
+      const after = await mark();
+      const all = await upstream.understood(`/marker-${markers - 1}`);
+      return all.slice(before, after - 1);
+    }
+    const protectedOnes = (seen: readonly Understood[]) => seen.filter(isProtectedToShop);
+
+    it('the oracle sees what gets there, and would see what should not', async () => {
+      const bare = await understoodWhile(async () => {
+        for (const target of ['/orders', '//orders/1', '/stores/x/orders/1', '/%6frders', '/Carts/1;x']) {
+          await sendAnswered(upstream.port, plain(target));
+        }
+        await sendAnswered(upstream.port, plain('/stores'));
+      });
+      expect(bare).toHaveLength(6);
+      expect(protectedOnes(bare)).toHaveLength(5);
+      const token = `Authorization: Bearer ${shopward.issueToken()}`;
+      const passed = await understoodWhile(() => sendAnswered(shopward.port, plain('/orders', [token])));
+      expect(protectedOnes(passed)).toHaveLength(1);
+    });
+
+    it('no attack of the corpus is a protected resource to it', async () => {
+      const seen = await understoodWhile(() => sendAll(shopward.port, corpus));
+      expect(protectedOnes(seen)).toEqual([]);
+      expect(seen.length).toBeGreaterThan(100);
+      expect((await fetch(`${shopward.url}/stores`)).status).toBe(200);
+    });
+
+    it('understands no generated request as a protected one', async () => {
+      const seen = await understoodWhile(() => sendAll(shopward.port, generated));
+      const bad = protectedOnes(seen);
+      expect(bad, JSON.stringify(generated)).toEqual([]);
+      expect(seen.length).toBeGreaterThan(20);
+      expect((await fetch(`${shopward.url}/stores`)).status).toBe(200);
+    });
+  });
+}

@@ -1,0 +1,101 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FileKeySource, readKeyFiles } from '../../../src/access/file-key-source.ts';
+import { TokenVerifier } from '../../../src/access/token-verifier.ts';
+import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
+
+const first = makeSigner('ES256');
+const second = makeSigner('ES256');
+let folder = '';
+let count = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keys-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function write(text: string | object): Promise<string> {
+  const file = join(folder, `${count++}.key`);
+  await writeFile(file, typeof text === 'string' ? text : JSON.stringify(text));
+  return file;
+}
+
+function createSource(files: readonly string[]) {
+  return new FileKeySource({ files, algorithms: ['ES256'], now: () => 1_000 });
+}
+
+describe('FileKeySource', () => {
+  it('verifies with any key of any file, and forgets tokens of a key that was taken away', async () => {
+    const file = await write(publicPem(first));
+    const source = createSource([file, await write({ keys: [publicJwk(second, { kid: 'second' })] })]);
+    await source.start();
+    const verifier = new TokenVerifier({
+      algorithms: ['ES256'],
+      keySource: source,
+      clockToleranceMs: 0,
+      subject: 'sub',
+      now: () => 0,
+    });
+    const token = makeToken(first, { sub: 'a', exp: 10 });
+    expect(await verifier.verify(token)).toHaveProperty('subject', 'a');
+    expect(await verifier.verify(makeToken(second, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
+    expect(await source.reload()).toEqual([]);
+    expect(verifier.status().remembered).toBe(2);
+    await writeFile(file, publicPem(makeSigner('ES256')));
+    expect(await source.reload()).toEqual([]);
+    expect(verifier.status().remembered).toBe(0);
+    expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
+  });
+
+  it('never lets one reading overtake another', async () => {
+    const file = await write(publicPem(first));
+    const source = createSource([file]);
+    await Promise.all([source.reload(), source.reload(), source.reload()]);
+    expect(source.status()).toMatchObject({ loads: 3, keys: 1 });
+  });
+});
+
+describe('readKeyFiles', () => {
+  it('finds every problem of every file at once', async () => {
+    const good = await write(publicJwk(first, { kid: 'a' }));
+    const same = await write({ keys: [publicJwk(second, { kid: 'a' })] });
+    const broken = await write('{');
+    const folderAsFile = folder;
+    const { problems } = await readKeyFiles([good, same, broken, folderAsFile], ['ES256']);
+    expect(problems).toEqual([
+      { file: broken, text: 'is not valid JSON' },
+      { file: folderAsFile, text: 'cannot be read (EISDIR)' },
+      { file: undefined, text: 'two different keys bear the kid "a"' },
+    ]);
+  });
+
+  it('counts a key that is given twice once', async () => {
+    const files = [await write(publicJwk(first, { kid: 'a' })), await write(publicJwk(first, { kid: 'a' }))];
+    const { keys, problems } = await readKeyFiles(files, ['ES256']);
+    expect([keys.length, problems]).toEqual([1, []]);
+  });
+
+  it.each<[string, () => string | object, string]>([
+    ['no usable key', () => ({ keys: [] }), 'no key here can verify a token of the configured algorithms'],
+    [
+      'more keys than are tried',
+      () => Array.from({ length: 17 }, () => publicPem(makeSigner('ES256'))).join(''),
+      '17 keys; 16 are the most',
+    ],
+  ])('refuses %s', async (_, content, text) => {
+    expect(await readKeyFiles([await write(content())], ['ES256'])).toMatchObject({
+      problems: [{ file: undefined, text }],
+    });
+  });
+
+  it('does not read what is too large for a key file', async () => {
+    const ofSize = (bytes: number) => write(publicPem(first).padEnd(bytes));
+    expect(await readKeyFiles([await ofSize(262_144)], ['ES256'])).toMatchObject({ problems: [] });
+    const file = await ofSize(262_145);
+    expect(await readKeyFiles([file], ['ES256'])).toMatchObject({
+      problems: [{ file, text: 'is larger than 256 KiB' }],
+    });
+  });
+});

@@ -1,0 +1,502 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import {
+  type IntrospectionOptions,
+  introspectionComponent,
+  TokenIntrospector,
+} from '../../../src/access/introspection.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { sleepAwake } from '../../harness/sleep-awake.ts';
+import { serveJson } from './jwks-server.ts';
+
+const nowSeconds = 1_700_000_000;
+const active = {
+  ...{ active: true, sub: 'DE--21', scope: 'customer', token_type: 'Bearer' },
+  ...{ iss: 'https://id.example', aud: 'shop', exp: nowSeconds + 600, iat: nowSeconds - 10 },
+};
+
+interface Asked {
+  readonly fields: IncomingMessage['headers'];
+  readonly form: URLSearchParams;
+}
+
+/**
+ * A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. `test`: which one, where
+ * several run at a time.
+ */
+async function setUp(
+  options: Partial<IntrospectionOptions> = {},
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+) {
+  const asked: Asked[] = [];
+  let respond: (response: ServerResponse, form: URLSearchParams) => void = serveJson(active);
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const form = new URLSearchParams(body);
+    asked.push({ fields: request.headers, form });
+    respond(response, form);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const clock = { nowMs: nowSeconds * 1000, monotonicMs: 5000 };
+  const introspector = new TokenIntrospector({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`,
+    ...{
+      credentials: { id: 'shop ward', secret: 'p:ä+ss word' },
+      issuer: 'https://id.example',
+      audience: 'shop',
+    },
+    ...{ subject: 'sub', clockToleranceMs: 5000, maxTokenAgeMs: 28_800_000, maxTokens: 100, connections: 4 },
+    ...{ timeoutMs: 20_000, ttlMs: 30_000, inactiveTtlMs: 5_000, requireTokenType: true, maxAsking: 50 },
+    now: () => clock.nowMs,
+    monotonicNow: () => clock.monotonicMs,
+    ...options,
+  });
+  test.onTestFinished(async () => {
+    await introspector.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    asked,
+    clock,
+    introspector,
+    server,
+    answer(next: typeof respond) {
+      respond = next;
+    },
+    pass(ms: number) {
+      clock.nowMs += ms;
+      clock.monotonicMs += ms;
+    },
+    say: async (token: string, client?: string) => word(await introspector.verify(token, client)),
+  };
+}
+
+function word(verdict: object & { subject?: string }): string {
+  if (!isRejection(verdict)) return String(verdict.subject);
+  const { rejection, reason, retryAfterSeconds } = verdict;
+  return [rejection, reason, retryAfterSeconds].filter((part) => part !== undefined).join(' ');
+}
+
+const noAnswer = 'keys-unavailable introspection 1';
+
+describe('a question', () => {
+  it('is a form with form-encoded Basic credentials, and its answer goes through the checks of every token', async () => {
+    const { asked, introspector } = await setUp();
+    expect(await introspector.verify('a+b/c~==')).toMatchObject({
+      ...{ subject: 'DE--21', claimedSubject: 'DE--21', scopes: ['customer'] },
+      expiresAtMs: (nowSeconds + 600) * 1000,
+    });
+    expect(Object.fromEntries(asked[0]?.form ?? [])).toEqual({
+      token: 'a+b/c~==',
+      token_type_hint: 'access_token',
+    });
+    const basic = Buffer.from('shop+ward:p%3A%C3%A4%2Bss+word').toString('base64');
+    expect(asked[0]?.fields).toMatchObject({
+      authorization: `Basic ${basic}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+    });
+  });
+
+  it('whose answer names somebody is told of, once; of remembered and refused tokens nobody hears', async () => {
+    const verified: string[] = [];
+    const { answer, say } = await setUp({ onVerified: ({ subject }) => verified.push(subject) });
+    await say('t');
+    await say('t');
+    answer(serveJson({ active: false }));
+    await say('u');
+    expect(verified).toEqual(['DE--21']);
+  });
+
+  it('is asked with another secret after it has changed', async () => {
+    const { asked, introspector, say } = await setUp();
+    introspector.useSecret('next');
+    await say('t');
+    expect(asked[0]?.fields.authorization).toBe(`Basic ${Buffer.from('shop+ward:next').toString('base64')}`);
+  });
+});
+
+describe('an answer', () => {
+  it.each<[string, object, string]>([
+    ['inactive', { active: false }, 'access-token-invalid inactive'],
+    ['another issuer', { iss: 'https://other.example' }, 'access-token-invalid issuer'],
+    ['an issuer that is a list', { iss: ['https://id.example'] }, 'access-token-invalid issuer'],
+    ['no issuer', { iss: undefined }, 'DE--21'],
+    ['another audience', { aud: 'other' }, 'access-token-invalid audience'],
+    ['no audience', { aud: undefined }, 'access-token-invalid audience'],
+    ['several audiences', { aud: ['x', 'shop'] }, 'DE--21'],
+    ['expired', { exp: nowSeconds - 60 }, 'access-token-invalid expired'],
+    ['an end that is a text', { exp: '9999999999' }, 'access-token-invalid claims'],
+    ['no end', { exp: undefined }, 'DE--21'],
+    ['too old', { iat: nowSeconds - 90_000 }, 'access-token-invalid too-old'],
+    ['no time of issue', { iat: undefined }, 'DE--21'],
+    ['nobody', { sub: undefined, username: 'x' }, 'access-token-invalid subject'],
+    ['small letters of the type', { token_type: 'bearer' }, 'DE--21'],
+    ['no type, as of a refresh token', { token_type: undefined }, 'access-token-invalid other-kind'],
+    ['bound to a key', { token_type: 'DPoP' }, 'access-token-invalid other-kind'],
+    ['a type that is a list', { token_type: ['Bearer'] }, 'access-token-invalid other-kind'],
+    ['a refresh token of Keycloak', { typ: 'Refresh' }, 'access-token-invalid other-kind'],
+    ['an id token', { typ: 'ID' }, 'access-token-invalid other-kind'],
+    ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'access-token-invalid other-kind'],
+    ['an access token of Hydra', { token_use: 'access_token' }, 'DE--21'],
+    // What is no plain yes or no is no answer, and never a yes.
+    ['active as a text', { active: 'true' }, noAnswer],
+    ['active as a number', { active: 1 }, noAnswer],
+    ['active missing', { active: undefined }, noAnswer],
+    ['active null', { active: null }, noAnswer],
+  ])('%s', async (_, more, expected) => {
+    const { answer, say } = await setUp();
+    answer(serveJson({ ...active, ...more }));
+    expect(await say('t')).toBe(expected);
+  });
+
+  it.each<[string, object, string]>([
+    ['a key', { cnf: { jkt: 'x'.repeat(43) } }, 'DE--21'],
+    ['no key', {}, 'access-token-invalid other-kind'],
+    ['null for its key', { cnf: null }, 'access-token-invalid other-kind'],
+    ['a type that is an object', { token_type: { toString: 1 } }, 'access-token-invalid other-kind'],
+  ])('of the type DPoP, with %s', async (_, more, expected) => {
+    const { answer, say } = await setUp({ proof: 'dpop' });
+    answer(serveJson({ ...active, token_type: 'DPoP', ...more }));
+    expect(await say('t')).toBe(expected);
+  });
+
+  it.each<[string, (response: ServerResponse) => void, string]>([
+    ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
+    ['nothing', (response) => response.end(), 'malformed'],
+    ['a list', serveJson([active]), 'malformed'],
+    ['true', serveJson('true'), 'malformed'],
+    ['half of it', (response) => response.end(JSON.stringify(active).slice(0, -9)), 'malformed'],
+    ['a broken connection', (response) => response.destroy(), 'unreachable'],
+    [
+      'a body that breaks',
+      (response) => {
+        response.writeHead(200, { 'Content-Length': 1000 });
+        response.write(JSON.stringify(active));
+        setImmediate(() => response.destroy());
+      },
+      'unreachable',
+    ],
+    [
+      'something huge',
+      (response) => response.end(JSON.stringify({ ...active, x: 'x'.repeat(70_000) })),
+      'too-large',
+    ],
+    [
+      'a redirect',
+      (response) => response.writeHead(307, { Location: '/elsewhere' }).end(JSON.stringify(active)),
+      'redirect',
+    ],
+    ['404', (response) => response.writeHead(404).end(JSON.stringify(active)), 'status'],
+    ['201', (response) => response.writeHead(201).end(JSON.stringify(active)), 'status'],
+    ['500', (response) => response.writeHead(500).end('{"active":true}'), 'status'],
+    ['401', (response) => response.writeHead(401).end(), 'credentials'],
+  ])('%s lets nobody in, and is no word against the token', async (_, respond, error) => {
+    const { answer, introspector, say } = await setUp();
+    answer(respond);
+    expect(await say('t')).toBe(noAnswer);
+    expect(introspector.status()).toMatchObject({
+      questions: 1,
+      failures: 1,
+      active: 0,
+      refused: 0,
+      lastError: error,
+    });
+    const { health } = introspectionComponent(introspector);
+    expect(health?.()).toMatchObject({ status: 'degraded', reasons: [expect.stringContaining(error)] });
+    answer(serveJson(active));
+    expect(await say('t')).toBe('DE--21');
+    expect(health?.()).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('health', () => {
+  it('one failure is of its token, five in a row are of the endpoint, and an answer ends that', async () => {
+    const reported: unknown[] = [];
+    const { answer, introspector, say } = await setUp({ onAnswer: (error) => void reported.push(error) });
+    const { health } = introspectionComponent(introspector);
+    await say('first');
+    answer((response) => response.writeHead(403).end('blocked'));
+    await say('blocked');
+    expect(health?.()).toMatchObject({ status: 'ok', reasons: [] });
+    expect(health?.().text).toMatch(/^the issuer answers, but not for the last token: credentials/);
+    for (let i = 0; i < 3; i++) await say(`blocked ${i}`);
+    expect(health?.().status).toBe('ok');
+    await say('the fifth');
+    expect(health?.()).toMatchObject({
+      status: 'degraded',
+      reasons: [expect.stringContaining('credentials')],
+    });
+    answer(serveJson({ active: false }));
+    await say('none');
+    expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });
+    expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
+  });
+
+  it('one that has never answered is away at once', async () => {
+    const { answer, introspector, say } = await setUp();
+    answer((response) => response.writeHead(401).end());
+    await say('t');
+    expect(introspector.status().awayFor).toBe('credentials');
+  });
+});
+
+describe('what is remembered', () => {
+  it('an active token for ttl, under its digest alone, whatever becomes of it meanwhile', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    expect(await say('t')).toBe('DE--21');
+    answer(serveJson({ active: false }));
+    pass(29_999);
+    expect(await say('t')).toBe('DE--21');
+    pass(1);
+    expect(await say('t')).toBe('access-token-invalid inactive');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('an active token no longer than its exp', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    answer(serveJson({ ...active, exp: nowSeconds + 10 }));
+    await say('t');
+    pass(9_999);
+    expect(await say('t')).toBe('DE--21');
+    expect(asked).toHaveLength(1);
+    pass(1);
+    answer(serveJson({ active: false }));
+    expect(await say('t')).toBe('access-token-invalid inactive');
+  });
+
+  it('a refused token for less long; a token that is active again passes then', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    answer(serveJson({ active: false }));
+    await say('t');
+    answer(serveJson(active));
+    pass(4_999);
+    expect([await say('t'), asked.length]).toEqual(['access-token-invalid inactive', 1]);
+    pass(1);
+    expect([await say('t'), asked.length]).toEqual(['DE--21', 2]);
+  });
+
+  it('nothing with a ttl of 0, and nothing of an outage', async () => {
+    const { asked, say } = await setUp({ ttlMs: 0 });
+    for (let i = 0; i < 3; i++) expect(await say('t')).toBe('DE--21');
+    expect(asked).toHaveLength(3);
+    const other = await setUp();
+    other.answer((response) => response.destroy());
+    expect(await other.say('t')).toBe(noAnswer);
+    expect(other.introspector.status()).toMatchObject({ active: 0, refused: 0 });
+  });
+
+  it('an outage does not lengthen it: 503 once it is over', async () => {
+    const { answer, pass, say } = await setUp();
+    await say('t');
+    answer((response) => response.destroy());
+    pass(29_999);
+    expect(await say('t')).toBe('DE--21');
+    pass(1);
+    expect(await say('t')).toBe(noAnswer);
+  });
+
+  it('a clock that is set back does not lengthen it', async () => {
+    const { answer, clock, say } = await setUp();
+    await say('t');
+    answer(serveJson({ active: false }));
+    clock.nowMs -= 3_600_000;
+    clock.monotonicMs += 30_000;
+    expect(await say('t')).toBe('access-token-invalid inactive');
+  });
+
+  it('bad tokens push no good one out, and there is room for so many alone', async () => {
+    const { asked, answer, introspector, say } = await setUp({ maxTokens: 10 });
+    await say('good');
+    answer(serveJson({ active: false }));
+    for (let i = 0; i < 30; i++) await say(`bad${i}`);
+    expect(introspector.status()).toMatchObject({ active: 1, refused: 10 });
+    const before = asked.length;
+    expect([await say('good'), asked.length]).toEqual(['DE--21', before]);
+  });
+
+  it('a reload forgets it, also what was asked before and is answered after', async () => {
+    const { asked, answer, introspector, say } = await setUp();
+    const held: ServerResponse[] = [];
+    await say('t');
+    answer((response) => void held.push(response));
+    const late = say('u');
+    await eventually('the question', () => held.length === 1 || undefined);
+    await introspectionComponent(introspector).reload?.();
+    answer(serveJson({ active: false }));
+    for (const response of held) serveJson(active)(response);
+    expect(await late).toBe('DE--21');
+    expect(await say('t')).toBe('access-token-invalid inactive');
+    expect(await say('u')).toBe('access-token-invalid inactive');
+    expect(asked).toHaveLength(4);
+  });
+
+  it('a remembered token costs no promise', async () => {
+    const { introspector, say } = await setUp();
+    await say('t');
+    expect(introspector.verify('t')).not.toBeInstanceOf(Promise);
+  });
+});
+
+describe('under load', () => {
+  it('one token is asked about once, however many requests carry it', async () => {
+    const { asked, answer, say } = await setUp();
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 20 }, () => say('t'));
+    await eventually('the question', () => held.length === 1 || undefined);
+    for (const response of held) serveJson(active)(response);
+    expect(new Set(await Promise.all(words))).toEqual(new Set(['DE--21']));
+    expect(asked).toHaveLength(1);
+  });
+
+  it('no more than maxAsking wait, over no more than connections', async () => {
+    const { answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`, `client ${i}`));
+    await eventually('the questions', () => held.length === 3 || undefined);
+    const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+    expect([open, asked.length]).toEqual([3, 3]);
+    answer(serveJson(active));
+    for (const response of held) serveJson(active)(response);
+    const said = await Promise.all(words);
+    expect(said.filter((one) => one === 'overloaded verifications 1')).toHaveLength(2);
+    expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
+  });
+
+  it('a flood of unknown tokens delays none that was active when last asked', async () => {
+    const { answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
+    expect(await say('known')).toBe('DE--21');
+    pass(30_001);
+    const held: ServerResponse[] = [];
+    answer((response, form) => {
+      if (form.get('token') === 'known') serveJson(active)(response);
+      else held.push(response);
+    });
+    const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`, `client ${i}`));
+    await eventually('the questions', () => held.length === 2 || undefined);
+    expect(await say('known')).toBe('DE--21');
+    answer(serveJson(active));
+    for (const response of held) serveJson(active)(response);
+    expect((await Promise.all(words)).filter((one) => one === 'DE--21')).toHaveLength(5);
+  });
+
+  it('while nobody answers no client has more questions than its share; known tokens pass', async () => {
+    const { asked, answer, say } = await setUp({ connections: 3 });
+    await say('known');
+    answer((response) => response.writeHead(500).end());
+    for (let i = 0; i < 5; i++) expect(await say(`t${i}`)).toBe(noAnswer);
+    const before = asked.length;
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 50 }, (_, i) => say(`u${i}`));
+    expect(await Promise.all(words.slice(2))).toEqual(new Array(48).fill(noAnswer));
+    expect(await say('known')).toBe('DE--21');
+    const other = say('v', 'another client');
+    await eventually('the questions', () => held.length === 3 || undefined);
+    expect(asked.length).toBe(before + 3);
+    for (const response of held) serveJson(active)(response);
+    expect(await Promise.all([other, ...words.slice(0, 2)])).toEqual(new Array(3).fill('DE--21'));
+  });
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['refuses', (response) => response.writeHead(403).end('blocked')],
+    ['fails on', (response) => response.writeHead(500).end()],
+    ['hangs up on', (response) => response.destroy()],
+    ['answers with a page', (response) => response.end('<html>')],
+  ])('tokens that the endpoint %s stop nobody else', async (_, poisoned) => {
+    const { answer, say } = await setUp();
+    answer((response, form) =>
+      (form.get('token')?.startsWith('../') ? poisoned : serveJson(active))(response),
+    );
+    for (let i = 0; i < 12; i++) expect(await say(`../etc/passwd${i}`)).toBe(noAnswer);
+    expect(await say('good')).toBe('DE--21');
+  });
+
+  it('tokens on which the endpoint hangs delay only those who send them', async () => {
+    const { answer, say } = await setUp({ timeoutMs: 120_000 });
+    answer((response, form) => {
+      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
+    });
+    const hanging = Array.from({ length: 40 }, (_, i) => say(`tarpit ${i}`, '192.0.2.1'));
+    const good = Array.from({ length: 20 }, (_, i) => say(`good ${i}`, '192.0.2.2'));
+    expect(new Set(await Promise.all(good))).toEqual(new Set(['DE--21']));
+    // Beyond its half of the places it is refused at once.
+    expect(await Promise.all(hanging.slice(25))).toEqual(new Array(15).fill('overloaded verifications 1'));
+  });
+
+  it('one client is what the network of an address says', async () => {
+    const { answer, say } = await setUp({ clientOf: (address) => address.slice(0, 9), maxAsking: 4 });
+    answer(() => {});
+    for (const end of [1, 2]) void say(`t${end}`, `2001:db8:${end}`);
+    expect(await say('t3', '2001:db8:3')).toBe('overloaded verifications 1');
+  });
+
+  it('a kept connection that the endpoint has closed is replaced', async () => {
+    const { say, server } = await setUp();
+    expect(await say('t')).toBe('DE--21');
+    server.closeIdleConnections();
+    expect(await say('u')).toBe('DE--21');
+  });
+
+  it('a lookup whose connection broke is repeated once', async () => {
+    const { answer, say } = await setUp();
+    let broken = 0;
+    answer((response) => {
+      broken += 1;
+      if (broken === 1 || broken > 2) response.destroy();
+      else serveJson(active)(response);
+    });
+    expect(await say('t')).toBe('DE--21');
+    expect(await say('u')).toBe('keys-unavailable introspection 1');
+    expect(broken).toBe(4);
+  });
+});
+
+// Side by side: each waits for a deadline.
+describe.concurrent('the time for a lookup', () => {
+  it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async (test) => {
+    const { answer, introspector, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
+    answer(() => {});
+    const ended: string[] = [];
+    const ask = (token: string, client: string) =>
+      say(token, client).then((said) => void ended.push(`${token}: ${said}`));
+    const asked = [
+      ask('hanging', 'a'),
+      ask('waiting', 'b'),
+      sleepAwake(3000).then(() => void ended.push('1.5 timeouts')),
+    ];
+    await Promise.all(asked);
+    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`, '1.5 timeouts']);
+    answer((response, form) => {
+      if (form.get('token') !== 'hanging') serveJson(active)(response);
+    });
+    await Promise.all([ask('hanging', 'a'), ask('good', 'b')]);
+    expect(ended.slice(3)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
+    expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
+  });
+
+  it('an answer that does not come in time is none, also where it comes byte by byte', async (test) => {
+    const { answer, say, introspector } = await setUp({ timeoutMs: 300 }, test);
+    const timers: NodeJS.Timeout[] = [];
+    answer((response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      timers.push(setInterval(() => response.write(' '), 20));
+    });
+    expect(await say('t')).toBe(noAnswer);
+    expect(introspector.status().lastError).toBe('timeout');
+    answer(() => {});
+    expect(await say('u')).toBe(noAnswer);
+    // Node ends such a request without any event that says so.
+    answer(({ socket }) => {
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    expect(await say('v')).toBe(noAnswer);
+    for (const timer of timers) clearInterval(timer);
+  });
+});

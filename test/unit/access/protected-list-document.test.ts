@@ -1,0 +1,464 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { diffProtectedLists } from '../../../src/access/protected-list-review.ts';
+
+function problemsOf(text: string): string[] {
+  const { list, problems } = parseProtectedList(text, 'list.yaml');
+  expect(list === undefined).toBe(problems.some(({ severity }) => severity === 'error'));
+  return problems.map(({ file, line, column, severity, text: words }) => {
+    expect(file).toBe('list.yaml');
+    return `${line}:${column} ${severity} ${words}`;
+  });
+}
+
+const inGroup = (...rows: string[]) =>
+  `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+describe('rows', () => {
+  it('keep what is written, with group and place', () => {
+    const { list } = parseProtectedList(
+      inGroup('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
+      'list.yaml',
+    );
+    expect(list).toEqual({
+      file: 'list.yaml',
+      open: [],
+      rows: [
+        {
+          method: 'GET',
+          template: '/carts/{cart_id}',
+          group: 'A',
+          scopes: [],
+          observe: false,
+          source: { file: 'list.yaml', line: 3, column: 7 },
+        },
+        {
+          method: 'ANY',
+          template: '/Reports/**',
+          group: 'A',
+          scopes: ['b', 'a'],
+          observe: true,
+          source: { file: 'list.yaml', line: 4, column: 7 },
+        },
+      ],
+    });
+  });
+
+  it('may have a comment after them', () => {
+    expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
+    expect(problemsOf(inGroup('"GET /a" #b'))).toEqual([]);
+  });
+
+  it('are frozen', () => {
+    const { list } = parseProtectedList(inGroup('GET /a'), 'list.yaml');
+    expect([list, list?.rows, list?.rows[0], list?.rows[0]?.scopes].every(Object.isFrozen)).toBe(true);
+  });
+});
+
+it('reads conditions on claims', () => {
+  const row =
+    '{ match: "GET /a/{b}/{c}", scopes: { any: [x, y] }, require: { b: sub.id, c: { claim: ["https://a.example/c"], contains: true }, d.e: [1, true], [https://a.example/d]: f } }';
+  const { list, problems } = parseProtectedList(inGroup(row), 'list.yaml');
+  expect(problems).toEqual([]);
+  expect(list?.rows[0]).toMatchObject({
+    scopes: [],
+    anyScopes: ['x', 'y'],
+    require: [
+      { name: 'b', parameter: 'b', claim: ['sub', 'id'] },
+      { name: 'c', parameter: 'c', claim: ['https://a.example/c'], contains: true },
+      { name: 'd.e', claim: ['d', 'e'], values: [1, true] },
+      { name: 'https://a.example/d', claim: ['https://a.example/d'], values: ['f'] },
+    ],
+  });
+});
+
+describe('a row that is refused', () => {
+  it.each([
+    ['{ match: GET /a, open: true }', '3:7 error open: true is for a POST row without other keys'],
+    ['{ match: POST /a, open: yes }', '3:31 error open is true or false'],
+    [
+      '{ match: POST /a, open: true, observe: true }',
+      '3:7 error open: true is for a POST row without other keys',
+    ],
+    ['{ match: GET /a, credentials: basic }', '3:37 error credentials is shop, or left out'],
+    ['{ match: GET /a, proof: yes }', '3:31 error proof is required, or left out'],
+    [
+      '{ match: GET /a, credentials: shop, proof: required }',
+      '3:7 error proof cannot be checked where credentials: shop is set',
+    ],
+    [
+      '{ match: GET /a, credentials: shop, scopes: [a] }',
+      '3:7 error scopes cannot be checked where credentials: shop is set',
+    ],
+    [
+      '{ match: GET /a, credentials: shop, require: { b: c } }',
+      '3:7 error require cannot be checked where credentials: shop is set',
+    ],
+    ['{ match: GET /a, scopes: { any: [] } }', /^3:39 error scopes is a list of scopes/],
+    ['{ match: GET /a, scopes: { all: [a] } }', /^3:32 error scopes is a list of scopes/],
+    ['{ match: GET /a, require: [] }', '3:33 error require is a map of conditions, at least one'],
+    ['{ match: GET /a, require: {} }', '3:33 error require is a map of conditions, at least one'],
+    ['{ match: GET /a, require: { b: [] } }', '3:38 error b needs at least one value'],
+    ['{ match: GET /a, require: { b: 1.5 } }', /^3:38 error a claim is compared with a text, a whole number/],
+    ['{ match: GET /a, require: { b: null } }', /^3:38 error a claim is compared with/],
+    ['{ match: GET /a, require: { b: [[c]] } }', /^3:39 error a claim is compared with/],
+    ['{ match: GET /a, require: { b..c: d } }', /^3:35 error a claim is one to ten names/],
+    ['{ match: GET /a, require: { 1: d } }', /^3:35 error a text is needed here/],
+    [
+      '{ match: "GET /a/{customer}", require: { custmer: sub } }',
+      '3:48 error custmer is no parameter of the path: did you mean customer? For a claim of this name write [custmer]',
+    ],
+    ['{ match: "GET /a/{b}", require: { b: 1 } }', /^3:44 error a text is needed here/],
+    [
+      '{ match: "GET /a/{b}", require: { b: { contains: true } } }',
+      '3:41 error b needs the path of a claim, such as b: sub',
+    ],
+    [
+      '{ match: "GET /a/{b}", require: { b: { claim: c, contain: true } } }',
+      /^3:56 error a condition on a parameter has the keys/,
+    ],
+    [
+      '{ match: "GET /a/{b}", require: { b: { claim: c, contains: 1 } } }',
+      /^3:56 error a condition on a parameter has the keys/,
+    ],
+    ['GET', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['GET carts', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['GET  /a', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['/a', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['get /a', '3:7 error methods are written in upper case: GET'],
+    ['TRACE /a', '3:7 error an unknown method: a row begins with one of ANY GET POST PUT PATCH DELETE'],
+    ['OPTIONS /a', '3:7 error OPTIONS can never match: it is never authenticated'],
+    ['HEAD /a', '3:7 error HEAD is matched as GET: write GET'],
+    ['GET /a/:id', '3:14 error ":id": a parameter is written {name}'],
+    ['GET /a/../b', '3:14 error ".." can never match: dot segments are refused'],
+    ['GET /a//b', '3:14 error an empty segment: leave the extra "/" out, requests match with and without it'],
+    ['GET /a/**/b', '3:14 error "**": a wildcard is {name} for one segment, or ** as the last segment'],
+    ['"GET /a\\nb"', /^3:7 error "a\\nb" can never match/],
+    ['"GET /a/ü"', /^3:7 error "ü" can never match/],
+    ['GET /a /b', /^3:12 error "a " can never match/],
+    ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
+    [
+      'GET /a: b',
+      '3:7 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
+    ],
+    ['12', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['0123', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['null', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['[GET /a]', '3:7 error a text is needed here; put quotes around what holds { } [ ] or ": "'],
+    ['*a', '3:7 error aliases are not allowed: write the text out'],
+    ['!x GET', '3:7 error tags are not allowed; put quotes around a text that begins with !'],
+    [
+      '{ match: GET /a/{b} }',
+      '3:23 error this does not belong here; put quotes around a row that stands inside { }',
+    ],
+    ['{ scopes: [a] }', '3:7 error the key match is missing, such as match: "GET /carts"'],
+    ['{ match: 1 }', '3:16 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
+    [
+      '{ match: GET /a, scope: a }',
+      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
+    ],
+    [
+      '{ match: GET /a, __proto__: a }',
+      '3:24 error unknown key: a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
+    ],
+    [
+      '{ match: GET /a, scopes: a }',
+      '3:32 error scopes is a list of scopes, at least one, or any: with such a list; leave it out for none',
+    ],
+    [
+      '{ match: GET /a, scopes: [] }',
+      '3:32 error scopes is a list of scopes, at least one, or any: with such a list; leave it out for none',
+    ],
+    ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope appears twice'],
+    ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
+    [
+      '{ match: GET /a, scopes: [a, 1] }',
+      '3:36 error a text is needed here; put quotes around numbers, true, false and null',
+    ],
+    [
+      '{ match: GET /a, scopes: [a, [b]] }',
+      /^3:36 error a text is needed here; put quotes around what holds/,
+    ],
+    ['{ match: GET /a, scopes: [a, null] }', /^3:36 error a text is needed here/],
+    ['{ match: GET /a, observe: yes }', '3:33 error observe is true or false'],
+  ])('%s', (row, problem) => {
+    const problems = problemsOf(inGroup(row));
+    expect(problems[0]).toMatch(problem);
+    expect(problems.filter((one) => one.includes(' error '))).toHaveLength(row.includes('GET /a: b') ? 2 : 1);
+  });
+});
+
+describe('rows that match the same requests', () => {
+  it.each([
+    [['GET /a', 'GET /a'], ['4:7 error the same row is in line 3']],
+    [['GET /a', 'GET /%61'], ['4:7 error the same row is in line 3']],
+    [['GET /a', 'POST /a'], []],
+    [
+      ['GET /a/{x}', 'GET /a/{y}'],
+      ['4:7 warning the same route as GET /a/{x} in line 3: a request matches both'],
+    ],
+    [['GET /a', 'GET /A'], ['4:7 warning the same route as GET /a in line 3: a request matches both']],
+    [['GET /a/b/**', 'GET /a'], []],
+    [['GET /a/{x}', 'GET /b/{x}', 'GET /a/{x}/c'], []],
+    [['GET /a/{x}', 'PATCH /a/mine'], []],
+    [['GET /a/{x}', 'GET /a/mine', 'ANY /a/{x}', 'ANY /a/**'], []],
+    [
+      ['{ match: POST /a, open: true }', '{ match: POST /a, open: true }'],
+      ['4:7 error the same row is in line 3'],
+    ],
+  ])('%j', (rows, problems) => {
+    expect(problemsOf(inGroup(...rows))).toEqual(problems);
+  });
+});
+
+describe('a document that is refused', () => {
+  it.each([
+    ['', ['1:1 error a list has the keys tokenIn, groups and complete']],
+    ['# nothing\n', ['1:1 error a list has the keys tokenIn, groups and complete']],
+    ['- GET /a\n', ['1:1 error a list has the keys tokenIn, groups and complete']],
+    ['complete: true\n', ['1:1 error the key groups is missing']],
+    ['groups:\ncomplete: true\n', ['1:8 error groups must be names with a list of rows each']],
+    ['groups: {}\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
+    ['groups: [GET /a]\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
+    [
+      'groups:\n  A:\ncomplete: true\n',
+      ['2:5 error a group is a list of rows, at least one, each after "- "'],
+    ],
+    [
+      'groups:\n  A: []\ncomplete: true\n',
+      ['2:6 error a group is a list of rows, at least one, each after "- "'],
+    ],
+    [
+      'groups:\n  A: GET /a\ncomplete: true\n',
+      ['2:6 error a group is a list of rows, at least one, each after "- "'],
+    ],
+    [
+      'groups:\n  1:\n    - GET /a\ncomplete: true\n',
+      [
+        '2:3 error the name of a group: a text is needed here; put quotes around numbers, true, false and null',
+      ],
+    ],
+    ['groups:\n  __proto__:\n    - GET /a\ncomplete: true\n', ['2:3 error a group needs a name']],
+    [
+      'groups: &a\n  A: &b\n    - GET /a\n  B: *b\ncomplete: true\n',
+      ['4:6 error anchors and aliases are not allowed: write the rows out'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n',
+      ['4:1 error the list does not end with "complete: true": was it cut off?'],
+    ],
+    ['complete: true\ngroups:\n  A:\n    - GET /a\n', ['1:1 error complete: true must be the last key']],
+    ['groups:\n  A:\n    - GET /a\ncomplete: false\n', ['4:11 error complete must be true']],
+    ['groups:\n  A:\n    - GET /a\ncomplete: "true"\n', ['4:11 error complete must be true']],
+    ['groups:\n  A:\n    - GET /a\ncomplete:\n', ['4:10 error complete must be true']],
+    [
+      'groups:\n  A:\n    - GET /a\nrows: 1\ncomplete: true\n',
+      ['4:1 error unknown key: a list has the keys tokenIn, groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n<<: {}\ncomplete: true\n',
+      ['4:1 error unknown key: a list has the keys tokenIn, groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n  A:\n    - GET /b\ncomplete: true\n',
+      ['4:3 error this key stands twice'],
+    ],
+    [
+      `${inGroup('GET /a')}---\n${inGroup('GET /b')}`,
+      ['5:1 error only one document is allowed in this file'],
+    ],
+    [
+      'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',
+      [
+        '1:8 error groups must be names with a list of rows each',
+        '2:1 error a line is indented with a tab: YAML takes spaces only',
+      ],
+    ],
+    [
+      inGroup('GET /a\n      - GET /b'),
+      [
+        '3:7 error "- GET /b" below is indented further than this row, so that YAML takes it for a part of this text: indent both alike',
+      ],
+    ],
+  ])('%j', (text, problems) => {
+    expect(problemsOf(text)).toEqual(problems);
+  });
+
+  it('has all its problems reported at once, in the order of the file', () => {
+    const text = inGroup('GET /a', 'get /b', 'GET /a', '{ match: "GET /c", foo: 1 }').replace(
+      'true',
+      'false',
+    );
+    expect(problemsOf(text).map((problem) => problem.replace(/ error .*/, ''))).toEqual([
+      '4:7',
+      '5:7',
+      '6:26',
+      '7:11',
+    ]);
+  });
+
+  it('is refused when it is longer than 10 MB, before it is parsed', () => {
+    const text = `#${'x'.repeat(10_000_000)}\n${inGroup('GET /a')}`;
+    expect(problemsOf(text)).toEqual(['1:1 error the list is longer than 10 MB']);
+  });
+
+  it('is refused when it is nested without end, or explodes', () => {
+    expect(problemsOf('['.repeat(20_000)).length).toBeGreaterThan(0);
+    expect(problemsOf('{a: '.repeat(20_000)).length).toBeGreaterThan(0);
+    const bomb = `a: &a [x]\n${Array.from('bcdefghij', (key, i) => `${key}: &${key} [${`*${'abcdefghij'[i]},`.repeat(9)}]`).join('\n')}\n`;
+    expect(problemsOf(bomb).length).toBeGreaterThan(0);
+  });
+});
+
+describe('any text', () => {
+  it('is a list or has an error, and never throws', () => {
+    const pieces = fc.constantFrom(
+      'groups:',
+      'complete: true',
+      '  A:',
+      '    - GET /a',
+      '    - {',
+      'match:',
+      '"',
+      "'",
+      '&a',
+      '*a',
+      '!x',
+      '---',
+      '...',
+      '%YAML 1.1',
+      '? ',
+      ': ',
+      '<<: ',
+      '|',
+      '>',
+      '\t',
+      ' ',
+      '[',
+      ']',
+      '}',
+      '#',
+      '\u0000',
+      '\uFEFF',
+      '__proto__: ',
+    );
+    const text = fc.array(fc.tuple(pieces, fc.constantFrom('\n', '\n', ' ', '')), { maxLength: 12 });
+    fc.assert(
+      fc.property(text, (parts) => {
+        const { list, problems } = parseProtectedList(parts.flat().join(''), 'list.yaml');
+        assert.ok(list !== undefined || problems.some(({ severity }) => severity === 'error'));
+        if (list) assert.ok(list.rows.length > 0);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
+
+describe('ten thousand rows', () => {
+  it('are parsed and checked', () => {
+    const rows = Array.from({ length: 10_000 }, (_, i) => `GET /type-${i % 100}/{id}/part-${i}/{part}`);
+    const { list, problems } = parseProtectedList(
+      inGroup(...rows, 'GET /type-1/{id}/{any}/{part}'),
+      'list.yaml',
+    );
+    expect(list?.rows).toHaveLength(10_001);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('tokenIn', () => {
+  const placesOf = (text: string) =>
+    parseProtectedList(text, 'list.yaml').list?.rows.map(({ tokenIn }) => tokenIn);
+  const list = (places: string, ...rows: string[]) =>
+    `${places}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+  it('of a row, or else of the list; the header alone is the default', () => {
+    const rows = [
+      'GET /a',
+      '{ match: GET /b, tokenIn: header }',
+      '{ match: GET /c, tokenIn: [cookie:a, header] }',
+    ];
+    expect(placesOf(list('', ...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
+    expect(placesOf(list('tokenIn: query:t\n', ...rows))).toEqual([
+      ['query:t'],
+      undefined,
+      ['cookie:a', 'header'],
+    ]);
+  });
+
+  it.each([
+    ['body', 'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
+    ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
+    ['[]', 'tokenIn is a place, or a list of places, at least one'],
+  ])('%s is an error', (places, problem) => {
+    for (const text of [
+      list('', `{ match: GET /a, tokenIn: ${places} }`),
+      list(`tokenIn: ${places}\n`, 'GET /a'),
+    ]) {
+      const { list: read, problems } = parseProtectedList(text, 'list.yaml');
+      expect(read).toBe(undefined);
+      expect(problems.map((one) => one.text)).toContain(problem);
+    }
+  });
+
+  it.each([
+    ['header', 'cookie:a', true],
+    ['cookie:a', 'header', true],
+    ['[header, cookie:a]', 'header', false],
+    ['header', '[header, query:a]', true],
+    ['query:a', 'query:b', true],
+  ])('from %s to %s: looser: %s', (before, after, isLooser) => {
+    const read = (places: string) => {
+      const { list: rows } = parseProtectedList(
+        list('', `{ match: GET /a, tokenIn: ${places} }`),
+        'list.yaml',
+      );
+      if (rows === undefined) throw new Error(places);
+      return rows;
+    };
+    expect(diffProtectedLists(read(before), read(after)).changed).toMatchObject([
+      { what: ['tokenIn'], isLooser },
+    ]);
+    expect(diffProtectedLists(read(before), read(before)).changed).toEqual([]);
+  });
+});
+
+describe('what people do to a list has its true cause', () => {
+  const problemsOf = (text: string) =>
+    parseProtectedList(text, 'l').problems.map(({ line, column, text }) => `${line}:${column} ${text}`);
+  const alias = 'anchors and aliases are not allowed: write the rows out';
+
+  it.each([
+    [
+      'groups:\n  A:\n    - GET /x\ncomplte: true\n',
+      ['4:1 unknown key: did you mean complete? a list has the keys tokenIn, groups and complete'],
+    ],
+    [
+      'group:\n  A:\n    - GET /x\ncomplete: true\n',
+      ['1:1 unknown key: did you mean groups? a list has the keys tokenIn, groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - { match: "GET /x", scope: [a] }\ncomplete: true\n',
+      [
+        '3:26 unknown key: did you mean scopes? a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof',
+      ],
+    ],
+    ['groups:\n  A: &rows\n    - GET /x\n  B: *rows\ncomplete: true\n', [`4:6 ${alias}`]],
+    [
+      'groups:\n  A:\n    - GET /x\n    - &b\ncomplete: true\n',
+      ['4:9 anchors are not allowed; put quotes around a text that begins with &'],
+    ],
+  ])('%j', (text, problems) => expect(problemsOf(text)).toEqual(problems));
+
+  it('an anchor that nobody uses is no text either, and a merge key is an alias', () => {
+    expect(problemsOf('groups:\n  A:\n    - &a GET /x\ncomplete: true\n')).toEqual([
+      expect.stringContaining('anchors are not allowed'),
+    ]);
+    const merged =
+      'groups:\n  A:\n    - { match: "GET /x" }\n    - { <<: *b, match: "GET /y" }\ncomplete: true\n';
+    expect(problemsOf(merged).join()).toContain('not allowed');
+  });
+});

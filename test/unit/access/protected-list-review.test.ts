@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import {
+  compileProtectedList,
+  type ProtectedResources,
+  resourceId,
+} from '../../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { diffProtectedLists, findSuspicious } from '../../../src/access/protected-list-review.ts';
+
+function listOf(...rows: string[]): ProtectedResources {
+  const text = `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+  const { list, problems } = parseProtectedList(text, 'list.yaml');
+  if (!list) throw new Error(JSON.stringify(problems));
+  return list;
+}
+
+function compiled(list: ProtectedResources) {
+  return compileProtectedList(list, { ignoredPrefixes: [] });
+}
+
+describe('the difference of two lists', () => {
+  it.each([
+    ['nothing', ['GET /a'], ['GET /a'], { added: [], removed: [], changed: [] }],
+    ['the order', ['GET /a', 'GET /b'], ['GET /b', 'GET /a'], { added: [], removed: [], changed: [] }],
+    [
+      'rows come and go',
+      ['GET /a', 'GET /b'],
+      ['GET /c', 'GET /a'],
+      { added: ['GET /c'], removed: ['GET /b, looser'], changed: [] },
+    ],
+    ['a name', ['GET /a/{x}'], ['GET /A/{y}'], { added: [], removed: [], changed: ['GET /a/{x}: template'] }],
+    ['a second name', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], { added: [], removed: [], changed: [] }],
+    [
+      'more scopes',
+      ['GET /a'],
+      ['{ match: GET /a, scopes: [x] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes'] },
+    ],
+    [
+      'a row less, which another one covers',
+      ['GET /a', 'GET /b/**'],
+      ['GET /a/**'],
+      { added: ['GET /a/**'], removed: ['GET /a', 'GET /b/**, looser'], changed: [] },
+    ],
+    [
+      'fewer scopes',
+      ['{ match: GET /a, scopes: [x, y] }'],
+      ['{ match: GET /a, scopes: [y] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes, looser'] },
+    ],
+    [
+      'other scopes',
+      ['{ match: GET /a, scopes: [x] }'],
+      ['{ match: GET /a, scopes: [y] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes, looser'] },
+    ],
+    [
+      'scopes in another order',
+      ['{ match: GET /a, scopes: [x, y] }'],
+      ['{ match: GET /a, scopes: [y, x] }'],
+      { added: [], removed: [], changed: [] },
+    ],
+    [
+      'only observed',
+      ['GET /a'],
+      ['{ match: GET /a, observe: true }'],
+      { added: [], removed: [], changed: ['GET /a: observe, looser'] },
+    ],
+    [
+      'enforced',
+      ['{ match: GET /a, observe: true }'],
+      ['GET /a'],
+      { added: [], removed: [], changed: ['GET /a: observe'] },
+    ],
+    [
+      'conditions on claims',
+      [
+        '{ match: "GET /a/{x}", require: { x: sub, kind: [p, q] } }',
+        'GET /b',
+        '{ match: GET /c, scopes: { any: [x, y] } }',
+        '{ match: GET /d, require: { kind: [p, q] } }',
+      ],
+      [
+        '{ match: "GET /a/{x}", require: { kind: [q, p] } }',
+        '{ match: GET /b, require: { kind: p } }',
+        '{ match: GET /c, scopes: { any: [x, y, z] } }',
+        '{ match: GET /d, require: { kind: [p, q, r] } }',
+      ],
+      {
+        added: [],
+        removed: [],
+        changed: [
+          'GET /a/{x}: require, looser',
+          'GET /b: require',
+          'GET /c: require, looser',
+          'GET /d: require, looser',
+        ],
+      },
+    ],
+    [
+      'a value of another type',
+      ['{ match: GET /a, require: { tier: [3] } }', '{ match: GET /b, require: { tier: [true, x] } }'],
+      ['{ match: GET /a, require: { tier: ["3"] } }', '{ match: GET /b, require: { tier: [x, "true"] } }'],
+      { added: [], removed: [], changed: ['GET /a: require, looser', 'GET /b: require, looser'] },
+    ],
+    [
+      'several rows of one route, of which the second asks for less, or is gone',
+      [
+        ...['{ match: GET /a, scopes: { any: [x, y] } }', '{ match: "GET /A", scopes: { any: [p, q] } }'],
+        ...['{ match: GET /b, scopes: { any: [x, y] } }', '{ match: "GET /B", scopes: { any: [p, q] } }'],
+        ...['GET /c', '{ match: "GET /C", require: { kind: p } }'],
+        ...['{ match: GET /d, scopes: { any: [x, y] } }', '{ match: "GET /D", scopes: { any: [p, q] } }'],
+      ],
+      [
+        ...['{ match: GET /a, scopes: { any: [x, y] } }'],
+        ...['{ match: GET /b, scopes: { any: [x, y] } }', '{ match: "GET /B", scopes: { any: [p, q, r] } }'],
+        ...['GET /c', '{ match: "GET /C", require: { kind: p }, observe: true }'],
+        ...['{ match: GET /d/**, scopes: { any: [x, y] } }'],
+      ],
+      {
+        added: ['GET /d/**'],
+        removed: ['GET /d, looser'],
+        changed: ['GET /a: require, looser', 'GET /b: require, looser', 'GET /c: require, looser'],
+      },
+    ],
+    [
+      'a condition less, where another row has none',
+      ['{ match: "GET /a/{x}", require: { x: sub } }', 'GET /a/**'],
+      ['GET /a/**'],
+      { added: [], removed: ['GET /a/{x}, looser'], changed: [] },
+    ],
+    [
+      'a required proof',
+      ['GET /a', '{ match: GET /b, proof: required }', '{ match: "GET /c/{id}", proof: required }'],
+      ['{ match: GET /a, proof: required }', 'GET /b', 'GET /c/**'],
+      {
+        added: ['GET /c/**'],
+        removed: ['GET /c/{id}, looser'],
+        changed: ['GET /a: require', 'GET /b: require, looser'],
+      },
+    ],
+    [
+      'credentials for the shop',
+      ['GET /a', '{ match: GET /b, credentials: shop }'],
+      ['{ match: GET /a, credentials: shop }', 'GET /b'],
+      { added: [], removed: [], changed: ['GET /a: credentials, looser', 'GET /b: credentials'] },
+    ],
+    [
+      'a POST is opened, another closed',
+      ['GET /a', '{ match: POST /b, open: true }'],
+      ['GET /a', '{ match: POST /c, open: true }'],
+      { added: ['POST /b'], removed: ['POST /c, looser'], changed: [] },
+    ],
+  ])('%s', (_, before, after, wanted) => {
+    const { added, removed, changed } = diffProtectedLists(listOf(...before), listOf(...after));
+    expect({
+      added: added.map(resourceId),
+      removed: removed.map(({ row, isLooser }) => `${resourceId(row)}${isLooser ? ', looser' : ''}`),
+      changed: changed.map(
+        ({ before: row, what, isLooser }) =>
+          `${resourceId(row)}: ${what.join(', ')}${isLooser ? ', looser' : ''}`,
+      ),
+    }).toEqual(wanted);
+  });
+});
+
+describe('what a list leaves open', () => {
+  it.each([
+    [['GET /carts'], []],
+    [['GET /carts/{id}'], ['3: GET /carts/{id} is protected, GET /carts is open']],
+    [['GET /carts', 'GET /carts/{id}'], []],
+    [['ANY /carts/**'], ['3: ANY means every method but OPTIONS, which never needs a token']],
+    [['PATCH /a/{id}', 'DELETE /a/{id}'], ['3: PATCH /a/{id} is protected, GET /a/{id} is open']],
+    [['GET /a', 'GET /a/{id}', 'DELETE /a/{id}'], ['5: DELETE /a/{id} is protected, PATCH /a/{id} is open']],
+    [
+      ['GET /a/{x}/b', 'ANY /a', 'ANY /a/{x}'],
+      ['4: ANY means every method but OPTIONS, which never needs a token'],
+    ],
+    [
+      ['GET /a/{x}/b', 'POST /a/{x}/b/{id}', 'ANY /a/**'],
+      ['5: ANY means every method but OPTIONS, which never needs a token'],
+    ],
+    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}'], []],
+    [['POST /a', 'POST /a/{x}/b'], []],
+    [['ANY /a/{id}', 'GET /a'], ['3: ANY means every method but OPTIONS, which never needs a token']],
+    [
+      ['POST /a', '{ match: GET /b, credentials: shop }', 'GET /b/{id}'],
+      [
+        '4: credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them',
+      ],
+    ],
+    [
+      [
+        'PUT /a/{id}',
+        'DELETE /a/{id}',
+        'GET /a/{id}',
+        'GET /a',
+        'PATCH /a/{x}',
+        '{ match: "POST /a/{id}", open: true }',
+      ],
+      [
+        '8: POST /a/{id} with open: true: if the shop allows method override, a POST without a token can act as PATCH /a/{x}, PUT /a/{id}, DELETE /a/{id}, GET /a/{id}',
+      ],
+    ],
+    [
+      ['POST /a', '{ match: POST /a, open: true }'],
+      ['4: POST /a with open: true has no effect: POST /a matches, too'],
+    ],
+    [
+      ['POST /a', '{ match: POST /b, open: true }'],
+      ['4: POST /b with open: true has no effect: no row protects its path'],
+    ],
+  ])('%j', (rows, warnings) => {
+    const found = findSuspicious(compiled(listOf(...rows)));
+    expect(found.map(({ line, text }) => `${line}: ${text}`)).toEqual(warnings);
+    for (const { severity, file, text } of found)
+      expect([severity, file]).toEqual([text.includes('no effect') ? 'warning' : 'note', 'list.yaml']);
+  });
+
+  it('a form that does not count', () => {
+    const rules = { ignoredPrefixes: [], itemForms: false };
+    const [found] = findSuspicious(compileProtectedList(listOf('GET /carts'), rules));
+    expect(found?.text).toBe('GET /carts is protected, GET /carts/{id} is open');
+  });
+});

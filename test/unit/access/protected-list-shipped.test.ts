@@ -1,0 +1,190 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { diffProtectedLists } from '../../../src/access/protected-list-review.ts';
+
+import { fileValidators, startValidators } from '../../../src/cli/file-validators.ts';
+import { adviceValidators } from '../../../src/cli/list-advice.ts';
+import { validateConfig } from '../../../src/config/load.ts';
+import { formatProblem } from '../../../src/lib/problem.ts';
+import { tableRequest } from '../routes/path-table-request.ts';
+import { contractRows } from './contract-rows.ts';
+
+const config = path.join(import.meta.dirname, '../../../config');
+const files = ['protected-resources.yaml', 'protected-resources.hardened.yaml'] as const;
+const [shipped, hardened] = files.map((file) => read(file));
+
+function read(file: string) {
+  const text = readFileSync(path.join(config, file), 'utf8');
+  const { list, problems } = parseProtectedList(text, file);
+  if (!list) throw new Error(JSON.stringify(problems));
+  return {
+    text,
+    list,
+    problems,
+    compiled: compileProtectedList(
+      list,
+      validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }).config?.request as never,
+    ),
+  };
+}
+
+describe('config/protected-resources.yaml', () => {
+  it('holds the 56 rows of the contract, group by group, in its order, and nothing else', () => {
+    expect(contractRows).toHaveLength(56);
+    const rows = shipped?.list.rows.map(({ group, method, template }) => ({ group, method, template }));
+    const wanted = contractRows.map((row) => ({ ...row, group: row.group.replace(/ \(.*\)$/, '') }));
+    expect(rows).toEqual(wanted);
+  });
+
+  it('asks for no scope and observes nothing', () => {
+    expect(shipped?.list.rows.every(({ scopes, observe }) => scopes.length === 0 && !observe)).toBe(true);
+  });
+
+  it('has the one warning that the contract has: a route with two names', () => {
+    const texts = shipped?.problems.map(({ severity, text }) => `${severity}: ${text}`);
+    expect(texts).toEqual([
+      'warning: the same route as GET /customers/{customer_reference} in line 17: a request matches both',
+    ]);
+  });
+
+  it('gives one remark at start and in check, which names the hardened one', async () => {
+    const { text = '', list } = shipped ?? {};
+    for (const validators of [fileValidators, startValidators(), adviceValidators]) {
+      const found = (await validators.protectedResources?.(text, 'list.yaml', {})) ?? [];
+      expect(found.map(formatProblem)).toEqual([
+        expect.stringMatching(/^list\.yaml:1:1: warning: .*protected-resources\.hardened\.yaml/),
+      ]);
+      const others = await validators.protectedResources?.(
+        text.replace('- GET /orders\n', '- GET /order\n'),
+        'l',
+        {},
+      );
+      expect(others?.map(formatProblem).join()).not.toContain('hardened');
+    }
+    expect(list?.rows).toHaveLength(56);
+  });
+
+  it('names the place of each row', () => {
+    const lines = shipped?.text.split('\n') ?? [];
+    for (const { method, template, source } of shipped?.list.rows ?? []) {
+      expect(lines[source.line - 1]?.slice(source.column - 1)).toBe(`${method} ${template}`);
+    }
+  });
+});
+
+describe('config/protected-resources.hardened.yaml', () => {
+  it('holds the rows of the contract too, and loosens none', () => {
+    const difference = shipped && hardened && diffProtectedLists(shipped.list, hardened.list);
+    expect(difference).toMatchObject({ removed: [], changed: [] });
+    expect(difference?.added.length).toBe(48);
+  });
+
+  it.each([
+    'GET /customers',
+    'GET /customers/DE--1/addresses/2',
+    'GET /customers/DE--1/carts',
+    'GET /customers/DE--1/orders',
+    'GET /customers/DE--1/availability-notifications',
+    'GET /my-availability-notifications',
+    'GET /my-availability-notifications/x',
+    'GET /customers/DE--1/availability-notifications/x',
+    'GET /booked-services',
+    'GET /booked-services/1',
+    'GET /ssp-assets',
+    'POST /ssp-assets',
+    'GET /ssp-assets/1',
+    'GET /ssp-inquiries',
+    'POST /ssp-inquiries',
+    'GET /ssp-inquiries/1',
+    'GET /carts/17/up-selling-products/x/',
+    'GET /addresses/17',
+    'PATCH /addresses/17',
+    'PATCH /items/17',
+    'POST /items',
+    'GET /items/17.jsonapi',
+    'POST /wishlist-items',
+    'DELETE /shopping-list-items/17',
+    'GET /orders/1/order-items/2',
+    'GET /carts/1/items/2',
+    'GET /wishlists/1/wishlist-items/2',
+    'GET /company-business-units',
+    'GET /company-business-units/mine',
+    'GET /cart-permission-groups',
+    'GET /cart-permission-groups/1',
+    'PATCH /wishlists/1/wishlist-items/2',
+    'POST /carts/1/cart-codes',
+    'POST /carts/1/configured-bundles',
+    'PATCH /carts/1/configured-bundles/2',
+    'DELETE /carts/1/configured-bundles/2',
+    'PATCH /shopping-lists/1/shopping-list-items/2',
+    'DELETE /shopping-lists/1/shopping-list-items/2',
+    'POST /cart-reorder',
+    'POST /quote-requests',
+    'POST /quote-requests/1/quote-request-cancel',
+    'GET /agent-quote-requests',
+    'POST /tax-id-validate',
+    'GET /multi-factor-auth-types',
+    'POST /multi-factor-auth-trigger',
+    'POST /multi-factor-auth-type-activate',
+    'POST /multi-factor-auth-type-verify',
+    'POST /multi-factor-auth-type-deactivate',
+  ])('protects %s, which the shop protects', (request) => {
+    expect(hardened?.compiled.match(tableRequest(request))).toBeDefined();
+  });
+});
+
+describe.each(files)('config/%s', (file) => {
+  it.each([
+    'GET /url-resolver',
+    'POST /access-tokens',
+    'POST /refresh-tokens',
+    'GET /refresh-tokens',
+    'form POST /token',
+    'POST /customers',
+    'POST /customer-forgotten-password',
+    'PATCH /customer-restore-password/1',
+    'POST /customer-confirmation',
+    'GET /stores',
+    'GET /catalog-search',
+    'GET /catalog-search-suggestions',
+    'GET /abstract-products/134',
+    'GET /abstract-products/134/',
+    'GET /abstract-products/134/product-reviews',
+    'GET /abstract-products/carts',
+    'GET /abstract-products/orders',
+    'GET /concrete-products/134_1/concrete-product-prices',
+    'GET /category-trees',
+    'GET /category-nodes/5',
+    'GET /cms-pages',
+    'GET /cms-pages/8d378933-22f9-54c7-b45e-db68f2d5d9a3',
+    'GET /merchants/MER000005',
+    'GET /guest-carts',
+    'PATCH /guest-carts/1',
+    'POST /guest-carts/1/guest-cart-items',
+    'DELETE /guest-carts/1/guest-cart-items/2',
+    'GET /guest-carts/1/up-selling-products',
+    'POST /checkout',
+    'POST /checkout-data',
+    'POST /order-payments',
+    'POST /availability-notifications',
+    'DELETE /availability-notifications/1',
+    'GET /return-reasons',
+    'GET /carts-history',
+    'OPTIONS /carts/1',
+    'GET /',
+  ])('leaves %s open', (request) => {
+    expect(read(file).compiled.match(tableRequest(request))?.route).toBeUndefined();
+  });
+
+  it('names the schema in its first line, and is valid under it', () => {
+    const { text } = read(file);
+    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./protected-resources.schema.json');
+    const schema = JSON.parse(readFileSync(path.join(config, 'protected-resources.schema.json'), 'utf8'));
+    expect(z.fromJSONSchema(schema).safeParse(parse(text))).toMatchObject({ success: true });
+  });
+});

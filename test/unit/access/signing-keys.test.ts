@@ -1,0 +1,197 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSigningKeys } from '../../../src/access/signing-keys.ts';
+import { startJwksServer } from './jwks-server.ts';
+import { makeSigner, publicJwk, publicPem } from './signing.ts';
+
+const first = makeSigner('ES256', 'first');
+const second = makeSigner('ES256', 'second');
+const now = () => 5_999;
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signing-keys-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What was logged, a line each: level, event, and the fields that matter. */
+function recordLog() {
+  const lines: object[] = [];
+  const at = (level: string) => (fields: object, text: string) => void lines.push({ level, ...fields, text });
+  return { lines, log: { info: at('info'), warn: at('warn'), error: at('error'), debug: at('debug') } };
+}
+
+function valuesOf({ metrics }: ReturnType<typeof createSigningKeys>) {
+  return Object.fromEntries((metrics ?? []).map((metric) => [metric.name, metric.value()]));
+}
+
+describe('a secret', () => {
+  const algorithms = ['HS256', 'HS384'];
+  const secret = 'x'.repeat(48);
+  const build = () => {
+    const keys = createSigningKeys({ keys: { secret }, algorithms }, now, recordLog().log);
+    let changes = 0;
+    keys.source.onChange(() => {
+      changes += 1;
+    });
+    return { keys, changes: () => changes };
+  };
+
+  test('is replaced by another one only', async () => {
+    const { keys, changes } = build();
+    await keys.start?.();
+    keys.useSecret(undefined);
+    keys.useSecret(secret);
+    expect(changes()).toBe(0);
+    const next = 'y'.repeat(48);
+    keys.useSecret(next);
+    keys.useSecret(next);
+    expect(changes()).toBe(1);
+    // Back to the first one: that, too, is another than the one in use.
+    keys.useSecret(secret);
+    expect(changes()).toBe(2);
+    expect(() => keys.useSecret('short')).toThrow('is 5 bytes long');
+    expect(keys.health()).toMatchObject({ status: 'ok', reasons: [], text: 'one usable key' });
+    keys.close?.();
+  });
+
+  test('shows nothing by which it could be guessed', () => {
+    const { keys } = build();
+    expect(keys.describe()).toEqual([
+      { issuer: null, kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
+      { issuer: null, kid: null, algorithms: ['HS384'], fingerprint: null, sinceMs: expect.any(Number) },
+    ]);
+    expect(valuesOf(keys)).toEqual({
+      shopward_keys: 1,
+      shopward_keys_last_load_success: 1,
+      shopward_keys_last_load_success_timestamp_seconds: 0,
+      shopward_key_load_failures: 0,
+    });
+  });
+});
+
+describe('key files', () => {
+  const open = async (name: string, text: string) => {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    const { lines, log } = recordLog();
+    const keys = createSigningKeys({ keys: { files: [file] }, algorithms: ['ES256'] }, now, log);
+    return { file, lines, keys };
+  };
+
+  test('that are read anew are reported, and so is why they are not used', async () => {
+    const { file, lines, keys } = await open('a.pem', publicPem(first));
+    await keys.start?.();
+    // The first reading is no news.
+    expect([lines, keys.health().text]).toEqual([[], 'one usable key']);
+    keys.useSecret('x'.repeat(48));
+    const [before] = keys.describe();
+    expect(before).toMatchObject({
+      kid: null,
+      algorithms: ['ES256'],
+      fingerprint: expect.stringMatching(/^.{12}$/),
+    });
+
+    await writeFile(file, publicPem(first) + publicPem(second));
+    await keys.reload?.();
+    expect(lines.at(0)).toMatchObject({ level: 'info', event: 'keys-reloaded', keys: 2 });
+    expect(keys.health()).toMatchObject({ status: 'ok', text: '2 usable keys' });
+    // Since when each key is there: the first one has not come anew.
+    expect(keys.describe().find(({ fingerprint }) => fingerprint === before?.fingerprint)).toEqual(before);
+
+    await writeFile(file, 'nonsense');
+    await keys.reload?.();
+    expect(lines.findLast((line) => 'problems' in line)).toMatchObject({
+      level: 'error',
+      event: 'keys-refused',
+      problems: [{ file, text: 'holds neither PEM nor JSON' }],
+    });
+    const fault = 'unusable: the log (keys-refused) names the file';
+    expect(keys.health()).toMatchObject({
+      status: 'degraded',
+      reasons: [`keys were not refreshed, the last good ones are used: ${fault}`],
+      text: `not refreshed, the last good keys are used: ${fault}`,
+    });
+    expect(keys.health().isUnready).toBeUndefined();
+    expect(valuesOf(keys)).toMatchObject({
+      shopward_keys: 2,
+      shopward_keys_last_load_success: 0,
+      shopward_keys_last_load_success_timestamp_seconds: 5,
+    });
+    expect(valuesOf(keys).shopward_key_load_failures).toBeGreaterThan(0);
+    keys.close?.();
+  });
+
+  test('that are edited are read without being asked to', async () => {
+    const { file, keys } = await open('b.pem', publicPem(first));
+    await keys.start?.();
+    await writeFile(file, publicPem(first) + publicPem(second));
+    await expect.poll(() => keys.source.status().keys).toBe(2);
+    keys.close?.();
+  });
+
+  test('without a key do not start', async () => {
+    const { keys } = await open('c.pem', '{"keys":[]}');
+    await expect(keys.start?.()).rejects.toThrow('no key here can verify');
+    expect(keys.health()).toMatchObject({ status: 'down', isUnready: true });
+    keys.close?.();
+  });
+});
+
+test('a key set that goes away and comes back is reported once each time; unready is only who never had keys', async () => {
+  const server = await startJwksServer();
+  const { lines, log } = recordLog();
+  const keys = createSigningKeys({ keys: { jwks: server.url }, algorithms: ['ES256'] }, now, log);
+  expect(keys.health()).toMatchObject({
+    status: 'down',
+    reasons: ['no keys for access tokens yet: loading'],
+    text: 'no keys were ever had: loading',
+    isUnready: true,
+  });
+  const events = () => lines.splice(0).map((line) => ('event' in line ? line.event : undefined));
+  try {
+    await keys.start?.();
+    await keys.reload?.();
+    expect(lines).toMatchObject([
+      {
+        level: 'error',
+        event: 'keys-not-refreshed',
+        reason: 'empty',
+        text: 'the key set cannot be had: empty: no key of the set can verify a configured algorithm',
+      },
+    ]);
+    expect([events(), keys.health().text]).toEqual([
+      ['keys-not-refreshed'],
+      'no keys were ever had: empty: no key of the set can verify a configured algorithm',
+    ]);
+    server.serve(first);
+    await keys.reload?.();
+    await keys.reload?.();
+    expect(events()).toEqual(['keys-reloaded', 'keys-back']);
+    expect(keys.describe()).toMatchObject([{ kid: 'first', algorithms: ['ES256'] }]);
+    expect(keys.health()).toMatchObject({
+      status: 'ok',
+      details: [
+        { label: 'from', value: 'jwks' },
+        { label: 'usable', value: 1 },
+        { label: 'unusable', value: 0 },
+        { label: 'loads', value: 4 },
+        { label: 'failures', value: 2 },
+        { label: 'last load', value: 5_999 },
+      ],
+    });
+    server.answer((response) => response.writeHead(500).end(JSON.stringify({ keys: [publicJwk(second)] })));
+    await keys.reload?.();
+    server.goDown();
+    await keys.reload?.();
+    expect(events()).toEqual(['keys-not-refreshed', 'keys-not-refreshed']);
+    expect(keys.health()).toMatchObject({
+      status: 'degraded',
+      text: expect.stringContaining('unreachable: no'),
+    });
+  } finally {
+    keys.close?.();
+    await server.close();
+  }
+});

@@ -1,0 +1,66 @@
+import { createSecretKey } from 'node:crypto';
+import { validateJwk } from '../../../src/access/key-document.ts';
+import {
+  KeyListeners,
+  type KeyLookup,
+  KeySet,
+  type KeySource,
+  type VerificationKey,
+} from '../../../src/access/key-source.ts';
+import { publicJwk, type Signer } from './signing.ts';
+
+/** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
+export interface StubKeySource extends KeySource {
+  use(keys: readonly VerificationKey[]): void;
+  useNothing(): void;
+  asked: number;
+}
+
+export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
+  const change = new KeyListeners();
+  let set = new KeySet(keys);
+  let isAvailable = true;
+  return {
+    asked: 0,
+    keysFor(header): KeyLookup {
+      this.asked++;
+      return isAvailable ? { keys: set.find(header) } : { retryAfterSeconds: 7 };
+    },
+    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
+    onChange: change.onChange,
+    use(next) {
+      set = new KeySet(next);
+      isAvailable = true;
+      change.emit();
+    },
+    useNothing() {
+      isAvailable = false;
+    },
+    current: () => set.keys,
+    status: () => ({
+      kind: 'files',
+      keys: set.keys.length,
+      unusableKeys: 0,
+      loads: 0,
+      failures: 0,
+      lastSuccessMs: undefined,
+      lastError: undefined,
+    }),
+    start: async () => {},
+    close: () => {},
+  };
+}
+
+export function verificationKey(
+  signer: Signer,
+  algorithms: readonly string[] = [signer.alg],
+): VerificationKey {
+  const verdict = validateJwk(publicJwk(signer), algorithms);
+  if (!('key' in verdict)) throw new Error(JSON.stringify(verdict));
+  return verdict.key;
+}
+
+export function hmacKey(secret: string): VerificationKey {
+  const material = createSecretKey(secret, 'utf8');
+  return { kid: undefined, algorithms: ['HS256'], material, fingerprint: 'secret' };
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { inspectionReasons, inspectToken } from '../../../src/access/token-inspection.ts';
+import { TokenIssuers } from '../../../src/access/token-issuers.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
+import { makeSigner, makeToken, signSegments } from './signing.ts';
+import { createStubKeySource, verificationKey } from './stub-key-source.ts';
+import { createVerifier, nowSeconds, otherRsa } from './verifier-setup.ts';
+
+const rsa = makeSigner('RS256', 'k1');
+const named = makeSigner('RS256', 'named');
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const good = {
+  ...{ sub: 'DE--21', iss: 'us', aud: 'shop', exp: nowSeconds + 100, nbf: nowSeconds, iat: nowSeconds },
+  ...{ scope: 'customer', secretClaim: 'not for print' },
+};
+
+async function inspect(token: string, scopes: readonly string[] = [], source?: object, forward = {}) {
+  const keySource = createStubKeySource([verificationKey(rsa), verificationKey(named)]);
+  const rules = {
+    ...{ algorithms: ['RS256'], issuer: 'us', audience: 'shop', subject: 'sub' },
+    ...{ clockToleranceMs: 5000, maxTokenAgeMs: 1_000_000, now: () => nowSeconds * 1000 },
+    keySource: { ...keySource, ...source },
+  };
+  const { verifier } = createVerifier(rules);
+  const only = { name: undefined, issuer: 'us', introspected: undefined, signed: verifier };
+  const issuers = new TokenIssuers([{ ...only, rules, keys: { source: rules.keySource } }]);
+  const inspection = await inspectToken(token, issuers, { scopes }, forward);
+  const { checks, verdict } = inspection;
+  return {
+    failed: checks.find(({ outcome }) => outcome === 'failed')?.name,
+    reason: isRejection(verdict) ? verdict.reason : undefined,
+    checks,
+    text: JSON.stringify(checks),
+  };
+}
+
+/** Each fault, and what is asked of it; the later ones are good up to there. */
+const faults: [check: string, reason: string, token: string, scopes?: string[]][] = [
+  ['size', 'too-long', `${'e'.repeat(20_000)}.a.b`],
+  ['form', 'malformed', 'no token'],
+  ['header', 'malformed', signSegments(rsa, encode([1]), encode(good))],
+  ['header', 'malformed', makeToken(rsa, good, { kid: 7 })],
+  ['alg', 'algorithm', makeToken(rsa, good, { alg: 'none' })],
+  ['crit', 'critical', makeToken(rsa, good, { crit: ['x'] })],
+  ['key', 'unknown-key', makeToken(rsa, good, { alg: 'RS256', kid: 'gone' })],
+  ['signature', 'signature', makeToken({ ...otherRsa, kid: 'named' }, good)],
+  ['payload', 'malformed', signSegments(rsa, encode({ alg: 'RS256', kid: 'k1' }), encode('text'))],
+  ['kind', 'other-kind', makeToken(rsa, { ...good, typ: 'ID' })],
+  ['kind', 'sender-constrained', makeToken(rsa, { ...good, cnf: { jkt: 'x' } })],
+  ['times', 'no-expiry', makeToken(rsa, { ...good, exp: undefined })],
+  ['times', 'claims', makeToken(rsa, { ...good, nbf: 'soon' })],
+  ['exp', 'expired', makeToken(rsa, { ...good, exp: nowSeconds - 60 })],
+  ['nbf', 'not-before', makeToken(rsa, { ...good, nbf: nowSeconds + 60 })],
+  ['iat', 'issued-in-future', makeToken(rsa, { ...good, iat: nowSeconds + 60 })],
+  ['iat', 'no-issue-time', makeToken(rsa, { ...good, iat: undefined })],
+  ['iat', 'too-old', makeToken(rsa, { ...good, iat: nowSeconds - 10_000 })],
+  ['iss', 'issuer', makeToken(rsa, { ...good, iss: 'them' })],
+  ['aud', 'audience', makeToken(rsa, { ...good, aud: ['other'] })],
+  ['subject', 'subject', makeToken(rsa, { ...good, sub: '' })],
+  ['scopes', 'scope', makeToken(rsa, good), ['customer', 'analyst']],
+];
+
+describe('a token is inspected as the proxy checks it', () => {
+  it.each(faults)('%s: %s', async (check, reason, token, scopes = []) => {
+    const found = await inspect(token, scopes);
+    expect([found.failed, found.reason]).toEqual([check, reason]);
+    const at = found.checks.findIndex(({ outcome }) => outcome === 'failed');
+    const before = found.checks.slice(0, at).map(({ name, outcome }) => [name, outcome]);
+    expect(before.filter(([, outcome]) => outcome !== 'passed')).toEqual([]);
+    expect(found.checks.slice(at + 1).every(({ text }) => text === 'not reached')).toBe(true);
+  });
+
+  it('every reason of its table is one that the verifier gives', () => {
+    // `identity-too-long`, `require`, `choice` and those of introspection: below, and in real-provider.test.ts.
+    const internal = [
+      'identity-too-long',
+      'require',
+      'unbound',
+      'form',
+      'header',
+      'payload',
+      'keys',
+      'choice',
+      'inactive',
+      'introspection',
+    ];
+    const given = new Set(faults.map(([, reason]) => reason));
+    expect(inspectionReasons.filter((reason) => !given.has(reason)).toSorted()).toEqual(internal.toSorted());
+  });
+
+  /** Two faults at once: the earlier check is the one that the proxy stops at. */
+  const ordered = [
+    ['exp', { exp: nowSeconds - 60 }],
+    ['nbf', { nbf: nowSeconds + 60 }],
+    ['iat', { iat: nowSeconds + 60 }],
+    ['iss', { iss: 'them' }],
+    ['aud', { aud: 'other' }],
+    ['subject', { sub: '' }],
+  ] as const;
+  it.each(ordered.slice(0, -1).map((one, i) => [one[0], { ...one[1], ...ordered[i + 1]?.[1] }] as const))(
+    '%s comes before what follows it',
+    async (check, claims) => {
+      expect((await inspect(makeToken(rsa, { ...good, ...claims }))).failed).toBe(check);
+    },
+  );
+
+  it('a good token passes every check, and the report names no check that is not configured', async () => {
+    const token = makeToken(rsa, good);
+    const { failed, checks, text } = await inspect(token, ['customer']);
+    expect(failed).toBeUndefined();
+    expect(checks.filter(({ outcome }) => outcome === 'skipped').map(({ name }) => name)).toEqual([]);
+    expect(text).not.toContain('not for print');
+    expect(text).not.toContain(token.split('.')[2]);
+    expect(checks.find(({ name }) => name === 'exp')?.text).toContain('in 100 s');
+  });
+
+  it.each([
+    [2048, undefined],
+    [2049, 'identity-too-long'],
+  ])('a field of auth.forward with %i octets: %s', async (octets, reason) => {
+    // Each % takes three octets as it is forwarded.
+    const sub = `%${'x'.repeat(octets - 3)}`;
+    const found = await inspect(makeToken(rsa, { ...good, sub }), ['customer'], undefined, {
+      subject: 'X-Sub',
+    });
+    expect([found.failed, found.reason]).toEqual([reason && 'fields', reason]);
+    expect(found.checks.at(-1)).toMatchObject({
+      name: 'fields',
+      text: `X-Sub has ${octets} octets; 2048 at most (auth.forward)`,
+    });
+    // A missing scope is found first, as the proxy finds it.
+    const both = await inspect(makeToken(rsa, { ...good, sub }), ['analyst'], undefined, {
+      subject: 'X-Sub',
+    });
+    expect(both.reason).toBe('scope');
+  });
+
+  const textOf = async (name: string, changed: object, source?: object) =>
+    (await inspect(makeToken(rsa, { ...good, ...changed }), [], source)).checks.find(
+      (one) => one.name === name,
+    )?.text;
+
+  it.each([
+    [0, 'in 0 s'],
+    [119, 'in 119 s'],
+    [120, 'in 2 min'],
+    [119 * 60, 'in 119 min'],
+    [120 * 60, 'in 2 h'],
+    [47 * 3600, 'in 47 h'],
+    [48 * 3600, 'in 2 days'],
+    [-1, '1 s ago'],
+    [-48 * 3600, '2 days ago'],
+  ])('an exp that is %i s away is told to be %s', async (seconds, distance) => {
+    const date = new Date((nowSeconds + seconds) * 1000).toISOString();
+    expect(await textOf('exp', { exp: nowSeconds + seconds })).toBe(
+      `${date}, ${distance} by the clock here, 5 s of tolerance`,
+    );
+  });
+
+  it('the age that is allowed is told, and what is no date is none', async () => {
+    expect(await textOf('iat', {})).toMatch(/, 17 min old at most \(auth\.maxTokenAge\)$/);
+    expect(await textOf('nbf', { nbf: undefined })).toBe('none');
+    expect(await textOf('exp', { exp: 8.64e12 })).toContain('+275760-09-13');
+  });
+
+  it('a long value is cut at 120 characters', async () => {
+    const shown = async (length: number) => textOf('subject', { sub: 's'.repeat(length) });
+    expect(await shown(118)).toContain(`"${'s'.repeat(118)}" (`);
+    expect(await shown(119)).toContain(`"${'s'.repeat(119)}... (`);
+  });
+
+  it('keys that are away fail at the key', async () => {
+    const away = { keysFor: () => ({ retryAfterSeconds: 1 }) };
+    const found = await inspect(makeToken(rsa, good), [], away);
+    expect([found.failed, found.reason]).toEqual(['key', 'keys']);
+  });
+});

@@ -1,0 +1,232 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createIssuers } from '../../../src/app/issuers.ts';
+import { validateConfig } from '../../../src/config/load.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { startJwksServer } from './jwks-server.ts';
+import {
+  encode,
+  makeHmacToken,
+  makeSigner,
+  makeToken,
+  publicPem,
+  type Signer,
+  signSegments,
+} from './signing.ts';
+
+const a = makeSigner('RS256', 'a');
+const b = makeSigner('RS256', 'b');
+/** Of B, under the key id of A. */
+const bAsA = { ...b, kid: 'a' };
+const [issA, issB] = ['https://a.example/', 'https://b.example/realms/ü'];
+const noLog = { info() {}, warn() {}, error() {}, debug() {} };
+
+/** Two issuers with a key server each, through the configuration. */
+async function setUp(more: { a?: object; b?: object; auth?: object } = {}, keysOfB: readonly Signer[] = [b]) {
+  const [serverA, serverB] = [await startJwksServer(a), await startJwksServer(...keysOfB)];
+  const { config, problems } = validateConfig({
+    limits: { inFlight: 100 },
+    auth: {
+      issuers: [
+        { issuer: issA, name: 'alpha', keys: { jwks: serverA.url }, audience: 'shop-a', ...more.a },
+        { issuer: issB, name: 'beta', keys: { jwks: serverB.url }, audience: 'shop-b', ...more.b },
+      ],
+      ...more.auth,
+    },
+  });
+  expect(problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
+  const created = createIssuers(config as Config, Date.now, noLog);
+  for (const component of created.components) await component.start?.();
+  onTestFinished(async () => {
+    for (const component of created.components) await component.close?.();
+    await Promise.all([serverA.close(), serverB.close()]);
+  });
+  const { verifier } = created.issuers;
+  return { serverA, serverB, ...created, say: async (token: string) => word(await verifier.verify(token)) };
+}
+
+/** The subject, or why there is none. */
+function word(verdict: object & { subject?: string }): string {
+  return isRejection(verdict) ? `${verdict.rejection} ${verdict.reason}` : String(verdict.subject);
+}
+
+let serial = 0;
+const seconds = () => Math.floor(Date.now() / 1000);
+const ofA = () => ({
+  iss: issA,
+  aud: 'shop-a',
+  sub: 'DE--21',
+  exp: seconds() + 60,
+  iat: seconds(),
+  jti: serial++,
+});
+const ofB = () => ({ ...ofA(), iss: issB, aud: 'shop-b' });
+
+describe('several issuers', () => {
+  it('each verifies its own, and the same name means two users', async () => {
+    const { say, issuers } = await setUp();
+    expect(await say(makeToken(a, ofA()))).toBe('alpha DE--21');
+    expect(await say(makeToken(b, ofB()))).toBe('beta DE--21');
+    expect(await issuers.verify(makeToken(a, ofA()))).toMatchObject({ claimedSubject: 'DE--21' });
+  });
+
+  it.each<[string, () => string, string]>([
+    ['a key of B for the issuer A', () => makeToken(b, ofA()), 'access-token-invalid unknown-key'],
+    ['the same under the key id of A', () => makeToken(bAsA, ofA()), 'access-token-invalid signature'],
+    [
+      'the same without a key id',
+      () => makeToken(b, ofA(), { kid: undefined }),
+      'access-token-invalid signature',
+    ],
+    [
+      'A for the audience of B',
+      () => makeToken(a, { ...ofA(), aud: 'shop-b' }),
+      'access-token-invalid audience',
+    ],
+    ['no iss', () => makeToken(a, { ...ofA(), iss: undefined }), 'access-token-invalid issuer'],
+    ['iss null', () => makeToken(a, { ...ofA(), iss: null }), 'access-token-invalid issuer'],
+    ['iss a list', () => makeToken(a, { ...ofA(), iss: [issA] }), 'access-token-invalid issuer'],
+    [
+      'iss an object',
+      () => makeToken(a, { ...ofA(), iss: { toString: issA } }),
+      'access-token-invalid issuer',
+    ],
+    ['iss a number', () => makeToken(a, { ...ofA(), iss: 0 }), 'access-token-invalid issuer'],
+    ['iss empty', () => makeToken(a, { ...ofA(), iss: '' }), 'access-token-invalid issuer'],
+    [
+      'iss without its slash',
+      () => makeToken(a, { ...ofA(), iss: 'https://a.example' }),
+      'access-token-invalid issuer',
+    ],
+    [
+      'iss in capitals',
+      () => makeToken(a, { ...ofA(), iss: issA.toUpperCase() }),
+      'access-token-invalid issuer',
+    ],
+    [
+      'iss in another form of Unicode',
+      () => makeToken(b, { ...ofB(), iss: issB.normalize('NFD') }),
+      'access-token-invalid issuer',
+    ],
+    ['iss with a space', () => makeToken(a, { ...ofA(), iss: `${issA} ` }), 'access-token-invalid issuer'],
+    ['iss huge', () => makeToken(a, { ...ofA(), iss: 'x'.repeat(9000) }), 'access-token-invalid issuer'],
+    [
+      'iss of Object.prototype',
+      () => makeToken(a, { ...ofA(), iss: '__proto__' }),
+      'access-token-invalid issuer',
+    ],
+    ['the name of an issuer', () => makeToken(a, { ...ofA(), iss: 'alpha' }), 'access-token-invalid issuer'],
+    [
+      'iss in the header alone',
+      () => makeToken(a, { ...ofA(), iss: undefined }, { iss: issA }),
+      'access-token-invalid issuer',
+    ],
+    [
+      'a payload that is no JSON',
+      () => signSegments(a, encode({ alg: 'RS256' }), encode('{"iss"')),
+      'access-token-invalid malformed',
+    ],
+    [
+      'a payload that is a list',
+      () => signSegments(a, encode({ alg: 'RS256' }), encode(`["${issA}"]`)),
+      'access-token-invalid malformed',
+    ],
+    [
+      'HS256 with the public key of A',
+      () => makeHmacToken(publicPem(a), ofA()),
+      'access-token-invalid algorithm',
+    ],
+    ['crit', () => makeToken(a, ofA(), { crit: ['exp'] }), 'access-token-invalid critical'],
+    ['alg none', () => makeToken(a, ofA(), { alg: 'none' }), 'access-token-invalid algorithm'],
+  ])('%s: refused', async (_, make, expected) => {
+    const { say } = await setUp();
+    expect(await say(make())).toBe(expected);
+  });
+
+  it('iss twice: the last one chooses, and the same one is checked; no order of them helps', async () => {
+    const { say } = await setUp();
+    const twice = (signer: Signer, first: string, second: string, aud: string) => {
+      const rest = JSON.stringify({ sub: 'DE--21', aud, exp: seconds() + 60, iat: seconds() }).slice(1);
+      const payload = `{"iss":${JSON.stringify(first)},"iss":${JSON.stringify(second)},${rest}`;
+      return signSegments(signer, encode({ alg: 'RS256' }), encode(payload));
+    };
+    expect(await say(twice(b, issB, issA, 'shop-a'))).toBe('access-token-invalid signature');
+    expect(await say(twice(b, issA, issB, 'shop-a'))).toBe('access-token-invalid audience');
+    expect(await say(twice(b, issA, issB, 'shop-b'))).toBe('beta DE--21');
+  });
+
+  it('one key id at both: each key judges its own tokens alone', async () => {
+    const { say } = await setUp({}, [bAsA]);
+    expect(await say(makeToken(a, ofA()))).toBe('alpha DE--21');
+    expect(await say(makeToken(bAsA, ofB()))).toBe('beta DE--21');
+    expect(await say(makeToken(bAsA, ofA()))).toBe('access-token-invalid signature');
+    expect(await say(makeToken(a, ofB()))).toBe('access-token-invalid signature');
+  });
+
+  it('each has its own algorithms, times and claims', async () => {
+    const secret = 'a secret of B, long enough to be one';
+    const { say } = await setUp({
+      auth: { maxTokenAge: '10m' },
+      b: { keys: { secret }, algorithms: ['HS256'], maxTokenAge: 'none', subject: 'who', scopes: ['scp'] },
+    });
+    const old = { iat: seconds() - 3600, who: 'B1' };
+    expect(await say(makeHmacToken(secret, { ...ofB(), ...old }))).toBe('beta B1');
+    expect(await say(makeHmacToken(secret, { ...ofA(), ...old }))).toBe('access-token-invalid algorithm');
+    expect(await say(makeToken(a, { ...ofA(), ...old }))).toBe('access-token-invalid too-old');
+    expect(await say(makeToken(a, ofB()))).toBe('access-token-invalid algorithm');
+  });
+
+  it('the rotation of one forgets its own remembered tokens, and none of the other', async () => {
+    const { say, serverB, issuers, components } = await setUp();
+    const [tokenA, tokenB] = [makeToken(a, ofA()), makeToken(b, ofB())];
+    expect([await say(tokenA), await say(tokenB)]).toEqual(['alpha DE--21', 'beta DE--21']);
+    serverB.serve(makeSigner('RS256', 'next'));
+    await components[1]?.reload?.();
+    expect(issuers.all.map(({ signed }) => signed?.status().remembered)).toEqual([1, 0]);
+    expect(await say(tokenA)).toBe('alpha DE--21');
+    expect(await say(tokenB)).toBe('access-token-invalid unknown-key');
+  });
+
+  it('the outage of one is 503 for its new keys, and nothing for the other', async () => {
+    const { say, serverA, components } = await setUp();
+    serverA.goDown();
+    await components[0]?.reload?.();
+    expect(await say(makeToken({ ...a, kid: 'new' }, ofA()))).toBe('keys-unavailable keys');
+    expect(await say(makeToken(a, ofA()))).toBe('alpha DE--21');
+    expect(await say(makeToken(b, ofB()))).toBe('beta DE--21');
+  });
+
+  it('tokens that wait for the keys of one leave room for those of the other', async () => {
+    const { serverA, say, issuers } = await setUp();
+    const release = serverA.hold(a);
+    const waiting = Array.from({ length: 40 }, (_, i) => say(makeToken({ ...a, kid: `k${i}` }, ofA())));
+    await serverA.nextHit().catch(() => {});
+    expect(issuers.all[0]?.signed?.status().verifying).toBe(25);
+    expect(await say(makeToken(b, ofB()))).toBe('beta DE--21');
+    release();
+    const words = await Promise.all(waiting);
+    expect(words.filter((one) => one === 'overloaded verifications')).toHaveLength(15);
+  });
+
+  it('health, metrics and keys name the issuer; the process is ready as long as one has keys', async () => {
+    const { components, describe: keys, serverB } = await setUp({}, []);
+    const healths = () => components.map(({ name, title, health }) => ({ name, title, ...health?.() }));
+    expect(healths()).toMatchObject([
+      { name: 'keys-alpha', title: 'Keys of alpha', status: 'ok', isUnready: false },
+      { name: 'keys-beta', status: 'down', isUnready: false },
+    ]);
+    expect(healths()[1]?.reasons?.[0]).toContain('no keys for access tokens of beta yet: empty');
+    expect(keys()).toMatchObject([{ issuer: 'alpha', kid: 'a' }]);
+    const values = components.flatMap(({ metrics = [] }) =>
+      metrics.filter(({ name }) => name === 'shopward_keys').map(({ labels, value }) => [labels, value()]),
+    );
+    expect(values).toEqual([
+      [{ issuer: 'alpha' }, 1],
+      [{ issuer: 'beta' }, 0],
+    ]);
+    serverB.serve(b);
+    await components[1]?.reload?.();
+    await eventually('keys of beta', () => healths()[1]?.status === 'ok' || undefined);
+  });
+});

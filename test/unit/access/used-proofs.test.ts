@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { createUsedProofs } from '../../../src/access/used-proofs.ts';
+
+it('one client fills its share and no more; a proof is forgotten when it is too old, not before', () => {
+  let now = 0;
+  const useProof = createUsedProofs({ keptMs: 1000, sharePercent: 50, nowMs: () => now });
+  const useMany = (client: string, from: number) => {
+    const uses = Array.from({ length: 125_001 }, (_, i) => useProof(`${from + i}`, client));
+    return uses.filter((use) => use === 'first').length;
+  };
+  expect(useMany('a', 0)).toBe(125_000);
+  expect([useProof('0', 'a'), useProof('0', 'b')]).toEqual(['used', 'used']);
+  expect(useMany('b', 200_000)).toBe(125_000);
+  expect(useProof('x', 'c')).toBe('full');
+  now = 999;
+  expect([useProof('0', 'a'), useProof('x', 'c')]).toEqual(['used', 'full']);
+  now = 1000;
+  expect([useProof('0', 'a'), useProof('x', 'c')]).toEqual(['first', 'first']);
+  expect(useMany('a', 400_000)).toBe(124_999);
+});

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { WatchedList } from '../../../src/access/watched-list.ts';
+import { checkList } from '../../../src/admin/list-check.ts';
+import type { FileBytes } from '../../../src/lib/watched-file.ts';
+
+const listOf = (...rows: string[]) =>
+  `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+const bytesOf = (text: string): FileBytes => ({ bytes: Buffer.from(text) });
+const first = listOf('GET /a');
+
+function open() {
+  const logged: string[] = [];
+  const log = (level: string) => (entry: object) =>
+    void logged.push(`${level} ${(entry as { event: string }).event}`);
+  const list = new WatchedList({
+    file: 'list.yaml',
+    text: first,
+    paths: { ignoredPrefixes: [] },
+    isWatched: false,
+    compile: async (question, take) => checkList(question, take),
+    log: { info: log('info'), warn: log('warn'), error: log('error'), debug: log('debug') } as never,
+  });
+  const packed = list.packed();
+  const state = () => ({
+    rows: list.current().rows.length,
+    isFirst: list.packed() === packed,
+    reloads: [list.reloads.succeeded, list.reloads.failed],
+    status: list.health().status,
+  });
+  return { list, state, logged };
+}
+
+const usual = { rows: 1, isFirst: true, reloads: [0, 0], status: 'ok' };
+
+test('a list takes effect whole, and listeners get it and what it changes', async () => {
+  const { list, state, logged } = open();
+  expect(state()).toEqual(usual);
+  const heard: unknown[] = [];
+  list.onApplied((packed) => void heard.push(packed === list.packed()));
+  list.onCompared(({ difference }) => void heard.push(difference?.counts.added));
+  const second = listOf('GET /a', 'GET /b');
+  await list.apply(bytesOf(second));
+  expect(state()).toEqual({ rows: 2, isFirst: false, reloads: [1, 0], status: 'ok' });
+  expect([heard, logged]).toEqual([[true, 1], ['debug list-reloaded']]);
+});
+
+test.each<[string, FileBytes, string]>([
+  ['what is not a row', bytesOf(listOf('GET a')), ''],
+  ['no list', bytesOf('complete: true'), ''],
+  ['no UTF-8', { bytes: Buffer.from([0xff]) }, 'cannot be read: '],
+  ['a file that is gone', { fault: 'ENOENT' }, 'cannot be read: ENOENT'],
+])(
+  'what is no list leaves the one in force, and is reported until a good one comes: %s',
+  async (_, content, text) => {
+    const { list, state, logged } = open();
+    await list.apply(content);
+    expect(state()).toEqual({ ...usual, reloads: [0, 1], status: 'degraded' });
+    expect(logged).toEqual(['debug list-refused']);
+    expect(list.problems()[0]).toMatchObject({ file: 'list.yaml', severity: 'error' });
+    expect(list.problems()[0]?.text).toContain(text);
+    await list.apply(bytesOf(first));
+    expect([state(), list.problems()]).toEqual([{ ...usual, isFirst: false, reloads: [1, 1] }, []]);
+  },
+);
+
+test('a process does not start with what is no list', () => {
+  const compile = async () => ({ problems: [] });
+  const options = {
+    file: 'list.yaml',
+    paths: { ignoredPrefixes: [] },
+    isWatched: false,
+    compile,
+    log: {} as never,
+  };
+  expect(() => new WatchedList({ ...options, text: listOf('GET a') })).toThrow('list.yaml');
+});

@@ -1,0 +1,115 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type AdminServer, createAdminServer } from '../../../src/admin/admin-server.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { exchangeRaw } from '../../harness/raw-client.ts';
+
+const token = 'a-token-for-operators';
+let server: AdminServer;
+const crowd: Socket[] = [];
+/** Resolves once the endpoint that never answers is asked. */
+const asked = Promise.withResolvers<void>();
+afterEach(async () => {
+  for (const socket of crowd.splice(0)) socket.destroy();
+  await server.close();
+});
+
+async function start(readiness: () => Promise<{ ready: boolean; reasons: string[] }>): Promise<number> {
+  server = createAdminServer({
+    host: '127.0.0.1',
+    port: 0,
+    token,
+    hosts: [],
+    readiness,
+    metrics: async () => ({ contentType: 'text/plain', body: 'metrics\n' }),
+    endpoints: [
+      {
+        method: 'GET',
+        path: '/api/slow',
+        run: () => {
+          asked.resolve();
+          return new Promise(() => {});
+        },
+      },
+    ],
+  });
+  return (await server.listen()).port;
+}
+
+const ready = async () => ({ ready: true, reasons: [] });
+const probe = async (port: number, path = '/livez') =>
+  (await exchangeRaw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).status;
+
+/** Connections of somebody without a token, each of which has sent `bytes`. */
+async function flood(
+  port: number,
+  count: number,
+  bytes: string,
+  localAddress = '127.0.0.1',
+): Promise<Socket[]> {
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => {});
+    if (bytes !== '') socket.write(bytes);
+    return socket;
+  });
+  crowd.push(...sockets);
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+  return sockets;
+}
+
+describe('a probe always finds a place', () => {
+  it.each([
+    ['say nothing', ''],
+    ['never finish a head', 'GET /livez HTTP/1.1\r\nHo'],
+    ['announce a body', 'POST /api/slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n'],
+    ['read nothing of what they ask for', 'GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50)],
+    ['wait for an answer', 'GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ])('beside 600 connections that %s', async (what, bytes) => {
+    let asked = 0;
+    const port = await start(() => {
+      asked += 1;
+      return what === 'wait for an answer' && asked <= 600 ? new Promise(() => {}) : ready();
+    });
+    for (let sent = 0; sent < 600; sent += 200) {
+      for (const socket of await flood(port, 200, bytes)) socket.pause();
+      // It is answered after those before it have left the kernel's queue: where that is full, a client is tried again
+      // after a second.
+      expect(await probe(port)).toBe(200);
+    }
+    for (let i = 0; i < 10; i++) expect(await probe(port)).toBe(200);
+  });
+
+  it('because no more than 64 are held', async () => {
+    const port = await start(ready);
+    const sockets = await flood(port, 300, '');
+    const isOpen = (socket: Socket) => !socket.destroyed && !socket.readableEnded;
+    for (const socket of sockets) socket.resume();
+    const held = await eventually('those beyond are let go', async () => {
+      const count = sockets.filter(isOpen).length;
+      return count <= 64 ? count : undefined;
+    });
+    expect(held).toBe(64);
+  });
+
+  it('the connection of a waiting operator is never closed to make room', async () => {
+    const port = await start(ready);
+    const [operator] = await flood(
+      port,
+      1,
+      `GET /api/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+    );
+    await asked.promise;
+    await flood(port, 300, '');
+    expect(await probe(port)).toBe(200);
+    expect(operator?.destroyed).toBe(false);
+  });
+
+  it('the connections of another address are spared', async () => {
+    const port = await start(ready);
+    const [quiet] = await flood(port, 1, '', '127.0.0.2');
+    await flood(port, 300, '');
+    expect(await probe(port)).toBe(200);
+    expect([quiet?.destroyed, quiet?.readableEnded]).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,337 @@
+import http from 'node:http';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import type { AdminEndpoint } from '../../../src/admin/admin-endpoint.ts';
+import { type AdminOptions, createAdminServer } from '../../../src/admin/admin-server.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
+
+const token = 'a-token-for-operators';
+const origin = 'http://localhost';
+
+const endpoints: readonly AdminEndpoint[] = [
+  {
+    method: 'GET',
+    path: '/api/thing',
+    parameters: { a: { type: 'string' } },
+    run: ({ query }) => ({ status: 200, body: Object.fromEntries(query) }),
+  },
+  { method: 'POST', path: '/api/thing', run: ({ body }) => ({ status: 200, body }) },
+  {
+    method: 'POST',
+    path: '/api/broken',
+    run() {
+      throw new Error('a bug');
+    },
+  },
+];
+
+describe('the admin port', () => {
+  let faults: unknown[] = [];
+
+  /** `test`: which one, where several run at a time. */
+  const start = async (
+    options: Partial<AdminOptions> = {},
+    test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+  ) => {
+    faults = [];
+    const server = closingAtEnd(test)(
+      createAdminServer({
+        host: '127.0.0.1',
+        port: 0,
+        hosts: ['admin.shop.example'],
+        readiness: () => ({ ready: true, reasons: ['a reason'] }),
+        metrics: async () => ({ contentType: 'text/x-metrics', body: 'metrics\n' }),
+        endpoints,
+        onFault: (fault) => faults.push(fault),
+        ...options,
+      }),
+    );
+    const { port } = await server.listen();
+    return port;
+  };
+
+  /** `fetch` would not let a Host or an Origin be set. */
+  const ask = (port: number, target: string, fields: Record<string, string> = {}, body?: string) => {
+    const [method = '', path = ''] = target.split(' ');
+    return new Promise<{ status: number; fields: http.IncomingHttpHeaders; text: string }>(
+      (resolve, reject) => {
+        const request = http.request(
+          { port, host: '127.0.0.1', method, path, agent: false, headers: { Host: 'localhost', ...fields } },
+          async (response) => {
+            const chunks: Buffer[] = [];
+            for await (const chunk of response) chunks.push(chunk);
+            resolve({
+              status: response.statusCode ?? 0,
+              fields: response.headers,
+              text: Buffer.concat(chunks).toString(),
+            });
+          },
+        );
+        request.once('error', reject);
+        request.end(body);
+      },
+    );
+  };
+
+  it.each([
+    ['GET /livez', 200, '{"status":"ok"}\n'],
+    ['HEAD /livez', 200, ''],
+    ['GET /livez?verbose', 200, '{"status":"ok"}\n'],
+    ['POST /livez', 405, undefined],
+    ['GET /readyz', 200, '{"status":"ready","reasons":["a reason"]}\n'],
+    ['DELETE /readyz', 405, undefined],
+    ['GET /metrics', 200, 'metrics\n'],
+    ['PUT /metrics', 405, undefined],
+    ['GET /api/thing?a=1?b', 200, '{"a":"1?b"}\n'],
+    ['GET /api/thing?', 200, '{}\n'],
+    ['GET /api/thing?b=1', 400, '{"error":"unknown parameter b; known are a"}\n'],
+    ['GET /api/thing?__proto__=1', 400, '{"error":"unknown parameter __proto__; known are a"}\n'],
+    ['GET /api/thing?a=1&a=1', 400, '{"error":"a is given twice"}\n'],
+    ['POST /api/thing?a=1', 400, '{"error":"unknown parameter a; this endpoint has none"}\n'],
+    ['PUT /api/thing', 405, undefined],
+    ['GET /api/broken', 405, undefined],
+    ['GET /nowhere', 404, undefined],
+    ['GET /console/', 404, undefined],
+    ['GET /console/index.html', 404, undefined],
+    ['GET /console/../admin-server.ts', 404, undefined],
+    ['GET /console/..%2fadmin-server.ts', 404, undefined],
+    ['GET /console/__proto__', 404, undefined],
+    ['GET //livez', 404, undefined],
+    ['GET /LIVEZ', 404, undefined],
+  ])('answers %s with %i', async (target, status, text) => {
+    const answer = await ask(await start(), target);
+    expect(answer.status).toBe(status);
+    if (text !== undefined) expect(answer.text).toBe(text);
+    if (status === 405) expect(answer.fields.allow).toMatch(/^[A-Z, ]+$/);
+    expect(answer.fields['x-content-type-options']).toBe('nosniff');
+    expect(faults).toEqual([]);
+  });
+
+  it('says 503 while it is not ready, with the reasons', async () => {
+    const port = await start({ readiness: () => ({ ready: false, reasons: ['draining'] }) });
+    const answer = await ask(port, 'GET /readyz');
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      503,
+      { status: 'not ready', reasons: ['draining'] },
+    ]);
+  });
+
+  describe('with a token', () => {
+    const good = `Bearer ${token}`;
+
+    it.each(['/livez', '/readyz'])('%s answers anybody, with the status only', async (path) => {
+      const port = await start({ token });
+      const answer = await ask(port, `GET ${path}`, { Host: '10.0.0.7:8081' });
+      expect(answer.status).toBe(200);
+      expect(Object.keys(JSON.parse(answer.text))).toEqual(['status']);
+    });
+
+    it('tells the reasons to whoever has the token', async () => {
+      const answer = await ask(await start({ token }), 'GET /readyz', { Authorization: good });
+      expect(JSON.parse(answer.text).reasons).toEqual(['a reason']);
+    });
+
+    it.each([
+      undefined,
+      '',
+      'Bearer',
+      'Bearer ',
+      'Bearer wrong',
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(1)}`,
+      `Basic ${token}`,
+      token,
+      `Bearer ${token} x`,
+      `Bearer x, Bearer ${token}`,
+    ])('refuses %j for all the rest', async (authorization) => {
+      const port = await start({ token });
+      const fields = authorization === undefined ? {} : { Authorization: authorization };
+      for (const target of ['GET /metrics', 'GET /api/thing', 'POST /api/thing', 'GET /nowhere', 'GET /']) {
+        const answer = await ask(port, target, fields);
+        expect(answer.status, target).toBe(401);
+        expect(answer.fields['www-authenticate']).toBe('Bearer realm="shopward admin"');
+      }
+    });
+
+    it.each([good, `bearer  ${token}`, `BEARER ${token}`])('takes %j', async (authorization) => {
+      const port = await start({ token });
+      for (const target of ['GET /metrics', 'GET /api/thing', 'POST /api/thing', 'GET /']) {
+        expect((await ask(port, target, { Authorization: authorization })).status, target).toBe(200);
+      }
+    });
+
+    it('gives the page itself with the 401, so that it can ask for the token, and nothing but static files', async () => {
+      const port = await start({ token });
+      const page = await ask(port, 'GET /');
+      expect(page.text).toContain('<title>shopward console</title>');
+      expect(page.fields['cache-control']).toBe('no-store');
+      expect((await ask(port, 'GET /console/main.js')).status).toBe(200);
+    });
+  });
+
+  describe('Host', () => {
+    it.each([
+      ['localhost', 200],
+      ['LOCALHOST:1234', 200],
+      ['127.0.0.1:8081', 200],
+      ['[::1]:8081', 200],
+      ['admin.shop.example', 200],
+      ['Admin.Shop.Example:443', 200],
+      ['evil.example', 421],
+      ['admin.shop.example.evil.example', 421],
+      ['localhost.evil.example', 421],
+      ['localhost@evil.example', 421],
+      ['0x7f000001', 421],
+      ['10.1.2.3:8081', 421],
+    ])('%j is answered with %i', async (host, status) => {
+      const port = await start();
+      for (const target of [
+        'GET /',
+        'GET /console/main.js',
+        'GET /metrics',
+        'GET /api/thing',
+        'POST /api/thing',
+      ]) {
+        expect((await ask(port, target, { Host: host })).status, target).toBe(status);
+      }
+    });
+
+    it.each([
+      ['10.1.2.3:8081', 200],
+      ['[fd00::7]:8081', 200],
+      ['10.1.2.3.evil.example', 421],
+      ['0x0a010203', 421],
+      ['evil.example', 421],
+    ])(
+      'with a token, %j is answered with %i: an address is no name that somebody bound',
+      async (host, status) => {
+        const port = await start({ token });
+        const fields = { Host: host, Authorization: `Bearer ${token}` };
+        expect((await ask(port, 'GET /metrics', fields)).status).toBe(status);
+        expect((await ask(port, 'GET /metrics', { Host: host })).status).toBe(status === 200 ? 401 : 421);
+      },
+    );
+
+    it('does not tell the reasons to a page whose name was bound to this address', async () => {
+      const answer = await ask(await start(), 'GET /readyz', { Host: 'evil.example' });
+      expect([answer.status, answer.text]).toEqual([200, '{"status":"ready"}\n']);
+    });
+
+    it('takes an IPv6 address that it is bound to', async () => {
+      const port = await start({ hosts: ['fd00::7'] });
+      expect((await ask(port, 'GET /metrics', { Host: '[fd00::7]:8081' })).status).toBe(200);
+    });
+  });
+
+  describe('a write', () => {
+    it.each([
+      [{}, 200],
+      [{ Origin: origin }, 200],
+      [{ Origin: 'https://localhost' }, 200],
+      [{ Origin: origin, 'Sec-Fetch-Site': 'same-origin' }, 200],
+      [{ 'Sec-Fetch-Site': 'none' }, 200],
+      [{ Origin: 'http://evil.example' }, 403],
+      [{ Origin: 'http://localhost:1' }, 403],
+      [{ Origin: 'null' }, 403],
+      [{ Origin: '' }, 403],
+      [{ 'Sec-Fetch-Site': 'cross-site' }, 403],
+      [{ 'Sec-Fetch-Site': 'same-site' }, 403],
+      [{ Origin: origin, 'Sec-Fetch-Site': 'cross-site' }, 403],
+    ])('with %j is answered with %i', async (fields, status) => {
+      const answer = await ask(await start(), 'POST /api/thing', fields as Record<string, string>, '{"a":1}');
+      expect(answer.status).toBe(status);
+    });
+
+    it('is no preflight’s business: no page of another origin is let in', async () => {
+      const fields = { Origin: 'http://evil.example', 'Access-Control-Request-Method': 'POST' };
+      const answer = await ask(await start(), 'OPTIONS /api/thing', fields);
+      expect(answer.status).toBe(405);
+      expect(Object.keys(answer.fields).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    });
+
+    it.each([
+      ['', 200, '{}\n'],
+      ['{"a":[1]}', 200, '{"a":[1]}\n'],
+      ['"text"', 200, '"text"\n'],
+      ['{', 400, undefined],
+      ['{"a":"\u0000"}', 400, undefined],
+      [`"${'x'.repeat(998)}"`, 200, undefined],
+      [`"${'x'.repeat(65_535)}"`, 413, undefined],
+    ])('of %s is answered with %i', async (body, status, text) => {
+      const answer = await ask(await start(), 'POST /api/thing', {}, body);
+      expect(answer.status).toBe(status);
+      if (text !== undefined) expect(answer.text).toBe(text);
+    });
+
+    it('that is not UTF-8 is refused', async () => {
+      const port = await start();
+      const bytes =
+        'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nConnection: close\r\n\r\n"\xff\xfe"';
+      expect((await exchangeRaw(port, bytes)).status).toBe(400);
+    });
+
+    it('that announces or sends too much is refused before its end', async () => {
+      const port = await start();
+      const announced =
+        'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n{"a":';
+      expect((await exchangeRaw(port, announced)).status).toBe(413);
+      const chunk = `9000\r\n${'x'.repeat(0x9000)}\r\n`;
+      const endless = `POST /api/thing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`;
+      expect((await exchangeRaw(port, endless)).status).toBe(413);
+    });
+
+    it('that meets a bug is answered with 500, and the bug is reported', async () => {
+      const answer = await ask(await start(), 'POST /api/broken', {}, '{}');
+      expect([answer.status, answer.text]).toEqual([500, '{"error":"internal error"}\n']);
+      expect(faults).toEqual([new Error('a bug')]);
+    });
+  });
+
+  it.each([
+    'GARBAGE\r\n\r\n',
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n',
+    'GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  ])('survives %j', async (bytes) => {
+    const port = await start();
+    expect((await exchangeRaw(port, bytes)).status).toBeGreaterThanOrEqual(400);
+    expect((await ask(port, 'GET /livez')).status).toBe(200);
+  });
+
+  it('needs a Host to be named at all', async () => {
+    const bytes = 'GET /metrics HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n';
+    expect((await exchangeRaw(await start(), bytes)).status).toBe(421);
+  });
+
+  it.concurrent.for([
+    ['head', 'GET /livez HTTP/1.1\r\nHost: loc'],
+    ['body', 'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"'],
+  ] as const)('lets nobody take for ever over a %s, and serves others meanwhile', async ([, bytes], test) => {
+    const reported: unknown[] = [];
+    const port = await start({ requestTimeoutMs: 1500, onFault: (fault) => reported.push(fault) }, test);
+    const connection = await openRawConnection(port);
+    await connection.write(bytes);
+    expect((await ask(port, 'GET /livez')).status).toBe(200);
+    expect((await connection.readResponse()).status).toBe(408);
+    await connection.readAll();
+    expect(reported).toEqual([]);
+  });
+
+  it('is not held up by clients that leave in the middle, and tells nobody of them', async () => {
+    const port = await start();
+    for (const bytes of [
+      'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"',
+      'GET / HT',
+    ]) {
+      const connection = await openRawConnection(port);
+      await connection.write(bytes);
+      connection.socket.resetAndDestroy();
+    }
+    expect((await ask(port, 'GET /livez')).status).toBe(200);
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,272 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { listOf, type RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+
+interface Row {
+  readonly id: string;
+  readonly requests: number;
+  readonly refusals: Readonly<Record<string, number>>;
+  readonly observed: Readonly<Record<string, number>>;
+  readonly lastSeenMs: number | null;
+  readonly line: number;
+}
+
+interface State {
+  readonly nowMs: number;
+  readonly startedMs: number;
+  readonly reasons: readonly string[];
+  readonly problems: readonly object[];
+  readonly list: { readonly rows: number };
+  readonly drift: {
+    readonly unlisted: readonly { readonly lastSeenMs: number; readonly passed: number }[];
+  };
+  readonly parts: readonly { readonly id: string; readonly status: string }[];
+}
+
+/** What an answer to a POST may hold. */
+interface Reply {
+  readonly error: string;
+  readonly verdict: string;
+  readonly text: readonly string[];
+}
+
+/** The JSON API of the real process. */
+describe('the admin API', () => {
+  let upstream: RecordingUpstream;
+  let shopward: RunningShopward;
+  let status: string;
+
+  const rows = [
+    'GET /carts/{cart_id}',
+    'ANY /orders/**',
+    { match: 'GET /reports', observe: true },
+    'GET /never',
+  ];
+  beforeAll(async () => {
+    upstream = await startRecordingUpstream(() => answer('ok', '', status));
+    shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}`, rows });
+  });
+  afterAll(async () => {
+    await shopward?.stop();
+    await upstream?.close();
+  });
+  beforeEach(() => {
+    status = '200 OK';
+  });
+
+  const get = async <T>(path: string) => {
+    const response = await fetch(`${shopward.adminUrl}${path}`);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    return (await response.json()) as T;
+  };
+  const post = async (path: string, body: unknown) => {
+    const response = await fetch(`${shopward.adminUrl}${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as Reply };
+  };
+  const row = async (id: string) =>
+    (await get<{ rows: Row[] }>('/api/rows')).rows.find((one) => one.id === id);
+  /** Exchanges are noted when their response is over, which the client may learn first. */
+  const until = async <T>(look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> => {
+    for (;;) {
+      const seen = await look();
+      if (isThere(seen)) return seen;
+    }
+  };
+
+  it('counts requests and refusals for the row that decided', async () => {
+    await fetch(`${shopward.url}/carts/1`);
+    await fetch(`${shopward.url}/Carts/2`, { headers: { Authorization: 'Bearer abc' } });
+    await fetch(`${shopward.url}/carts/3`, { headers: { Authorization: `Bearer ${shopward.issueToken()}` } });
+    await fetch(`${shopward.url}/orders/1`, { method: 'DELETE' });
+    await fetch(`${shopward.url}/reports`);
+    const carts = await until(
+      () => row('GET /carts/{cart_id}'),
+      (seen) => seen?.requests === 3,
+    );
+    expect(carts?.refusals).toEqual({ 'access-token-missing': 1, 'access-token-invalid': 1 });
+    expect(carts?.lastSeenMs).toBeGreaterThan(Date.now() - 60_000);
+    expect(await row('ANY /orders/**')).toMatchObject({
+      requests: 1,
+      refusals: { 'access-token-missing': 1 },
+    });
+    const reports = await until(
+      () => row('GET /reports'),
+      (seen) => seen?.requests === 1,
+    );
+    expect(reports).toMatchObject({ refusals: {}, observed: { 'access-token-missing': 1 } });
+    expect(await row('GET /never')).toMatchObject({ requests: 0, lastSeenMs: null });
+  });
+
+  it('says how the proxy is', async () => {
+    const state = await get<State>('/api/state');
+    expect(state).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      mode: 'enforce',
+      ready: true,
+      list: { file: shopward.listFile, rows: 4, observing: 1, reloads: { failed: 0 } },
+      problems: [],
+    });
+    expect(state.nowMs - state.startedMs).toBeGreaterThanOrEqual(0);
+    const parts = Object.fromEntries(state.parts.map((part) => [part.id, part.status]));
+    expect(parts).toEqual({
+      upstream: 'ok',
+      keys: 'ok',
+      store: 'ok',
+      'entity-tags': 'ok',
+      'rate-limits': 'ok',
+      'url-resolver': 'ok',
+      'refresh-tokens': 'ok',
+    });
+  });
+
+  it('shows what the shop refuses and no row names', async () => {
+    status = '403 Forbidden';
+    await fetch(`${shopward.url}/agents/7`);
+    await fetch(`${shopward.url}/agents/8`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'Content-Type': 'application/json' },
+    });
+    status = '200 OK';
+    await fetch(`${shopward.url}/agents/9`);
+    const { drift } = await until(
+      () => get<State>('/api/state'),
+      (seen) => seen.drift.unlisted[0]?.passed === 1 || seen.drift.unlisted[1]?.passed === 1,
+    );
+    const plain = drift.unlisted.map(({ lastSeenMs, ...route }) => route);
+    expect(plain).toEqual(
+      expect.arrayContaining([
+        { method: 'GET', template: '/agents/{id}', unauthorized: 0, forbidden: 1, passed: 1 },
+        { method: 'POST', template: '/agents/{id}', unauthorized: 0, forbidden: 1, passed: 0 },
+      ]),
+    );
+    const line = await shopward.waitForLog(({ event, method }) => event === 'drift' && method === 'POST');
+    expect(line).toMatchObject({ level: 'warn', template: '/agents/{id}', status: 403 });
+  });
+
+  /** In one step: a file that is written in place may be read while it is empty. */
+  async function editList(text: string): Promise<void> {
+    await writeFile(`${shopward.listFile}.new`, text);
+    await rename(`${shopward.listFile}.new`, shopward.listFile);
+  }
+
+  it('names what is wrong with an edit by its place, and keeps the counts of rows over a reload', async () => {
+    const before = await row('GET /carts/{cart_id}');
+    await editList('groups:\n  Test:\n    - FETCH /carts\ncomplete: true\n');
+    const broken = await until(
+      () => get<State>('/api/state'),
+      (seen) => seen.problems.length > 0,
+    );
+    expect(broken.problems).toMatchObject([
+      { file: shopward.listFile, line: 3, column: 7, severity: 'error' },
+    ]);
+    expect(broken).toMatchObject({ ready: true, list: { rows: 4, reloads: { failed: 1 } } });
+    expect(broken.reasons.join()).toContain(`${shopward.listFile}:3:7: error:`);
+    await editList(listOf([...rows, 'GET /more']));
+    const mended = await until(
+      () => get<State>('/api/state'),
+      (seen) => seen.problems.length === 0,
+    );
+    expect(mended.list.rows).toBe(5);
+    expect(await row('GET /carts/{cart_id}')).toEqual(before);
+  });
+
+  it('explains under the list in force', async () => {
+    const { status: answered, body } = await post('/api/explain', { method: 'get', url: '/carts/1' });
+    expect([answered, body.verdict]).toEqual([200, 'protected']);
+    expect(body.text.join('\n')).toContain('GET /carts/{cart_id}');
+    expect((await post('/api/explain', { method: 'GET', url: '/nothing' })).body.verdict).toBe('open');
+  });
+
+  it('explains with fields and a body, as they would be sent', async () => {
+    const ask = async (more: object) =>
+      (await post('/api/explain', { method: 'GET', url: '/carts/1', ...more })).body;
+    const read = (fields: readonly string[]) => ask({ fields });
+    const good = shopward.issueToken();
+    expect((await read([`Authorization: Bearer ${good}`])).text.join('\n')).toContain('every check passes');
+    const expired = shopward.issueToken({ exp: 1 });
+    expect((await read([`Authorization: Bearer ${expired}`])).text.join('\n')).toContain(
+      'refused by its exp',
+    );
+    expect((await read(['no field'])).text.join('\n')).toContain('field 1 is no "Name: value"');
+    const withBody = await ask({ fields: ['Content-Type: text/plain'], body: 'x' });
+    expect(withBody).toMatchObject({ verdict: 'refused' });
+    expect(withBody.text.join('\n')).toContain('A GET or HEAD request must not have a body.');
+  });
+
+  it.each<[string, object, object, string, string]>([
+    ['good', {}, {}, 'token-accepted', 'every check passes'],
+    ['expired', { exp: 1 }, {}, 'token-refused', 'access-token-invalid, expired'],
+    ['of another algorithm', {}, { alg: 'RS512' }, 'token-refused', 'access-token-invalid, algorithm'],
+  ])(
+    'says of a token that is %s what its checks say; of it nothing is logged or answered',
+    async (_, claims, header, verdict, why) => {
+      const token = shopward.issueToken(claims, header);
+      const [, , signature = ''] = token.split('.');
+      for (const url of [token, `Authorization: Bearer ${token}`]) {
+        const { body } = await post('/api/explain', { method: 'GET', url });
+        expect(body.verdict).toBe(verdict);
+        expect(body.text.join('\n')).toContain(why);
+        expect(JSON.stringify(body)).not.toContain(signature);
+      }
+      const { body } = await post('/api/explain', {
+        method: 'GET',
+        url: `curl ${shopward.url}/carts/1 -H 'Authorization: Bearer ${token}'`,
+      });
+      const isGood = verdict === 'token-accepted';
+      expect(body.text.join('\n').includes('every check passes')).toBe(isGood);
+      expect(JSON.stringify(body)).not.toContain(signature);
+      expect(shopward.output()).not.toContain(signature);
+    },
+  );
+
+  it.each([
+    {},
+    { method: 'GET' },
+    { method: 'GET', url: '/a', fields: 'Accept: x' },
+    { method: 'GET', url: '/a', fields: [1] },
+    { method: 'GET', url: '/a', fields: Array(101).fill('A: b') },
+    { method: 'GET', url: '/a', body: {} },
+    { method: '', url: '/a' },
+    { method: 1, url: '/a' },
+    { method: 'GET', url: '' },
+    { method: 'G T', url: '/' },
+    { method: 'GET', url: 'x'.repeat(40_000) },
+    [],
+    null,
+  ])('explains nothing for %j', async (body) => {
+    expect((await post('/api/explain', body)).status).toBe(400);
+  });
+
+  it.each([
+    [{ url: '/en/x' }, 200],
+    [{ prefix: '/en' }, 200],
+    [{ all: true }, 200],
+    [{}, 400],
+    [{ all: false }, 400],
+    [{ url: '' }, 400],
+    [{ url: '/a', all: true }, 400],
+    [[], 400],
+  ])('purges %j: %i', async (body, expected) => {
+    expect((await post('/api/purge', body)).status).toBe(expected);
+  });
+
+  it('tells decisions without queries, fields or tokens', async () => {
+    const token = shopward.issueToken();
+    await fetch(`${shopward.url}/carts/1?secret-query`, {
+      headers: { Authorization: `Bearer ${token}`, 'X-Other': 'secret-field' },
+    });
+    await fetch(`${shopward.url}/refresh-tokens/secret-refresh-token`);
+    await fetch(`${shopward.url}/the-last-one`);
+    const response = await fetch(`${shopward.adminUrl}/api/decisions/search?limit=200`);
+    const text = await response.text();
+    expect(text).toContain('"path":"/carts/1"');
+    expect(text).not.toContain('secret');
+    expect(text).not.toContain(token);
+  });
+});

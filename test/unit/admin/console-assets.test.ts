@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AdminServer, createAdminServer } from '../../../src/admin/admin-server.ts';
+
+const folder = path.join(import.meta.dirname, '../../../src/admin/console');
+const page = readFileSync(path.join(folder, 'index.html'), 'utf8');
+const scripts = readdirSync(folder).filter((name) => name.endsWith('.js'));
+
+describe('the files of the console', () => {
+  let server: AdminServer;
+  let url: string;
+
+  beforeAll(async () => {
+    server = createAdminServer({
+      host: '127.0.0.1',
+      port: 0,
+      hosts: [],
+      readiness: () => ({ ready: true, reasons: [] }),
+      metrics: async () => ({ contentType: '', body: '' }),
+      endpoints: [],
+    });
+    url = `http://127.0.0.1:${(await server.listen()).port}`;
+  });
+  afterAll(() => server.close());
+
+  it.each([
+    ['/', 'text/html; charset=utf-8'],
+    ['/console/main.js', 'text/javascript; charset=utf-8'],
+    ['/console/base.css', 'text/css; charset=utf-8'],
+    ['/console/icon.svg', 'image/svg+xml'],
+    ['/console/uPlot.esm.js', 'text/javascript; charset=utf-8'],
+    ['/console/uPlot.min.css', 'text/css; charset=utf-8'],
+  ])('%s comes as %s, under the strict policy, and is confirmed by its entity tag', async (place, type) => {
+    const first = await fetch(url + place);
+    expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
+    const policy = first.headers.get('content-security-policy')?.split('; ');
+    expect(policy).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+      ]),
+    );
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-cache',
+    });
+    const entityTag = first.headers.get('etag') ?? '';
+    const again = await fetch(url + place, { headers: { 'If-None-Match': entityTag } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+    const head = await fetch(url + place, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+  });
+
+  it('names only files that are there', async () => {
+    const named = [...page.matchAll(/(?:src|href)="(console\/[^"]+)"/g)].map(([, name]) => name);
+    expect(named.length).toBeGreaterThan(4);
+    for (const name of named) expect((await fetch(`${url}/${name}`)).status, name).toBe(200);
+  });
+});
+
+describe('the page', () => {
+  it('has nothing inline, and nothing from elsewhere', () => {
+    expect(page).not.toMatch(/<style|style=|\son\w+=|javascript:|<script(?![^>]*src=)|https?:/i);
+    const sheets = readdirSync(folder).filter((name) => name.endsWith('.css'));
+    for (const name of sheets) {
+      expect(readFileSync(path.join(folder, name), 'utf8'), name).not.toMatch(/url\(|@import/);
+    }
+  });
+
+  it.each(scripts)('%s makes no markup out of text', (name) => {
+    const text = readFileSync(path.join(folder, name), 'utf8');
+    expect(text).not.toMatch(
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|setHTML|srcdoc|\beval\b|new Function|localStorage/,
+    );
+    for (const [, target] of text.matchAll(/from '([^']+)'/g))
+      expect(target).toMatch(/^\.\/([a-z-]+|uPlot\.esm)\.js$/);
+  });
+});

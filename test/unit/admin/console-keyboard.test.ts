@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { startChromium } from '../../harness/chromium.ts';
+import { answer, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+
+/** Keys that lead from one place to the next; a person presses some three a second. */
+const mostKeys = 25;
+
+it('from the first screen to why a request was refused, by keyboard alone', {
+  timeout: 180_000,
+}, async () => {
+  const [browser, upstream] = await Promise.all([
+    startChromium(),
+    startRecordingUpstream(() => answer('{}')),
+  ]);
+  const shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /orders/{id}'],
+  });
+  try {
+    for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders/${i}`)).arrayBuffer();
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    await page.goto(`${shopward.adminUrl}/`);
+    await page.locator('#sentence[data-status="degraded"]').waitFor();
+    let keys = 0;
+    const press = async (key: string) => {
+      keys++;
+      await page.keyboard.press(key);
+    };
+    const tabTo = async (wanted: string) => {
+      for (let i = 0; i < mostKeys; i++) {
+        await press('Tab');
+        if (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(wanted)})`)) return;
+      }
+      throw new Error(`${mostKeys} keys do not lead to ${wanted}`);
+    };
+    await tabTo('#sentence a');
+    await press('Enter');
+    await page.locator('#decisions > li').first().waitFor();
+    // Whoever listens hears where they are.
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
+    await tabTo('#decisions button');
+    await press('Enter');
+    const first = page.locator('#decisions > li').first();
+    await first.getByText('What to do: ').waitFor();
+    await first.locator('.pill', { hasText: 'Protected' }).waitFor();
+    expect(keys).toBeLessThanOrEqual(mostKeys);
+    const tree = await page.locator('#decisions').ariaSnapshot();
+    expect(tree).toMatch(/list "Decisions, the newest first"/);
+    expect(tree).toMatch(/button ".*401.*GET \/orders\/\d+.*refused: access-token-missing .*" \[expanded\]/);
+    expect(tree).toContain('heading "Explained by the list in force"');
+    // What of the chips leads on is a link with a name; none is a picture alone.
+    expect(await page.locator('#search-common').ariaSnapshot()).toContain('link "access-token-missing 60"');
+  } finally {
+    await browser.close();
+    await shopward.stop();
+    await upstream.close();
+  }
+});

@@ -1,0 +1,155 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { freePort } from '../../harness/free-port.ts';
+import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
+import { openConsole, settings, shop, useConsole } from './console-page.ts';
+import { filled } from './console-states.ts';
+
+/** The page in a real Chromium, in front of the demo shop: the list, the settings, and a small phone. */
+describe.concurrent('the console', () => {
+  useConsole();
+
+  it('searches the list', async (context) => {
+    const { open, page, shopward } = await openConsole(context);
+    await fetch(`${shopward.url}/orders`);
+    await open('list');
+    const rows = page.locator('#row-body tr');
+    await page.getByText('56 rows of 56, the first 20 are shown').waitFor();
+    await page.getByRole('button', { name: 'Show all 56' }).click();
+    await context.expect.poll(() => rows.count()).toBe(56);
+    await page.getByLabel('Search rows').fill('delete wishlist-items');
+    await page.getByText('1 row of 56').waitFor();
+    expect(await rows.count()).toBe(1);
+    expect(await rows.first().textContent()).toContain('/wishlists/{wishlist_id}/wishlist-items/');
+    await page.getByLabel('Search rows').fill('no such row');
+    await page.getByText('0 rows of 56').waitFor();
+    await page.getByLabel('Search rows').fill('');
+    await page.locator('#row-kind').selectOption('unmet');
+    await rows.filter({ hasText: 'never' }).first().waitFor();
+    await context.expect.poll(() => rows.filter({ hasNotText: 'never' }).count()).toBe(0);
+  });
+
+  it('shows what is wrong with an edit, with its place, until it is mended', async (context) => {
+    const { open, page, shopward } = await openConsole(context, settings());
+    await open('list');
+    const good = await readFile(shopward.listFile, 'utf8');
+    await writeFile(shopward.listFile, good.replace('    - GET /orders\n', '    - FETCH /orders\n'));
+    const line = good.split('\n').indexOf('    - GET /orders') + 1;
+    const banner = page.locator('#list-problems .banner');
+    await banner.getByText(`${shopward.listFile}:${line}:7`).waitFor();
+    await banner.getByText('error: an unknown method').waitFor();
+    await page.locator('#health', { hasText: 'ready, not all well' }).waitFor();
+    await page.getByRole('link', { name: 'Now' }).click();
+    await page.locator('#sentence', { hasText: `${shopward.listFile}:${line}:7` }).waitFor();
+    await writeFile(shopward.listFile, good);
+    await page
+      .locator('#sentence[data-status="ok"]', { hasText: /Over since .* \(.*\): The last edit of a file/ })
+      .waitFor();
+    await page.locator('#past summary').click();
+    await page.locator('#past-list', { hasText: 'The last edit is not in force' }).waitFor();
+  });
+
+  describe('the system', () => {
+    it('shows parts, processes and keys', async (context) => {
+      const { open, page } = await openConsole(context);
+      await open('system');
+      await page.locator('#keys-body tr', { hasText: 'RS256' }).waitFor();
+      await page.getByText('1 of 1 process serves here').waitFor();
+    });
+
+    it('names the issuer of each key, and of each source, where there are several', async (context) => {
+      const away = `http://127.0.0.1:${await freePort()}/keys`;
+      const issuers = [
+        { name: 'customers', issuer: 'https://customers.example', keys: { jwks: shop.jwksUrl } },
+        { name: 'partners', issuer: 'https://partners.example', keys: { files: ['public.pem'] } },
+        { name: 'staff', issuer: 'https://staff.example', keys: { jwks: away } },
+      ];
+      const { open, page } = await openConsole(context, settings({ auth: { keys: undefined, issuers } }));
+      await open('system');
+      await page.locator('#keys-body tr', { hasText: 'customers: ' }).waitFor();
+      const rows = await page.locator('#keys-body tr').allInnerTexts();
+      expect(rows.map((row) => row.split(':')[0])).toEqual(['customers', 'partners']);
+      const about = page.locator('#keys-about');
+      await about.getByText('unreachable').waitFor();
+      expect(await about.innerText()).toMatch(/customers.*partners.*staff/s);
+      expect(await findAccessibilityFaults(page)).toEqual([]);
+    });
+
+    it('purges only what was confirmed', async (context) => {
+      const { open, page } = await openConsole(context);
+      let purges = 0;
+      page.on('request', (request) => {
+        purges += Number(request.url().endsWith('/api/purge'));
+      });
+      await open('system');
+      await page.getByLabel('URL', { exact: true }).fill('/en/x');
+      await page.getByRole('button', { name: 'Drop…' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Are you sure?' });
+      await dialog.getByText('what is cached of /en/x').waitFor();
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
+      expect(await page.locator('#purge-notice').textContent()).toBe('');
+      await page.getByRole('button', { name: 'Drop…' }).click();
+      await dialog.getByRole('button', { name: 'No' }).click();
+      expect(await page.locator('#purge-notice').textContent()).toBe('');
+      await page.getByRole('button', { name: 'Drop…' }).click();
+      await dialog.getByRole('button', { name: 'Drop it' }).click();
+      await page.locator('#purge-notice', { hasText: 'Dropped what is cached of /en/x.' }).waitFor();
+      expect(purges).toBe(1);
+    });
+  });
+
+  it('shows no secret, on the page or in any answer', async (context) => {
+    const secrets = {
+      auth: {
+        keys: { jwks: undefined, secret: 'planted-hmac-secret-of-32-octets-and-more' },
+        algorithms: ['HS256'],
+      },
+      admin: { token: 'planted-admin-token' },
+      refreshTokens: { digestKey: 'planted-digest-key' },
+      // Nobody answers there: its password is used, and shown to nobody, all the same.
+      store: { url: `redis://planted-user:planted-password@127.0.0.1:${await freePort()}` },
+    };
+    const { forgive, page, shopward } = await openConsole(context, settings(secrets));
+    const headers = { Authorization: 'Bearer planted-admin-token' };
+    const places = ['state', 'rows', 'system', 'reasons', 'decisions/search', 'series'];
+    for (const place of places) {
+      const response = await fetch(`${shopward.adminUrl}/api/${place}`, { headers });
+      expect(await response.text(), place).not.toContain('planted');
+    }
+    await page.goto(`${shopward.adminUrl}/#/system`);
+    await page.locator('#token-input').fill('planted-admin-token');
+    await page.locator('#token-input').press('Enter');
+    for (const view of ['system', 'now', 'requests', 'list', 'roll-out']) {
+      await page.locator(`nav [data-view="${view}"]`).click();
+      await page
+        .locator(filled[view] ?? 'main')
+        .first()
+        .waitFor();
+      expect(await page.content(), view).not.toContain('planted');
+    }
+    forgive('401');
+  });
+
+  it.for(['light', 'dark'] as const)('fits a small phone in %s', async (colorScheme, context) => {
+    const { decisions, open, page, shopward } = await openConsole(context);
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 320, height: 800 });
+    await fetch(`${shopward.url}/${'long-'.repeat(15)}/${'x'.repeat(79)}`);
+    await open('requests');
+    const item = decisions().filter({ hasText: 'long-' }).first();
+    await item.getByRole('button').click();
+    await item.locator('.detail .pill').waitFor();
+    const fits = async () => {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+      expect(await findAccessibilityFaults(page)).toEqual([]);
+      expect(await findAxeFaults(page)).toEqual([]);
+    };
+    await fits();
+    await open('list');
+    await page.locator('#row-body tr').first().waitFor();
+    await fits();
+    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(background).toBe(colorScheme === 'dark' ? 'rgb(15, 19, 24)' : 'rgb(244, 245, 247)');
+  });
+});

@@ -1,0 +1,157 @@
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { startChromium } from '../../harness/chromium.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { watchAsked } from './console-page.ts';
+
+let browser: Browser;
+let upstream: RecordingUpstream;
+
+beforeAll(async () => {
+  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
+}, 90_000);
+afterAll(async () => {
+  await browser?.close();
+  await upstream?.close();
+});
+
+/** A shopward that only this test asks anything. */
+async function startOwn(context: TestContext): Promise<RunningShopward> {
+  const shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /orders'],
+    config: { mode: 'observe' },
+  });
+  context.onTestFinished(() => shopward.stop());
+  return shopward;
+}
+
+/** The page with a clock of its own, which stands still but where a test lets it go on, and what it asks of the admin port. */
+async function openPage(context: TestContext, shopward: RunningShopward, view: string) {
+  const page = await browser.newPage();
+  context.onTestFinished(() => page.close());
+  page.setDefaultTimeout(90_000);
+  await page.clock.install();
+  // Before it asks anything: its deadlines are by this clock, too.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const { asked, quiet } = watchAsked(page);
+  await page.goto(`${shopward.adminUrl}/#/${view}`);
+  await page.locator('#health', { hasText: 'ready' }).waitFor();
+  return { page, asked, quiet, states: () => asked.filter((place) => place === '/api/state').length };
+}
+
+/** What a browser tells a page that it puts into the background, or takes out of it. */
+async function show(page: Page, isVisible: boolean): Promise<void> {
+  const state = isVisible ? 'visible' : 'hidden';
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${!isVisible} });
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+    document.dispatchEvent(new Event('visibilitychange'));`);
+}
+
+/** A tab that is left open: for hours in the background, or all day in front of somebody. */
+describe.concurrent('a tab that is left open', () => {
+  it.for(['now', 'requests', 'list', 'roll-out', 'system'])(
+    'a day in front of somebody leaves no more in memory than a minute: %s',
+    { timeout: 300_000 },
+    async (view, context) => {
+      const shopward = await startOwn(context);
+      // As many decisions as the page shows, so that none of them is new to it later.
+      for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
+      const { page, quiet, states } = await openPage(context, shopward, view);
+      const cdp = await page.context().newCDPSession(page);
+      await cdp.send('Performance.enable');
+      const rounds = async (wanted: number) => {
+        for (const end = states() + wanted; states() < end; ) {
+          await fetch(`${shopward.url}/orders`);
+          await page.clock.runFor(2_000);
+          await quiet();
+        }
+      };
+      await rounds(10);
+      const early = await kept(cdp);
+      await rounds(10);
+      const late = await kept(cdp);
+      // By now they are the same from round to round: one listener more in each, or ten nodes, would be a thousand in an hour.
+      expect(late.listeners).toBeLessThanOrEqual(early.listeners + 9);
+      expect(late.nodes).toBeLessThanOrEqual(early.nodes + 99);
+    },
+  );
+
+  it('a port that is away is asked ever less often, and once more when it is back', {
+    timeout: 180_000,
+  }, async (context) => {
+    const { page, asked, quiet, states } = await openPage(context, await startOwn(context), 'system');
+    await quiet();
+    await page.route('**/api/**', (route) => route.abort('connectionrefused'));
+    await page.clock.runFor(2_000);
+    await page
+      .locator('#silence', { hasText: 'The page goes on asking, 30 s after each attempt at the latest.' })
+      .waitFor();
+    const before = states();
+    const pass = async (seconds: number) => {
+      // In steps shorter than the page waits for an answer: what is asked is answered before the clock goes on.
+      for (let second = 0; second < seconds; second += 5) {
+        await page.clock.runFor(5_000);
+        await quiet();
+      }
+    };
+    await pass(600);
+    // 4, 8 and 16 seconds, and then every 30: some twenty in ten minutes, and not three hundred.
+    expect(states() - before).toBeLessThanOrEqual(24);
+    expect(states() - before).toBeGreaterThanOrEqual(15);
+    // Of what else is shown nothing is asked meanwhile.
+    expect(asked.slice(-10).every((place) => place === '/api/state')).toBe(true);
+    await page.unroute('**/api/**');
+    await pass(30);
+    await page.locator('#silence').waitFor({ state: 'hidden' });
+  });
+
+  it.for(['frozen', 'throttled'] as const)(
+    'a tab that was %s for an hour asks nothing, and once when somebody comes back; what happened meanwhile is drawn',
+    { timeout: 180_000 },
+    async (how, context) => {
+      const shopward = await startOwn(context);
+      const { page, asked, quiet, states } = await openPage(context, shopward, 'now');
+      await page.locator('#chart-outcomes canvas').waitFor();
+      await quiet();
+      const cdp = await page.context().newCDPSession(page);
+      await show(page, false);
+      const before = asked.length;
+      if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
+      // Meanwhile requests come, and an hour goes by for the timers of the page.
+      for (let i = 0; i < 5; i++) await (await fetch(`${shopward.url}/while-${how}-${i}`)).arrayBuffer();
+      await context.expect
+        .poll(async () => {
+          const reply = await fetch(`${shopward.adminUrl}/api/decisions/search?path=while-${how}`);
+          return ((await reply.json()) as { found: number }).found;
+        })
+        .toBe(5);
+      if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'active' });
+      await page.clock.fastForward('01:00:00');
+      await quiet();
+      expect(asked.slice(before)).toEqual([]);
+      const stateBefore = states();
+      await show(page, true);
+      const reply = await fetch(`${shopward.adminUrl}/api/state`);
+      const { total } = (await reply.json()) as { total: { requests: number } };
+      await page
+        .locator('#totals div', { hasText: 'Requests' })
+        .getByText(String(total.requests), { exact: true })
+        .waitFor();
+      await quiet();
+      expect(states() - stateBefore).toBe(1);
+      expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);
+    },
+  );
+});
+
+/** Nodes and listeners that are still held after all that nobody holds was collected. */
+async function kept(cdp: CDPSession): Promise<{ readonly nodes: number; readonly listeners: number }> {
+  await cdp.send('HeapProfiler.collectGarbage');
+  const { metrics } = await cdp.send('Performance.getMetrics');
+  const of = (name: string) => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  return { nodes: of('Nodes'), listeners: of('JSEventListeners') };
+}

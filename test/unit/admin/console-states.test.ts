@@ -1,0 +1,95 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
+import { startChromium } from '../../harness/chromium.ts';
+import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
+import { openPage } from './console-page.ts';
+import { stateNames } from './console-state-names.ts';
+import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
+
+/** The first screen in each state that it has to tell apart, in a real browser, as an operator would meet it. */
+describe.concurrent('the first screen', () => {
+  let browser: Browser;
+  let shop: DemoShop;
+
+  beforeAll(async () => {
+    [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await shop?.close();
+  });
+
+  // The last one takes longest.
+  it.for(consoleStates.toReversed())(
+    'shows the state: $name',
+    async ({ name, make, sentence, status }, context) => {
+      const stage = new ConsoleStage(shop);
+      context.onTestFinished(() => stage.stop());
+      await make(stage);
+      const { page } = await openPage(context, browser);
+      await page.goto(`${stage.shopward.adminUrl}/`);
+      await page.locator(`#sentence[data-status="${status}"]`).waitFor();
+      await context.expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
+      const said = await page.locator('#sentence .say').textContent();
+      expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
+      // On every view: nobody must take what is only observed for protected.
+      expect(await page.locator('#mode').isVisible()).toBe(name === 'observe');
+      if (name === 'observe') expect(await page.locator('#mode').textContent()).toBe('nothing is enforced');
+      if (status === 'down' || status === 'degraded') {
+        const concern = page.locator('#sentence');
+        expect(await concern.textContent()).toMatch(/Since .* ago|Since .* just now/);
+        expect(await concern.textContent()).toMatch(/Next: .{30}/);
+        expect(await concern.locator('a').getAttribute('href')).toMatch(
+          /^#\/(requests|list|system|roll-out)/,
+        );
+      }
+      if (name === 'observe') {
+        await show(page, 'roll-out');
+        expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
+          /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Of these requests 12 need a change of a client, 0 of a setting, \d+ of either\. Counted without a gap since .* Clients of twelve digits are digests/,
+        );
+        const refused = page.locator('#roll-out-list tr', { hasText: 'access-token-invalid' }).first();
+        await context.expect
+          .poll(() => refused.textContent())
+          .toMatch(/access-token-invalid \(malformed\)Since .*, last seen .*1 client/);
+        expect(await refused.textContent()).toMatch(/120, 0, 0, 0, 0, 0, 12 \(today\)/);
+        await show(page, 'now');
+      }
+      // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
+      const isWhole = name === 'healthy' || name === 'two things';
+      for (const view of isWhole ? views : ['now', 'roll-out']) {
+        for (const width of [1280, 360]) {
+          await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
+          await show(page, view);
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.emulateMedia({ colorScheme });
+            expect(
+              await page.evaluate('document.documentElement.scrollWidth'),
+              `${view} ${width}`,
+            ).toBeLessThanOrEqual(width);
+            expect(await findAccessibilityFaults(page), `${view} ${width} ${colorScheme}`).toEqual([]);
+            // It takes a while: once for each view, and its colours once more, where most is to be seen.
+            const isFullest = name === (view === 'roll-out' ? 'observe' : 'two things');
+            if (!isFullest || width !== 1280) continue;
+            const rules = colorScheme === 'light' ? 'all' : 'colours';
+            expect(await findAxeFaults(page, rules), `${view} ${colorScheme}`).toEqual([]);
+          }
+        }
+      }
+    },
+  );
+});
+
+async function show(page: Page, view: string): Promise<void> {
+  await page.locator(`nav [data-view="${view}"]`).click();
+  await page.locator(`#view-${view}`).waitFor();
+  await page
+    .locator(filled[view] ?? 'main')
+    .first()
+    .waitFor();
+}
+
+it('each can be chosen by its name for a picture', () => {
+  expect(consoleStates.map(({ name }) => name)).toEqual(stateNames);
+});

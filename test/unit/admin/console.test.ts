@@ -1,0 +1,511 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { freePort } from '../../harness/free-port.ts';
+import { startShopward } from '../../harness/shopward.ts';
+import { hold, openConsole, settings, shop, useConsole } from './console-page.ts';
+
+/** The page in a real Chromium, in front of the demo shop: what it shows of requests, and how it goes on. */
+describe.concurrent('the console', () => {
+  useConsole();
+
+  /** The page's clock (`page.clock.install`) goes on until it has asked once more, and what was answered is drawn. */
+  const nextRound = async (page: Page, quiet: () => Promise<void>) => {
+    // Its deadlines are by that clock, too.
+    await quiet();
+    await page.clock.runFor(2_000);
+    await quiet();
+    // Two frames, in which it would move.
+    await page.locator('h1').hover({ trial: true });
+  };
+
+  it('shows what was made to mislead by its letters: nothing turns the text around it', async (context) => {
+    const reversed = 'shop\u202Egnp.exe\u2066</script><b>';
+    const long = 'x'.repeat(10_000);
+    const { open, page, shopward } = await openConsole(context, {
+      upstream: shop.url,
+      rows: [
+        { match: 'GET /orders', scopes: ['read'] },
+        { match: 'GET /long', scopes: [`s${long}`] },
+      ],
+      config: {
+        mode: 'observe',
+        auth: { keys: { files: ['public.pem'] } },
+      },
+    });
+    const token = shopward.issueToken({ azp: reversed });
+    const fields = { 'User-Agent': '="=1+1",</script>', 'X-Request-Id': long.slice(0, 2_000) };
+    await fetch(`${shopward.url}/orders`, { headers: { ...fields, Authorization: `Bearer ${token}` } });
+    await fetch(`${shopward.url}/${'%E2%80%AE'.repeat(500)}`, { headers: fields });
+    await page.setViewportSize({ width: 320, height: 800 });
+    for (const view of ['roll-out', 'requests', 'list', 'now', 'system']) {
+      await open(view);
+      const { text, width } = await page.evaluate<{ text: string; width: number }>(
+        '({ text: document.body.textContent, width: document.documentElement.scrollWidth })',
+      );
+      expect(text, view).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+      if (view === 'roll-out') expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}</script><b>');
+      if (view === 'requests') expect(text).toContain('\\u{202e}');
+      expect(width, view).toBe(320);
+      expect(await page.locator('#main b:text-is("x"), #main script').count(), view).toBe(0);
+    }
+  });
+
+  describe('requests', () => {
+    it('appear by themselves, and one click leads to why', async (context) => {
+      const { decisions, open, page, quiet, shopward } = await openConsole(context);
+      await page.clock.install();
+      await open('requests');
+      await fetch(`${shopward.url}/orders/DE--1001`, { headers: { Authorization: 'Bearer abc' } });
+      const item = decisions().filter({ hasText: 'GET /orders/DE--1001' }).first();
+      await item.getByText('refused: access-token-invalid (malformed)').waitFor();
+      await item.getByRole('button').click();
+      await item.getByText('Why: ').waitFor();
+      expect(await item.textContent()).toContain('What to do: ');
+      await item.locator('.pill', { hasText: 'Protected' }).waitFor();
+      expect(await item.locator('.detail').textContent()).toContain('GET /orders/{order_id}');
+      expect(await item.getByRole('button').getAttribute('aria-expanded')).toBe('true');
+      // Nothing moves under whoever reads it.
+      await page.getByRole('button', { name: 'Follow again' }).waitFor();
+      const lines = page.locator('#decisions .line');
+      const before = await lines.allTextContents();
+      await fetch(`${shopward.url}/orders/DE--1002`);
+      await nextRound(page, quiet);
+      expect(await lines.allTextContents()).toEqual(before);
+      await page.getByRole('button', { name: 'Follow again' }).click();
+      await decisions().filter({ hasText: 'DE--1002' }).first().waitFor();
+    });
+
+    it.for([
+      ['reason=access-token-invalid', 'search-token', '/wishlists'],
+      ['path=search-token', 'search-token', '/wishlists'],
+      ['row=%2Fcarts%2F%7Bcart_id%7D', '/carts/search-token', '/wishlists'],
+      ['outcome=passed', 'abstract-products', '/wishlists'],
+      ['q=search-token', 'search-token', 'abstract-products'],
+    ] as const)('are found by their address: %s', async ([query, there, absent], context) => {
+      const { decisions, open, shopward } = await openConsole(context);
+      await fetch(`${shopward.url}/carts/search-token`, { headers: { Authorization: 'Bearer abc' } });
+      await fetch(`${shopward.url}/abstract-products/134`);
+      await fetch(`${shopward.url}/wishlists`);
+      await open(`requests?${query}`);
+      await decisions().filter({ hasText: there }).first().waitFor();
+      expect(await decisions().filter({ hasText: absent }).count()).toBe(0);
+    });
+
+    it('are searched by form, by id, and by what they have in common', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context);
+      await fetch(`${shopward.url}/abstract-products/134`);
+      const response = await fetch(`${shopward.url}/returns`);
+      const id = response.headers.get('x-request-id') ?? 'none';
+      await open('requests');
+      await page.getByText('One field only').click();
+      await page.getByLabel('Request id').fill(id);
+      await page.getByLabel('Request id').press('Enter');
+      await page.waitForURL((url) => url.hash.includes(`id=${id}`));
+      await page.getByText('1 decision of the last').waitFor();
+      expect(await decisions().count()).toBe(1);
+      await page.getByLabel('Request id').fill('no such id');
+      await page.getByRole('button', { name: 'Search', exact: true }).click();
+      await page
+        .getByText(/^No decision fits, of the last [\d,]+, kept since .*paste the line into/)
+        .waitFor();
+      // As it is copied from an answer or an address line.
+      for (const pasted of [`X-Request-Id: ${id}`, `https://shop.example/returns?include=items`]) {
+        await open('requests');
+        await page.getByLabel('Search decisions').fill(pasted);
+        await page.getByLabel('Search decisions').press('Enter');
+        // All of them were there before: what does not fit has to go.
+        await context.expect.poll(() => decisions().filter({ hasNotText: 'GET /returns' }).count()).toBe(0);
+        await decisions().first().waitFor();
+      }
+
+      await open('requests?q=returns');
+      await fetch(`${shopward.url}/returns`);
+      await page.locator('.chip', { hasText: 'access-token-missing' }).click();
+      await page.waitForURL(/q=returns&reason=access-token-missing/);
+      const reason = page.getByLabel('Reason', { exact: true });
+      await context.expect.poll(() => reason.inputValue()).toBe('access-token-missing');
+    });
+
+    it('that an earlier visit found are gone until this one has found its own', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context, settings());
+      // More than one page of them, so that older ones can be asked for.
+      for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
+      await open('requests');
+      await page.getByRole('button', { name: 'Older ones' }).waitFor();
+      await decisions().first().getByRole('button').click();
+      await page.locator('nav [data-view=now]').click();
+      const held = await hold(page, /api\/decisions\/search/);
+      await held.by(() => page.locator('nav [data-view=requests]').click());
+      expect(await decisions().count()).toBe(0);
+      expect(await page.getByRole('button', { name: 'Older ones' }).isHidden()).toBe(true);
+      expect(await page.locator('#search-state').textContent()).toBe('loading');
+      await held.letGo();
+      await decisions().first().waitFor();
+      expect(await page.locator('#decisions .detail:visible').count()).toBe(0);
+    });
+
+    it('that are older are shown below those that they were asked for, and below no others', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context, settings());
+      for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
+      await fetch(`${shopward.url}/returns`);
+      await open('requests');
+      const held = await hold(page, /api\/decisions\/search.*before=/);
+      await held.by(() => page.getByRole('button', { name: 'Older ones' }).click());
+      await page.getByLabel('Search decisions').fill('returns');
+      await context.expect.poll(() => decisions().count()).toBe(1);
+      await held.letGo();
+      expect(await decisions().count()).toBe(1);
+      await page.getByLabel('Search decisions').fill('');
+      await context.expect.poll(() => decisions().count()).toBe(50);
+      await page.getByRole('button', { name: 'Older ones' }).click();
+      await context.expect.poll(() => decisions().count()).toBe(61);
+    });
+
+    it('stay where they are when the pointer comes while new ones are asked for', async (context) => {
+      const { decisions, open, page, shopward } = await openConsole(context, settings());
+      await fetch(`${shopward.url}/orders`);
+      await open('requests');
+      await decisions().first().waitFor();
+      const held = await hold(page, /api\/decisions\/search/);
+      await held.by();
+      await decisions().first().hover();
+      await fetch(`${shopward.url}/returns`);
+      await held.letGo();
+      await page.getByRole('button', { name: 'Following (held)' }).waitFor();
+      expect(await decisions().count()).toBe(1);
+      await page.mouse.move(0, 0);
+      await context.expect.poll(() => decisions().count()).toBe(2);
+    });
+
+    it('that were malformed are explained by what was said of them', async (context) => {
+      const { decisions, open, shopward } = await openConsole(context);
+      const target = new URL(shopward.url);
+      const socket = connect(Number(target.port), target.hostname);
+      socket.end('GET /a/../malformed HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n');
+      await once(socket.resume(), 'close');
+      await open('requests?reason=bad-request-target');
+      await decisions().first().getByRole('button').click();
+      const detail = decisions().first().locator('.detail');
+      await detail.getByText('What to do: ').waitFor();
+      await detail.getByText('it was not understood', { exact: false }).first().waitFor();
+    });
+
+    it('are shown as text, whatever attackers send', async (context) => {
+      const { decisions, forgive, open, page, shopward } = await openConsole(context);
+      const attack = '<img src=x onerror=alert(1)>';
+      await fetch(`${shopward.url}/${encodeURIComponent(attack)}`);
+      await fetch(`${shopward.url}/carts/${encodeURIComponent('"><script>alert(2)')}`);
+      await open('requests');
+      const item = decisions().filter({ hasText: 'script' }).first();
+      await item.getByRole('button').click();
+      await item.locator('.detail .pill').waitFor();
+      await page.getByText('Explain a request').click();
+      await page.locator('#explain-url').fill(`/carts/${attack}`);
+      await page.getByRole('button', { name: 'Explain', exact: true }).click();
+      await page.locator('#explain-result', { hasText: 'onerror' }).waitFor();
+      await open(`requests?q=${encodeURIComponent(attack)}&outcome=%3Cb%3E`);
+      await open(`requests?reason=${encodeURIComponent(attack)}`);
+      expect(await page.locator('#main img, #main script, #main iframe').count()).toBe(0);
+      forgive('400');
+    });
+  });
+
+  it.for([
+    ['GET', '/carts/1', 'Protected', 'GET /carts/{cart_id}'],
+    ['GET', 'https://shop.example/Carts/1?x=1', 'Protected', 'GET /carts/{cart_id}'],
+    ['GET', '/catalog-search?q=x', 'Open', 'no row'],
+    ['GET', '/url-resolver?url=/en/x', 'Answered by shopward', 'URL resolver'],
+    ['GET', '/a/%2e%2e/b', 'Refused', '400'],
+  ] as const)('explains %s %s: %s', async ([method, url, verdict, text], context) => {
+    const { open, page } = await openConsole(context);
+    await open('requests');
+    await page.getByText('Explain a request').click();
+    await page.getByLabel('Method').selectOption(method);
+    await page.locator('#explain-url').fill(url);
+    await page.locator('#explain-url').press('Enter');
+    await page.locator('#explain-result .pill', { hasText: verdict }).waitFor();
+    expect(await page.locator('#explain-result').textContent()).toContain(text);
+  });
+
+  it('explains what was asked last, whichever answer comes last', async (context) => {
+    const { open, page } = await openConsole(context);
+    await open('requests');
+    await page.getByText('Explain a request').click();
+    const question = page.locator('#explain-url');
+    const held = await hold(page, /api\/explain/, { times: 1 });
+    await question.fill('/catalog-search?q=x');
+    await held.by(() => question.press('Enter'));
+    await question.fill('/carts/1');
+    await question.press('Enter');
+    await page.locator('#explain-result .pill', { hasText: 'Protected' }).waitFor();
+    await held.letGo();
+    expect(await page.locator('#explain-result .pill').textContent()).toBe('Protected');
+  });
+
+  it('says wherever it is that no answer comes, and goes on with another process', async (context) => {
+    const { decisions, forgive, open, page } = await openConsole(context);
+    // Ports that nobody takes while there is no process behind them.
+    const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
+    const other = await startShopward(settings(ports));
+    await fetch(`${other.url}/returns`);
+    await open('requests', other.adminUrl);
+    await decisions().filter({ hasText: '/returns' }).first().waitFor();
+    await other.stop();
+    const silence = page.getByRole('alert').filter({ hasText: 'shopward does not answer' });
+    await silence.getByText(/What is shown is of \d+ \w+ \d{4}, [\d:]{8} \S+\. Look whether/).waitFor();
+    expect(await page.locator('#health').textContent()).toBe('no answer');
+    // What was well a moment ago is not said to be, whichever view is looked at next.
+    const sentence = page.locator('#sentence[data-status="unknown"]', { hasText: 'does not answer' });
+    await sentence.waitFor({ state: 'attached' });
+    expect(await page.locator('#announcement').textContent()).toBe('shopward does not answer');
+    // What the browser says of connections that were refused is no fault of the page.
+    forgive('net::ERR');
+    // It counts from 1 again, as the one before it did, and the page hears of it when it has counted.
+    await page.context().setOffline(true);
+    const again = await startShopward(settings({ ...ports, mode: 'observe' }));
+    await fetch(`${again.url}/orders`);
+    await page.context().setOffline(false);
+    await page.locator('#health', { hasText: 'ready' }).waitFor();
+    await silence.waitFor({ state: 'hidden' });
+    await decisions().filter({ hasText: '/orders' }).first().waitFor();
+    expect(await decisions().filter({ hasText: '/returns' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'System' }).click();
+    await page.locator('#processes-body tr').first().waitFor();
+    await page.goto('about:blank');
+    await again.stop();
+    forgive('net::ERR');
+  });
+
+  describe('charts', () => {
+    const slider = (page: Page, name: string) =>
+      page.getByRole('slider', { name: `${name}: values over time` });
+
+    it('tell the values of a moment, under the pointer and by keyboard', async (context) => {
+      const { open, page, shopward } = await openConsole(context);
+      await fetch(`${shopward.url}/abstract-products/134`);
+      await open();
+      const requests = page.locator('#chart-outcomes');
+      const requestsSlider = slider(page, 'Requests');
+      await requests.locator('canvas').waitFor();
+      await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
+      // Nine seconds ago: further left nothing is told of what was before the start.
+      const over = requests.locator('.u-over');
+      const { width = 0, height = 0 } = (await over.boundingBox()) ?? {};
+      // Again and again: what is wrong is told above the charts, and moves them down when it is.
+      await context.expect
+        .poll(async () => {
+          await over.hover({ position: { x: width * 0.97, y: height / 2 } });
+          return requests.locator('.moment').textContent();
+        })
+        .toMatch(/^\d\d:\d\d:\d\d to \d\d:\d\d:\d\d$/);
+      await page.mouse.move(0, 0);
+      await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
+
+      await requestsSlider.focus();
+      await page.keyboard.press('End');
+      const last = await requestsSlider.getAttribute('aria-valuetext');
+      expect(last).toMatch(
+        /^[\d:]{8} to [\d:]{8}, not over yet: passed [\d.]+\/s, would be refused 0\/s, refused [\d.]+\/s, failed [\d.]+\/s$/,
+      );
+      await page.keyboard.press('Home');
+      expect(await requestsSlider.getAttribute('aria-valuenow')).toBe('0');
+      // Nobody counted then: it is a gap, and no zero.
+      const step = requests.locator('figcaption');
+      await page.getByLabel('24 h', { exact: true }).check();
+      await step.getByText('in steps of 10 min').waitFor();
+      await requestsSlider.focus();
+      await page.keyboard.press('Home');
+      await context.expect
+        .poll(() => requestsSlider.getAttribute('aria-valuetext'))
+        .toMatch(/, before the start: passed none, would be refused none, refused none, failed none$/);
+      await page.getByLabel('5 min', { exact: true }).check();
+      // What comes while a step is chosen has other steps at its place.
+      await step.getByText('in steps of 5 s').waitFor();
+      await requestsSlider.focus();
+      await page.keyboard.press('Home');
+      await page.keyboard.press('ArrowRight');
+      expect(await requestsSlider.getAttribute('aria-valuenow')).toBe('1');
+      await page.keyboard.press('Escape');
+      await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
+    });
+
+    it('tell latencies for the whole, the shop and shopward, and look further back', async (context) => {
+      const { open, page, shopward } = await openConsole(context);
+      await fetch(`${shopward.url}/abstract-products/134`);
+      await open();
+      const latency = page.locator('#chart-latency');
+      const latencySlider = slider(page, 'Latency');
+      await latencySlider.focus();
+      await page.keyboard.press('End');
+      await context.expect
+        .poll(() => latencySlider.getAttribute('aria-valuetext'))
+        .toMatch(/whole request .*, the shop's share, where it was asked .*, shopward's own share /);
+      await latency.getByLabel('Percentile').selectOption('p99');
+      await page.getByLabel('1 h', { exact: true }).check();
+      await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 30 s' }).waitFor();
+      await page.getByLabel('24 h', { exact: true }).check();
+      await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 10 min' }).waitFor();
+    });
+
+    it('show the time that was chosen last, whichever answer comes last', async (context) => {
+      const { open, page } = await openConsole(context);
+      await open();
+      const held = await hold(page, /range=5m/);
+      await held.by();
+      await page.getByLabel('1 h', { exact: true }).check();
+      const step = page.locator('#chart-outcomes figcaption');
+      await step.getByText('in steps of 30 s').waitFor();
+      await held.letGo();
+      expect(await step.textContent()).toContain('in steps of 30 s');
+    });
+  });
+
+  it('an unknown view says so, and no ring is drawn around the heading of a view', async (context) => {
+    const { page, shopward } = await openConsole(context);
+    await page.goto(`${shopward.adminUrl}/#/nothing`);
+    await page.getByRole('heading', { name: 'No such view' }).waitFor();
+    await page.getByRole('link', { name: 'System' }).press('Enter');
+    await context.expect.poll(() => page.evaluate('document.activeElement.id')).toBe('system-title');
+    expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('none');
+  });
+
+  it('ranks reasons, rows and clients, each with the cause that the docs give', async (context) => {
+    const { open, page, shopward } = await openConsole(context, settings());
+    for (const token of ['abc', 'abc', 'a.b.c'])
+      await fetch(`${shopward.url}/orders`, { headers: { Authorization: `Bearer ${token}` } });
+    await open();
+    const reason = page.locator('#now-reasons tr', { hasText: 'access-token-invalid (malformed)' });
+    await reason.getByText(/^The token is not three parts of base64url/).waitFor();
+    await page.locator('#now-rows tr', { hasText: 'GET /orders' }).getByText('100 %').waitFor();
+    await page.locator('#now-clients tr', { hasText: '127.0.0.1' }).getByText('3', { exact: true }).waitFor();
+    await page.locator('#now-marks tr', { hasText: 'shopward started' }).waitFor();
+    await reason.getByRole('link').click();
+    await page.locator('#reason-about').getByText('The token is not three parts').waitFor();
+    await page.locator('#decisions > li', { hasText: '127.0.0.1' }).first().waitFor();
+  });
+
+  it('moves nothing while it is refreshed', async (context) => {
+    const { open, page, quiet, shopward } = await openConsole(context, settings());
+    await page.clock.install();
+    await open();
+    // What comes first fills the charts.
+    await nextRound(page, quiet);
+    await page.evaluate(`globalThis.shifts = []; new PerformanceObserver((list) => {
+      for (const { value } of list.getEntries()) shifts.push(value);
+    }).observe({ type: 'layout-shift' })`);
+    for (let i = 0; i < 3; i++) {
+      await fetch(`${shopward.url}/abstract-products/${i}`);
+      await nextRound(page, quiet);
+    }
+    // The bound of Web Vitals for a layout that is stable: a number of another width moves within its cell.
+    const shifts = await page.evaluate<number[]>('shifts');
+    expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.1);
+  });
+
+  describe('with a token, in observe mode', () => {
+    const token = 'a-token-for-operators';
+
+    it('asks for the token once, keeps it in the tab, and warns loudly', async (context) => {
+      const { forgive, page, shopward } = await openConsole(
+        context,
+        settings({ mode: 'observe', admin: { token } }),
+      );
+      await page.goto(`${shopward.adminUrl}/`);
+      const dialog = page.getByRole('dialog', { name: 'Admin token' });
+      await dialog.waitFor();
+      // No key closes it, and no text is taken that no field could carry.
+      for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
+      await dialog.getByLabel('Token').fill('“wrong”');
+      await dialog.getByLabel('Token').press('Enter');
+      await dialog.getByText('A token consists of ASCII letters, digits and punctuation').waitFor();
+      await dialog.getByLabel('Token').fill('wrong');
+      await dialog.getByLabel('Token').press('Enter');
+      await dialog.getByText('That token is not accepted.').waitFor();
+      await dialog.getByLabel('Token').fill(token);
+      await dialog.getByRole('button').click();
+      await page.locator('#totals dd').first().waitFor();
+      await page.locator('#sentence', { hasText: 'Observe mode: nothing is enforced' }).waitFor();
+      await fetch(`${shopward.url}/orders`);
+      await page.locator('#sentence', { hasText: '1 request would have been refused' }).waitFor();
+      // What is counted anew takes nobody's focus away.
+      await page.getByRole('link', { name: 'Is it safe to enforce?' }).focus();
+      await fetch(`${shopward.url}/orders`);
+      await page.locator('#sentence', { hasText: '2 requests would have been refused' }).waitFor();
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Is it safe to enforce?');
+      await page.keyboard.press('Enter');
+      await page.getByRole('rowheader', { name: /GET \/orders ?access-token-missing/ }).waitFor();
+      await page.getByRole('link', { name: 'Look at these requests' }).click();
+      await page.getByText('would be refused: access-token-missing').first().waitFor();
+      await page.getByRole('link', { name: 'List' }).click();
+      await page.locator('#row-body tr').first().waitFor();
+      await page.getByRole('link', { name: 'System' }).click();
+      await page.locator('#processes-body tr').first().waitFor();
+      const main = (await page.locator('#main').textContent()) ?? '';
+      expect(main).not.toMatch(/life cycle is enforced/);
+      await page.getByRole('link', { name: 'Now' }).click();
+
+      await page.reload();
+      await page.locator('#totals dd').first().waitFor();
+      expect(await dialog.isVisible()).toBe(false);
+      expect(await page.evaluate('localStorage.length')).toBe(0);
+      // The browser names every 401 in its log.
+      forgive('401');
+    });
+  });
+
+  it('is of use without a mouse', async (context) => {
+    const { decisions, open, page, shopward } = await openConsole(context, settings());
+    await open();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    await page.keyboard.press('Enter');
+    const walk = async (steps: number) => {
+      const visited: string[] = [];
+      while (visited.length < steps) {
+        await page.keyboard.press('Tab');
+        const [name = '', ring, isConcern] = await page.evaluate<[string, string, boolean]>(
+          `(({ id, ariaLabel, textContent }) => [
+            id || ariaLabel || textContent,
+            getComputedStyle(document.activeElement).outlineStyle,
+            document.activeElement.matches('#sentence a, #concerns a'),
+          ])(document.activeElement)`,
+        );
+        expect(ring, name).not.toBe('none');
+        if (!isConcern) visited.push(name);
+      }
+      return visited;
+    };
+    // Without what the first screen says of the moment, which comes before the charts and may be over at any time.
+    expect(await walk(4)).toEqual([
+      '',
+      'Requests: values over time',
+      'latency-percentile',
+      'Latency: values over time',
+    ]);
+    await page.getByRole('link', { name: 'Requests', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await context.expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
+    await fetch(`${shopward.url}/orders`);
+    await decisions().first().waitFor();
+    const places = await walk(6);
+    expect(places.slice(1, 4)).toEqual(['search-q', 'search-outcome', 'follow']);
+    await decisions().first().getByRole('button').focus();
+    await page.keyboard.press('Enter');
+    await decisions().first().locator('.detail .pill').waitFor();
+  });
+
+  it('announces a change of state once, and nothing else', async (context) => {
+    const { open, page, quiet } = await openConsole(context, settings());
+    await page.clock.install();
+    await open();
+    await page.evaluate(`globalThis.said = []; new MutationObserver(() => {
+      globalThis.said.push(document.getElementById('announcement').textContent);
+    }).observe(document.getElementById('announcement'), { childList: true, characterData: true, subtree: true })`);
+    for (let round = 0; round < 3; round++) await nextRound(page, quiet);
+    expect(await page.evaluate('globalThis.said')).toEqual([]);
+    const live = await page.locator('#view-now [aria-live], #view-now [role=status]').count();
+    expect(live).toBe(0);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { createDrift, guessTemplate } from '../../../src/admin/drift.ts';
+import { exchangeRecord } from './exchange-records.ts';
+
+describe('routes that the shop refuses and no row names', () => {
+  it.each([
+    ['401 of the shop on an open route', { status: 401 }, 1],
+    ['403 of the shop on an open route', { status: 403 }, 1],
+    ['404', { status: 404 }, 0],
+    ['200', { status: 200 }, 0],
+    ['a row refuses by itself', { status: 401, decision: 'refused', route: '/orders' }, 0],
+    ['a row is met, and the shop refuses all the same', { status: 403, route: '/orders' }, 0],
+    ['our own refusal of an open route', { status: 403, decision: 'refused' }, 0],
+    ['an own endpoint', { status: 401, decision: 'answered', route: '/url-resolver' }, 0],
+    ['OPTIONS', { status: 401, method: 'OPTIONS' }, 0],
+  ] as const)('%s: %o', (_, record, routes) => {
+    const drift = createDrift();
+    drift.note(exchangeRecord({ path: '/orders', ...record }), 1);
+    expect(drift.unlisted()).toHaveLength(routes);
+  });
+
+  it('are counted together under one template, with what passed since', () => {
+    const drift = createDrift();
+    const note = (path: string, status: number, method: 'GET' | 'HEAD' | 'POST' = 'GET') =>
+      drift.note(exchangeRecord({ path, status, method }), status);
+    note('/agents/7', 200);
+    note('/agents/7', 401);
+    note('/agents/8', 403, 'HEAD');
+    note('/agents/9', 200);
+    note('/agents/9', 404);
+    note('/agents', 200);
+    note('/other/1', 200);
+    note('/agents/9', 403, 'POST');
+    expect(drift.unlisted()).toEqual([
+      { method: 'GET', template: '/agents/{id}', unauthorized: 1, forbidden: 1, passed: 1, lastSeenMs: 403 },
+      { method: 'POST', template: '/agents/{id}', unauthorized: 0, forbidden: 1, passed: 0, lastSeenMs: 403 },
+    ]);
+  });
+
+  it('are reported once each', () => {
+    const told: string[] = [];
+    const drift = createDrift(({ method, template, forbidden }) =>
+      told.push(`${forbidden} ${method} ${template}`),
+    );
+    for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: `/agents/${i}`, status: 403 }), i);
+    drift.note(exchangeRecord({ path: '/open/1' }), 4);
+    drift.note(exchangeRecord({ path: '/agents', status: 403, method: 'HEAD' }), 5);
+    expect(told).toEqual(['1 GET /agents/{id}', '1 GET /agents']);
+  });
+
+  it('are bounded, and a flood of new ones does not push out what is refused often', () => {
+    const drift = createDrift();
+    for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: '/agents', status: 401 }), i);
+    for (let i = 0; i < 1_000; i++) drift.note(exchangeRecord({ path: `/flood-${i}-x`, status: 401 }), i);
+    const unlisted = drift.unlisted();
+    expect(unlisted).toHaveLength(200);
+    expect(unlisted[0]).toMatchObject({ template: '/agents', unauthorized: 3 });
+    drift.note(exchangeRecord({ path: '/agents', status: 200 }), 9);
+    expect(drift.unlisted()[0]?.passed).toBe(1);
+  });
+});
+
+it('of routes that are refused as often the oldest makes room, and its path is looked at no more', () => {
+  const drift = createDrift();
+  const refuse = (path: string) => drift.note(exchangeRecord({ path, status: 401 }), 1);
+  for (let i = 0; i < 200; i++) refuse(`/r${i}`);
+  refuse('/r199');
+  expect(drift.unlisted()[0]?.template).toBe('/r199');
+  refuse('/new');
+  const templates = drift.unlisted().map(({ template }) => template);
+  expect([templates.length, templates.includes('/r0'), templates.includes('/r1')]).toEqual([
+    200,
+    false,
+    true,
+  ]);
+  drift.note(exchangeRecord({ path: '/new', status: 399 }), 2);
+  drift.note(exchangeRecord({ path: '/new', status: 400 }), 3);
+  const route = drift.unlisted().find(({ template }) => template === '/new');
+  expect(route).toMatchObject({ passed: 1, lastSeenMs: 1 });
+});
+
+it.each([
+  ['/', '/'],
+  ['/agents', '/agents'],
+  ['/agents/7', '/agents/{id}'],
+  ['/agents/abc/things', '/agents/{id}/things'],
+  ['/agents/abc/things/x%20y', '/agents/{id}/things/{id}'],
+  ['/4711', '/{id}'],
+  ['/0f0e5f0a-7b1c-4ee1-8c0a-000000000000', '/{id}'],
+  ['/refresh-tokens/…', '/refresh-tokens/{id}'],
+  [`/${'x'.repeat(48)}`, `/${'x'.repeat(48)}`],
+  [`/${'x'.repeat(49)}`, '/{id}'],
+  [`/${'a'.repeat(19)}`, `/${'a'.repeat(19)}`],
+  [`/${'A'.repeat(20)}`, '/{id}'],
+  ['/4-7', '/{id}'],
+  ['/v1', '/v1'],
+  ['/a*b', '/{id}'],
+])('guesses %s to be %s', (path, template) => {
+  expect(guessTemplate(path)).toBe(template);
+});
+
+it('guesses no more segments than a row has', () => {
+  expect(guessTemplate('/a'.repeat(60)).split('/')).toHaveLength(13);
+});

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { packList } from '../../../src/access/packed-list.ts';
+import type { ProtectedResources } from '../../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { checkList } from '../../../src/admin/list-check.ts';
+import { ListHistory } from '../../../src/admin/list-history.ts';
+import type { Log } from '../../../src/telemetry/log.ts';
+
+interface Line {
+  readonly level: string;
+  readonly event?: string;
+  readonly row?: string;
+  readonly change?: string;
+  readonly looser?: boolean | number;
+  readonly count?: number;
+}
+
+function start() {
+  const lines: Line[] = [];
+  const write = (level: string) => (words: object) => void lines.push({ level, ...words });
+  const log = { info: write('info'), warn: write('warn'), error: write('error') } as unknown as Log;
+  let nowMs = 0;
+  const history = new ListHistory({
+    log,
+    now: () => (nowMs += 1_000),
+  });
+  const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
+  const take = (before: string, after: string) => history.take(compare(before, after));
+  return { history, take, lines, count };
+}
+
+const paths = { ignoredPrefixes: [] };
+function compare(before: string, text: string) {
+  const { list } = parseProtectedList(before, 'list.yaml');
+  const inForce = packList(list ?? ({ file: '', rows: [] } satisfies ProtectedResources), paths);
+  return checkList({ file: 'list.yaml', text, paths, inForce });
+}
+
+const listOf = (...rows: readonly string[]) =>
+  `groups:\n  Test:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+describe('the history of the list', () => {
+  it('tells each row that an edit changed, what became looser as a warning, and counts it', () => {
+    const { history, take, lines, count } = start();
+    const scoped = '{ match: GET /scoped, scopes: [admin] }';
+    take(listOf('GET /carts', 'GET /orders', scoped), listOf('GET /orders', 'GET /new', 'GET /scoped'));
+    expect(lines.map(({ level, row, looser }) => [level, row, looser])).toEqual([
+      ['warn', 'GET /carts', true],
+      ['warn', 'GET /scoped', true],
+      ['info', 'GET /new', false],
+    ]);
+    expect(history.edits()).toEqual([
+      { atMs: 1_000, counts: { added: 1, removed: 1, changed: 1, looser: 2, stricter: 0 } },
+    ]);
+    expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
+    expect(count('shopward_list_stricter_rows')).toBe(1);
+    // More scopes are stricter, another group is not.
+    take(listOf('GET /scoped'), listOf(scoped));
+    take(listOf('GET /scoped'), listOf('GET /scoped').replace('Test', 'Other'));
+    expect([count('shopward_list_looser_rows'), count('shopward_list_stricter_rows')]).toEqual([2, 2]);
+  });
+
+  it.each<[string, string[], string[], number]>([
+    ['another row covers', ['GET /carts/mine', 'GET /carts/{id}'], ['GET /carts/{id}'], 0],
+    ['a row of any method and depth covers', ['GET /a/**', 'ANY /a/**'], ['ANY /a/**'], 0],
+    ['none covers', ['GET /carts/{id}', 'GET /carts/mine'], ['GET /carts/mine'], 1],
+    [
+      'another covers for fewer scopes',
+      ['{ match: GET /b/x, scopes: [admin] }', 'GET /b/{id}'],
+      ['GET /b/{id}'],
+      1,
+    ],
+    [
+      'others cover with all its scopes',
+      ['{ match: GET /b/x, scopes: [admin] }', '{ match: "GET /b/{id}", scopes: [admin, more] }'],
+      ['{ match: "GET /b/{id}", scopes: [admin, more] }'],
+      0,
+    ],
+    [
+      'another only observes',
+      ['GET /b/x', '{ match: "GET /b/{id}", observe: true }'],
+      ['{ match: "GET /b/{id}", observe: true }'],
+      1,
+    ],
+    ['another covers at one depth alone', ['GET /c/**', 'GET /c/{id}'], ['GET /c/{id}'], 1],
+    ['another covers one method of', ['ANY /d', 'GET /d'], ['GET /d'], 1],
+    [
+      'another covers and takes from a cookie, too',
+      ['GET /g/x', '{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
+      ['{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
+      1,
+    ],
+    ['only observed', ['{ match: GET /e, observe: true }', 'GET /f'], ['GET /f'], 0],
+  ])('a row that %s, when it goes', (_, before, after, looser) => {
+    const { history, take, lines, count } = start();
+    take(listOf(...before), listOf(...after));
+    expect([count('shopward_list_looser_rows'), history.edits()[0]?.counts.looser]).toEqual([looser, looser]);
+    expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
+  });
+
+  it('says nothing of an edit that asks for the same', () => {
+    const { history, take, lines, count } = start();
+    take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
+    expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
+  });
+
+  it('keeps the newest fifty, and logs five hundred rows of each', () => {
+    const { history, take, lines } = start();
+    const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
+    take(listOf(...many), listOf('GET /one'));
+    expect(history.edits()[0]).toMatchObject({
+      counts: { added: 1, removed: 600, changed: 0, looser: 600 },
+    });
+    expect(lines.filter(({ event }) => event === 'list-row').length).toBe(500);
+    expect(lines.at(-1)).toMatchObject({ event: 'list-rows-not-logged', count: 101, looser: 100 });
+    for (let i = 0; i < 55; i++) {
+      take(listOf(`GET /a${i}`), listOf(`GET /a${i + 1}`));
+    }
+    take(listOf('GET /a'), listOf('GET /b'));
+    expect(history.edits().length).toBe(50);
+  });
+
+  it('is as short for an edit of 60,000 rows, or of rows as long as a list, those first that are looser', () => {
+    const long = 'x'.repeat(10_000);
+    const before = Array.from({ length: 60_000 }, (_, i) => `GET /covered/rows-${i}`);
+    const after = Array.from({ length: 20_000 }, (_, i) => `GET /new-${i}`);
+    const checked = compare(
+      listOf('GET /covered/{id}', ...before, `GET /was-${long}`, 'GET /open-now'),
+      listOf('GET /covered/{id}', ...after, `GET /${long}`),
+    );
+    const { difference } = checked;
+    expect(difference?.counts).toEqual({
+      added: 20_001,
+      removed: 60_002,
+      changed: 0,
+      looser: 2,
+      stricter: 0,
+    });
+    expect([difference?.added.length, difference?.removed.length]).toEqual([500, 500]);
+    expect(difference?.removed.slice(0, 3).map(({ isLooser }) => isLooser)).toEqual([true, true, false]);
+    expect(JSON.stringify(checked).length).toBeLessThan(512 * 1024);
+  });
+
+  it('of a text with more mistakes than anybody reads names some', () => {
+    const broken = Array.from({ length: 2_000 }, (_, i) => `FETCH /rows-${i}`);
+    expect(compare(listOf(), listOf(...broken)).problems.length).toBe(500);
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { askEndpoint } from '../../../src/admin/admin-endpoint.ts';
+import { createRolloutEndpoint } from '../../../src/admin/rollout-endpoint.ts';
+import { finish } from '../../../src/lib/slices.ts';
+import type { Counting } from '../../../src/rollout/counting.ts';
+import { makeReport, type RolloutReport } from '../../../src/rollout/report.ts';
+
+interface Answer extends RolloutReport {
+  readonly found: number;
+  readonly next: number | null;
+  readonly verdicts: Readonly<Record<string, number>>;
+  readonly groups: readonly {
+    readonly verdict: string;
+    readonly text: string;
+    readonly rows: number;
+    readonly named: readonly { readonly row: string }[];
+  }[];
+}
+
+/** Of each third row somebody would be refused, and the others differ in since when they are observed. */
+function reportOf(rows: number, nowMs: number): RolloutReport {
+  const listed = Array.from({ length: rows }, (_, i) => ({
+    method: 'GET' as const,
+    template: `/items-${i}`,
+    observe: true,
+  }));
+  const counting: Counting = {
+    entries: listed
+      .filter((_, i) => i % 3 === 0 && i < 300)
+      .map(({ template }, i) => ({
+        ...{
+          kind: 'observed' as const,
+          method: 'GET',
+          route: template,
+          rejection: 'access-token-missing' as const,
+        },
+        ...{
+          requests: i + 1,
+          sinceMs: nowMs,
+          lastSeenMs: nowMs,
+          beyond: 0,
+          reason: undefined,
+          days: {},
+          clients: [],
+        },
+      })),
+    asked: {},
+    wholeSinceMs: 0,
+    why: '',
+    problems: [],
+    rowSinceMs: (row) => nowMs - (Number(row.slice(row.indexOf('-') + 1)) % 60) * 60_000,
+  };
+  return finish(makeReport(counting, listed, false, nowMs));
+}
+
+describe('the roll-out', () => {
+  const open = (rows: number) => {
+    let clockMs = 0;
+    let made = 0;
+    const endpoint = createRolloutEndpoint({
+      now: () => clockMs,
+      report: async () => {
+        made++;
+        clockMs += 50;
+        return reportOf(rows, 1_800_000_000_000 + made);
+      },
+    });
+    return {
+      ask: async (query: string) => (await askEndpoint(endpoint, query)).body as Answer,
+      refusal: async (query: string) => await askEndpoint(endpoint, query),
+      made: () => made,
+      wait: (ms: number) => {
+        clockMs += ms;
+      },
+    };
+  };
+
+  it('comes page by page, those first that would refuse somebody', async () => {
+    const { ask } = open(2_500);
+    const seen: string[] = [];
+    for (let next: number | null = 0; next !== null; ) {
+      const page = await ask(`limit=400&offset=${next}`);
+      seen.push(...page.rows.map(({ row }) => row));
+      next = page.next;
+    }
+    expect(new Set(seen).size).toBe(2_500);
+    expect(seen.slice(0, 2)).toEqual(['GET /items-297', 'GET /items-294']);
+    expect(await ask('q=ITEMS-29&verdict=refuses')).toMatchObject({ found: 3, next: null });
+  });
+
+  it('says of all rows how many there are of each, and names no more than it can', async () => {
+    const { verdicts, groups, text } = await open(2_500).ask('verdict=refuses&limit=1');
+    expect(verdicts).toMatchObject({ refuses: 100, 'not-known': 2_400, safe: 0 });
+    expect(text).toBe('of the observed rows: 100 would refuse somebody, 2400 not known yet');
+    // Those that would refuse somebody have a word of their own each.
+    expect(groups.reduce((sum, { rows }) => sum + rows, 0)).toBe(2_400);
+    expect(groups.length).toBeLessThanOrEqual(31);
+    expect(groups.every(({ named }) => named.length <= 50)).toBe(true);
+    expect(groups.filter(({ text: said }) => said === '')).toHaveLength(1);
+  });
+
+  it('is made once for all who ask at once, and no more often than a twentieth of the time allows', async () => {
+    const { ask, made, wait } = open(10);
+    await Promise.all([ask(''), ask('limit=1'), ask('q=x')]);
+    expect(made()).toBe(1);
+    wait(999);
+    await ask('');
+    expect(made()).toBe(1);
+    wait(2);
+    await ask('');
+    expect(made()).toBe(2);
+  });
+
+  it('of a long list is the same for whoever turns its pages', async () => {
+    const { ask, made, wait } = open(2_500);
+    const first = await ask('');
+    wait(9_900);
+    expect((await ask('offset=100')).nowMs).toBe(first.nowMs);
+    wait(200);
+    expect((await ask('')).nowMs).toBeGreaterThan(first.nowMs);
+    expect(made()).toBe(2);
+  });
+
+  it('is asked for again when it could not be made', async () => {
+    let attempts = 0;
+    const endpoint = createRolloutEndpoint({
+      report: async () => {
+        if (++attempts === 1) throw new Error('once');
+        return reportOf(1, 1);
+      },
+    });
+    const ask = async () => await askEndpoint(endpoint, '');
+    await expect(ask).rejects.toThrow('once');
+    expect(await ask()).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ['verdict=x', 'verdict is one of refuses, not-known, not-asked, safe, enforced'],
+    ['limit=x', 'limit is a whole number, 999999999 at most'],
+    ['offset=-1', 'offset is a whole number, 999999999 at most'],
+    ['order=met', 'unknown parameter order; known are q, limit, offset, verdict'],
+    ['kind=met', 'unknown parameter kind; known are q, limit, offset, verdict'],
+    ['verdict=safe&verdict=refuses', 'verdict is given twice'],
+  ])('is not guessed at: %s is 400', async (query, error) => {
+    expect(await open(1).refusal(query)).toEqual({ status: 400, body: { error } });
+  });
+});

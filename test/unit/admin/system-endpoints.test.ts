@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createPurgeEndpoint } from '../../../src/admin/state-endpoints.ts';
+import { createSystemEndpoints, parseReasons, type ReasonText } from '../../../src/admin/system-endpoints.ts';
+import { rejectionTable } from '../../../src/http/rejection.ts';
+
+const nothing = { body: undefined, query: new Map() };
+
+describe('reasons', () => {
+  const document = readFileSync(path.join(import.meta.dirname, '../../../docs/reasons.md'), 'utf8');
+
+  it('of the page are read for each rejection, as plain text', () => {
+    const reasons = parseReasons(document);
+    const names = reasons.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(Object.keys(rejectionTable)));
+    for (const { name, cause, cure } of reasons) {
+      expect(cause.length, name).toBeGreaterThan(10);
+      expect(cure, name).not.toMatch(/[`*]|\]\(/);
+    }
+  });
+
+  it('of a token are read, too, each with its own text', () => {
+    const expired = parseReasons(document).find(({ name }) => name === 'expired');
+    expect(expired?.cause).toMatch(/^Refresh it\. If it is new, compare the clocks/);
+  });
+
+  it('come from the endpoint', async () => {
+    const endpoints = createSystemEndpoints({
+      system: async () => ({}) as never,
+    });
+    const endpoint = endpoints.find((one) => one.path === '/api/reasons');
+    const { body } = (await endpoint?.run(nothing)) ?? {};
+    expect((body as { reasons: readonly ReasonText[] }).reasons.length).toBeGreaterThan(30);
+  });
+});
+
+it('a purge that did not reach the log of purges says so', async () => {
+  const run = (outcome: 'purged' | 'unavailable') =>
+    createPurgeEndpoint(async () => outcome).run({ body: { all: true }, query: new Map() });
+  expect(await run('purged')).toMatchObject({ status: 200 });
+  expect(await run('unavailable')).toMatchObject({ status: 503 });
+});

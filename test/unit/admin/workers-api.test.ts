@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+
+/** Two processes that serve, and a primary that tells of both. */
+describe('the admin API of several workers', () => {
+  let redis: SingleRedis;
+  let upstream: RecordingUpstream;
+  let shopward: Shopward;
+  beforeAll(async () => {
+    [redis, upstream] = await Promise.all([
+      startRedis(),
+      startRecordingUpstream(() => answer('ok', '', '200 OK')),
+    ]);
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${upstream.port}`,
+      rows: ['GET /orders'],
+      config: { workers: 2, store: { url: redis.url } },
+    });
+  });
+  afterAll(async () => {
+    await shopward?.stop();
+    await upstream?.close();
+    await redis?.close();
+  });
+  const get = async (path: string) => (await fetch(`${shopward.adminUrl}${path}`)).json() as Promise<Answer>;
+
+  interface Answer {
+    readonly found: number;
+    readonly outcomes: { readonly refused: readonly number[] };
+    readonly processes: readonly { readonly pid: number }[];
+    readonly workers: number;
+    readonly keys: readonly object[];
+    readonly sharing: number | null;
+    readonly tokens: number;
+  }
+
+  it('finds the decisions of every worker, and counts them in one series', async () => {
+    // Each on a connection of its own, which the workers share among them.
+    for (let i = 0; i < 20; i++) {
+      await (await fetch(`${shopward.url}/orders`, { headers: { Connection: 'close' } })).arrayBuffer();
+    }
+    await expect.poll(async () => (await get('/api/decisions/search?outcome=refused')).found).toBe(20);
+    const { outcomes } = await get('/api/series?range=1h');
+    expect(outcomes.refused.reduce((sum, times) => sum + times, 0)).toBe(20);
+  });
+
+  it('has a worker check a token with the keys in force', async () => {
+    const explain = async (url: string) => {
+      const body = JSON.stringify({ method: 'GET', url });
+      return (await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body })).json();
+    };
+    expect(await explain(shopward.issueToken())).toMatchObject({ verdict: 'token-accepted' });
+    const expired = await explain(shopward.issueToken({ exp: 1 }));
+    expect(expired).toMatchObject({
+      verdict: 'token-refused',
+      inspection: { verdict: { rejection: 'access-token-invalid', reason: 'expired' } },
+    });
+  });
+
+  it('names both processes, the keys once, and who shares the store', async () => {
+    const { processes, workers, keys, sharing } = await get('/api/system');
+    expect([new Set(processes.map(({ pid }) => pid)).size, workers, keys.length, sharing]).toEqual([
+      2, 2, 1, 2,
+    ]);
+    expect(processes.map(({ pid }) => pid)).not.toContain(shopward.pid);
+  });
+});

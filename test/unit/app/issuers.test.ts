@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createIssuers, createShopSubject } from '../../../src/app/issuers.ts';
+import { validateConfig } from '../../../src/config/load.ts';
+import type { Config } from '../../../src/config/schema.ts';
+
+const jwks = (host: string) => ({ jwks: `https://${host}/keys` });
+
+function create(auth: object, limits: object = {}) {
+  const { config, problems } = validateConfig({
+    upstream: { url: 'http://glue.internal' },
+    ...{ auth, limits },
+  }) as { config: Config; problems: readonly object[] };
+  expect(problems).toEqual([]);
+  const said: [string, object][] = [];
+  const level = (name: string) => (fields: object) => void said.push([name, fields]);
+  const log = { info: level('info'), warn: level('warn'), error: level('error'), debug: level('debug') };
+  return { config, said, ...createIssuers(config, Date.now, log) };
+}
+
+const two = {
+  issuers: [
+    { issuer: 'https://a.example', name: 'customers', keys: jwks('a.example') },
+    { issuer: 'https://b.example', keys: jwks('b.example'), maxTokenAge: '1h' },
+  ],
+};
+
+it('what is remembered and verified at once is for all issuers together', () => {
+  const rulesOf = (auth: object, limits?: object) =>
+    create(auth, limits).issuers.all.map(({ rules }) => [
+      ...[rules.name, rules.issuer, rules.maxRememberedTokens, rules.maxVerifying],
+      rules.maxTokenAgeMs,
+    ]);
+  const limits = { inFlight: 101 };
+  expect(rulesOf({ keys: jwks('a.example'), maxTokenAge: 'none' }, limits)).toEqual([
+    [undefined, undefined, 10_000, 51, undefined],
+  ]);
+  expect(rulesOf({ ...two, maxTokenAge: '2h' }, limits)).toEqual([
+    ['customers', 'https://a.example', 5_000, 26, 7_200_000],
+    ['issuer-2', 'https://b.example', 5_000, 26, 3_600_000],
+  ]);
+});
+
+describe('a subject that is JSON', () => {
+  const { said, ...one } = create({ keys: jwks('a.example') });
+  const [{ rules } = { rules: undefined }] = one.issuers.all;
+
+  it('is reported once, with the setting that mends it', () => {
+    const verified = (claimedSubject: string) => rules?.onVerified?.({ claimedSubject } as never);
+    verified('DE--21');
+    verified('a{');
+    expect(said).toEqual([]);
+    verified(' {"customer_reference":"DE--21"}');
+    verified('{"customer_reference":"DE--22"}');
+    expect(said).toEqual([['warn', { event: 'subject-is-json', setting: 'auth.subject' }]]);
+  });
+
+  it('is none where the setting looks into it', () => {
+    const { said: heard, issuers } = create({
+      keys: jwks('a.example'),
+      subject: 'sub.customer_reference',
+    });
+    issuers.all[0]?.rules.onVerified?.({ claimedSubject: '{"a":1}' } as never);
+    expect(heard).toEqual([]);
+  });
+});
+
+it('that an introspection endpoint gives no answer is reported once, and that it does again', async () => {
+  let status = 500;
+  const provider = http.createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(status, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ active: false }));
+    });
+  });
+  provider.listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  onTestFinished(() => void provider.close());
+  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/ask`;
+  const { said, issuers, components } = create({
+    introspection: { url, clientId: 'shopward', clientSecret: 's'.repeat(32) },
+  });
+  onTestFinished(() => void components[0]?.close?.());
+  const ask = async (token: string) => void (await issuers.all[0]?.introspected?.verify(token));
+  await ask('opaque-1');
+  await ask('opaque-2');
+  expect(said).toEqual([['error', { event: 'introspection-failed', reason: expect.any(String) }]]);
+  status = 200;
+  // After a fault it is left alone for a while.
+  await expect
+    .poll(async () => {
+      await ask(`opaque-${Math.random()}`);
+      return said.slice(1);
+    })
+    .toEqual([['info', { event: 'introspection-back' }]]);
+});
+
+describe('keys', () => {
+  it('that are not there send their own users away, and nobody else’s once another issuer has some', () => {
+    const secret = 's'.repeat(64);
+    const { components } = create({
+      algorithms: ['HS256'],
+      issuers: [
+        { issuer: 'https://a.example', keys: { secret } },
+        { issuer: 'https://b.example', keys: jwks('b.example'), algorithms: ['RS256'] },
+      ],
+    });
+    expect(components.map((component) => component.health?.().isUnready)).toEqual([false, false]);
+    const { components: none } = create(two);
+    expect(none.map((component) => component.health?.().isUnready)).toEqual([true, true]);
+  });
+});
+
+describe('whose a token is that the shop hands out', () => {
+  const subjectOf = (auth: object, claims: object) =>
+    createShopSubject(create(auth).config.auth)(claims as never);
+
+  it('of one issuer by its subject alone', () => {
+    const auth = { keys: jwks('a.example'), issuer: 'https://a.example' };
+    expect(subjectOf(auth, { iss: 'https://other.example', sub: 'DE--21' })).toBe('DE--21');
+    expect(subjectOf(auth, {})).toBeUndefined();
+  });
+
+  it('of several by the one that it names, whose users are not another’s', () => {
+    const [a, b] = ['https://a.example', 'https://b.example'].map((iss) =>
+      subjectOf(two, { iss, sub: 'DE--21' }),
+    );
+    expect(a).toContain('DE--21');
+    expect(b).toContain('DE--21');
+    expect(a).not.toBe(b);
+    expect(subjectOf(two, { iss: 'https://c.example', sub: 'DE--21' })).toBeUndefined();
+    expect(subjectOf(two, { iss: 'https://a.example' })).toBeUndefined();
+  });
+});

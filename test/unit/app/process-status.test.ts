@@ -1,0 +1,79 @@
+import { expect, it } from 'vitest';
+import { createFilters, type FilterDependencies } from '../../../src/app/filter-definition.ts';
+import { filterDefinitions } from '../../../src/app/filters.ts';
+import { conditionOf, Drain, healthOfAll, readinessOf } from '../../../src/app/process-status.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { type Component, healthOf, total } from '../../../src/lib/component.ts';
+import { UpstreamComponent } from '../../../src/upstream/upstream-component.ts';
+
+const problem = { file: 'list.yaml', line: 1, column: 2, severity: 'error', text: 'no row' } as const;
+const components: readonly Component[] = [
+  {
+    name: 'keys',
+    title: 'Keys',
+    health: () => healthOf(['not refreshed'], { details: [total('loads', 3)] }),
+  },
+  { name: 'list', title: false, health: () => healthOf(['list: no row'], { problems: [problem] }) },
+  { name: 'silent' },
+  { name: 'plain', health: () => healthOf([]) },
+];
+
+it('readiness, tiles and problems are what components say, and nothing else', () => {
+  expect(conditionOf(healthOfAll(components))).toEqual({
+    ready: true,
+    reasons: ['not refreshed', 'list: no row'],
+    parts: [
+      {
+        id: 'keys',
+        title: 'Keys',
+        status: 'degraded',
+        text: 'not refreshed',
+        // How workers are combined is nothing for the page.
+        facts: [{ label: 'loads', value: 3 }],
+      },
+      { id: 'plain', title: 'plain', status: 'ok', text: 'it is well', facts: [] },
+    ],
+    problems: [problem],
+  });
+});
+
+it('who drains is not ready, and says so first', () => {
+  const drain = new Drain();
+  const readiness = () => readinessOf(healthOfAll([drain, ...components]));
+  expect(readiness().ready).toBe(true);
+  drain.begin();
+  expect(readiness()).toEqual({ ready: false, reasons: ['draining', 'not refreshed', 'list: no row'] });
+});
+
+it('a filter with a tile that is switched off says that', () => {
+  const config = {
+    entityTags: false,
+    urlResolver: false,
+    refreshTokens: false,
+    rateLimits: false,
+  } as unknown as Config;
+  const wanted = filterDefinitions.filter(({ title }) => title !== undefined);
+  const { components: off } = createFilters({ config } as FilterDependencies, wanted);
+  expect(conditionOf(healthOfAll(off)).parts.map(({ id, status, text }) => [id, status, text])).toEqual(
+    ['rate-limits', 'url-resolver', 'refresh-tokens', 'entity-tags'].map((id) => [id, 'off', 'switched off']),
+  );
+});
+
+it('the upstream is as exchanges show it', () => {
+  const forwarder = { inFlight: 2, queued: 1, close: async () => {} };
+  const upstream = new UpstreamComponent('http://shop', forwarder);
+  const seen = () => {
+    const { status, reasons, text, seenMs } = upstream.health();
+    return [status, reasons, text, seenMs];
+  };
+  expect(seen()).toEqual(['ok', [], 'not asked yet', 0]);
+  const now = Date.now();
+  upstream.activity.note({ decision: 'refused', rejection: 'upstream-timeout' }, now);
+  const failed = 'the last request failed: upstream-timeout';
+  expect(seen()).toEqual(['down', [`upstream: ${failed}`], failed, now]);
+  upstream.activity.note({ decision: 'refused', rejection: 'access-token-missing' }, now + 1);
+  expect(upstream.health().status).toBe('down');
+  upstream.activity.note({ decision: 'forwarded' }, now + 2);
+  const recently = 'it answers, but failed within the last minute: upstream-timeout';
+  expect(seen()).toEqual(['degraded', [], recently, now + 2]);
+});

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type Secrets, SecretsInForce, watchConfig } from '../../../src/app/secrets.ts';
+import { certificateEndMs } from '../../../src/config/certificates.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+
+const dayMs = 86_400_000;
+const endMs = certificateEndMs({ cert: testCertificate });
+const hot = { mode: 'enforce', rateLimits: false, log: { level: 'info' } } as const;
+const none: Secrets = { hot, tls: undefined, store: {}, issuers: [], adminToken: undefined, problems: [] };
+const pair = { cert: testCertificate, key: testKey };
+
+function at(nowMs: number): void {
+  vi.useFakeTimers({ now: nowMs, toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+describe('secrets in force', () => {
+  const values = ({ metrics }: SecretsInForce) => metrics.map(({ name, value }) => [name, value()]);
+
+  it('say when a certificate ends, ours and that for the upstream', () => {
+    at(endMs - 3 * dayMs);
+    const secrets = new SecretsInForce({ ...none, tls: pair, upstreamTls: pair });
+    expect(secrets.health().reasons).toEqual([
+      expect.stringContaining('listen.tls: the certificate expires in 3 days'),
+      expect.stringContaining('upstream.tls: the certificate expires in 3 days'),
+    ]);
+    expect(values(secrets)[1]).toEqual(['shopward_certificate_expiry_timestamp_seconds', endMs / 1000]);
+    expect(new SecretsInForce({ ...none, upstreamTls: { ca: testCertificate } }).health().reasons).toEqual(
+      [],
+    );
+    // Without a certificate there is nothing to renew.
+    secrets.apply({ ...none, tls: undefined, upstreamTls: undefined });
+    expect(secrets.health().reasons).toHaveLength(1);
+    const late = new SecretsInForce(none);
+    late.apply({ ...none, upstreamTls: pair });
+    expect(late.health().reasons).toHaveLength(1);
+  });
+});
+
+describe('secrets of files', () => {
+  it('are reported as reloaded only if one changed', async () => {
+    const folder = makeFolder({
+      'protected-resources.yaml': 'groups: {}\n',
+      ...{ url: 'http://one.internal', token: 'x'.repeat(64) },
+      'c.yaml': `upstream: { url: "\${file:url}" }
+admin: { token: "\${file:token}" }
+auth: { keys: { jwks: "https://shop.example/keys" } }
+`,
+    });
+    const loaded = await loadConfig({ file: 'c.yaml', env: {}, cwd: folder });
+    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+    const said: string[] = [];
+    const say = ({ event }: { event: string }) => void said.push(event);
+    const watch = watchConfig(loaded, () => {}, { info: say, warn: say, error: say } as never);
+    onTestFinished(() => watch.close());
+    writeFileSync(path.join(folder, 'url'), 'http://two.internal');
+    watch.reload();
+    await vi.waitUntil(() => said.length > 0, { timeout: 30_000 });
+    expect(said).toEqual(['restart-needed']);
+    writeFileSync(path.join(folder, 'token'), 'y'.repeat(64));
+    watch.reload();
+    await vi.waitUntil(() => said.length > 2, { timeout: 30_000 });
+    expect(said).toEqual(['restart-needed', 'secrets-reloaded', 'restart-needed']);
+  });
+});

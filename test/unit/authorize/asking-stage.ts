@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Asked, Front } from '../../end-to-end/deploy/front.ts';
+import { freePort } from '../../harness/free-port.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { type HereOptions, startShopwardHere } from '../../harness/shopward-here.ts';
+
+/** A front that asks shopward and forwards to the shop itself. */
+export interface AskingStage {
+  /** Takes octets without TLS, for a front that speaks TLS. */
+  readonly port: number;
+  /** Of the front itself. */
+  readonly tlsPort: number;
+  readonly shopward: RunningShopward;
+  /** What the front has asked, and the status of each answer. */
+  readonly questions: readonly Question[];
+  close(): Promise<void>;
+}
+
+interface Question {
+  readonly method: string;
+  readonly target: string;
+  readonly host: string | undefined;
+  readonly status: number;
+}
+
+export async function startAskingStage(
+  start: (ports: Asked) => Promise<Front>,
+  shop: number,
+  options: Omit<HereOptions, 'upstream'> = {},
+): Promise<AskingStage> {
+  const authorize = await freePort();
+  const shopward = await startShopwardHere({
+    ...options,
+    upstream: `http://127.0.0.1:${shop}`,
+    config: {
+      trustedProxies: ['127.0.0.1/32'],
+      authorize: { listen: { port: authorize } },
+      auth: { forward: { subject: 'X-User' } },
+      ...options.config,
+    },
+  });
+  const questions: Question[] = [];
+  const witness = startWitness(authorize, questions);
+  const front = await start({ shop, authorize: await listening(witness) });
+  const tunnel = createServer((client) =>
+    join(client, connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false })),
+  );
+  return {
+    port: await listening(tunnel),
+    tlsPort: front.port,
+    shopward,
+    questions,
+    async close() {
+      await front.close();
+      await shopward.stop();
+      tunnel.close();
+      witness.close();
+    },
+  };
+}
+
+async function listening(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Stands between the front and shopward, changes no octet, and reads both sides. */
+function startWitness(authorize: number, questions: Question[]): Server {
+  return createServer((front) => {
+    const shopward = connect(authorize, '127.0.0.1');
+    let [asked, answered, count] = ['', '', 0];
+    front.on('data', (octets) => {
+      asked += octets.toString('latin1');
+    });
+    shopward.on('data', (octets) => {
+      answered += octets.toString('latin1');
+      const statuses = [...answered.matchAll(/HTTP\/1\.1 (\d{3}) /g)];
+      const heads = asked.split('\r\n\r\n');
+      for (; count < statuses.length; count += 1)
+        questions.push({ ...readHead(heads[count] ?? ''), status: Number(statuses[count]?.[1]) });
+    });
+    join(front, shopward);
+  });
+}
+
+/** Of fields of both kinds, those of a client are refused with 400. */
+function readHead(head: string) {
+  const field = (name: string) =>
+    new RegExp(`^x-(?:original|forwarded)-${name}: (.*?)\r?$`, 'im').exec(head)?.[1] ?? '';
+  const host = field('host') || /^host: (.*?)\r?$/im.exec(head)?.[1];
+  return { method: field('method'), target: field('uri'), host };
+}
+
+function join(one: Socket, other: Socket): void {
+  for (const socket of [one, other]) socket.on('error', () => [one, other].map((each) => each.destroy()));
+  one.pipe(other).pipe(one);
+}

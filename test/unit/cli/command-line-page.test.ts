@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process';
+import { cpSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { findMain } from '../../harness/built-shopward.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { bareEnvironment, type RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { runHere } from './command-line-here.ts';
+import { runCommand } from './command-run.ts';
+import { openVerifyStage, startFront } from './verify-stage.ts';
+
+const root = path.join(import.meta.dirname, '../../..');
+const page = readFileSync(path.join(root, 'docs/command-line.md'), 'utf8');
+
+const openApi = `openapi: 3.0.0
+info: { title: Shop API, version: "202512" }
+paths:
+  /carts: { get: &secured { tags: [carts], security: [{ B: [] }] }, post: *secured }
+  /carts/{cartId}: { get: *secured, patch: *secured, delete: *secured }
+  /quote-requests: { get: { tags: [quote-requests], security: [{ B: [] }] } }
+  /stores: { get: { tags: [stores] } }
+components:
+  securitySchemes: { B: { type: http, scheme: bearer } }
+`;
+
+/** Commands of the page that need neither a running proxy nor a broken file, with the output that it shows. */
+const shown = [
+  ...page.matchAll(
+    /^ {4}\$ (shopward (?:explain|protected|init) .*)\n((?: {4}(?!\$ ).*\n|\n(?= {4}(?!\$ )))+)/gm,
+  ),
+].map(([, command = '', output = '']) => [command, output.replace(/^ {4}/gm, '').trimEnd()] as const);
+
+it('the page has such commands', () => {
+  expect(shown.length).toBeGreaterThanOrEqual(5);
+});
+
+it.each(shown)('%s', async (command, output) => {
+  const cwd = makeFolder({ 'openapi.yml': openApi });
+  // What init writes must not be there before.
+  if (!command.startsWith('shopward init'))
+    cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
+  const { stdout } = await runHere(await wordsOf(command), { cwd, env });
+  expect(stdout.trimEnd()).toMatch(patternOf(output));
+});
+
+const env = { JWKS_URL: 'https://shop.example/jwks.json' };
+
+/** The words of a command as a shell hands them over. */
+async function wordsOf(command: string): Promise<string[]> {
+  const script = `shopward() { printf '%s\\0' "$@"; }\n${command}`;
+  return (await runShell(script)).split('\0').slice(0, -1);
+}
+
+/** For scripts: the command in a process of its own. */
+const asProcess = (args = '') => `shopward() { "${process.execPath}" "${findMain()}" "$@" ${args}; }`;
+
+/** What a script prints. */
+async function runShell(script: string, cwd = root): Promise<string> {
+  const options = { cwd, env: { ...bareEnvironment, ...env } };
+  return (await promisify(execFile)('/bin/sh', ['-c', script], options)).stdout;
+}
+
+/** `...` alone on a line stands for any lines. */
+function patternOf(output: string): RegExp {
+  const pattern = output
+    .split('\n')
+    .map((line) => (line.trim() === '...' ? '[\\s\\S]*' : line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+    .join('\n')
+    .replace(/\n\[\\s\\S\]\*(?=\n|$)/g, '[\\s\\S]*');
+  return new RegExp(`^${pattern}$`);
+}
+
+/** The lines below a command of the page, or below the first one that begins with it, up to the next command or the end of the block. */
+function shownBelow(command: string): string[] {
+  const whole = page.indexOf(`    $ ${command}\n`);
+  const start = whole === -1 ? page.indexOf(`    $ ${command}`) : whole;
+  expect(start, command).not.toBe(-1);
+  const lines = page.slice(start).split('\n').slice(1);
+  const end = lines.findIndex((line) => line.startsWith('    $ ') || /^\S/.test(line));
+  return lines.slice(0, end).map((line) => line.slice(4));
+}
+
+it('shopward check prints each problem with its place', async () => {
+  const cwd = makeFolder({
+    'b.yaml': `auth: { keys: { files: [key.pem] } }\nprotectedResources: broken.yaml\n${'\n'.repeat(5)}modee: observe\n`,
+    'broken.yaml': 'groups:\n  A:\n    - GET /a\n    - GETT /b\ncomplete: true\n',
+    'key.pem': '',
+  });
+  const output = await runShell(`${asProcess()}\nshopward check --config b.yaml; echo "exit $?"`, cwd);
+  const named = output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.includes('key.pem'));
+  for (const line of shownBelow('shopward check').filter((one) => one !== '' && !one.startsWith('checked')))
+    expect(named).toContain(line);
+});
+
+it('purge, tokens and health print what the page shows', async () => {
+  const one = await startShopwardHere({
+    upstream: 'http://127.0.0.1:9',
+    config: { admin: { port: await freePort() } },
+  });
+  onTestFinished(() => one.stop());
+  const commands = [...page.matchAll(/^ {4}\$ (shopward (?:purge|tokens|health)\b.*)$/gm)];
+  expect(commands.length).toBeGreaterThanOrEqual(5);
+  for (const [, command = ''] of commands) {
+    const printed = await printedBy(command, one);
+    expect(printed.trimEnd(), command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));
+  }
+});
+
+/** On both streams. A script with the exit code takes processes: the code is theirs. */
+async function printedBy(command: string, { folder, configFile }: RunningShopward): Promise<string> {
+  if (command.includes('; ')) {
+    return runShell(`${asProcess(`--config "${configFile}"`)}\n{ ${command}; } 2>&1`, folder);
+  }
+  const words = [...(await wordsOf(command)), '--config', configFile];
+  const { stdout, stderr } = await runHere(words, { cwd: folder, env });
+  return stdout + stderr;
+}
+
+describe('shopward verify', () => {
+  const stage = openVerifyStage();
+  /** Whatever the address, the cart, its tag and the width of a column. */
+  const blurred = (line: string) =>
+    line
+      .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
+      .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'CART')
+      .replace(/"[0-9a-f]{32}\.[0-9a-f]{1,24}"/g, '"TAG"')
+      .replace(/ {2,}/g, '  ');
+
+  async function expectShown(command: string, url: string, options: VerifyChoice): Promise<void> {
+    const given = { config: stage.shopward.configFile, ...options };
+    const { out } = await runCommand((io) => runVerify(url, given, io));
+    const printed = out.map(blurred);
+    for (const line of shownBelow(command).map(blurred))
+      if (line.trim() !== '' && line.trim() !== '...') expect(printed).toContain(line);
+  }
+
+  it('of the demo', () =>
+    expectShown('SHOPWARD_TOKEN=... shopward verify', stage.shopward.url, {
+      token: stage.shopward.issueToken(),
+    }));
+
+  it('of a shop that can be reached around the proxy', () =>
+    expectShown('shopward verify http://shop.internal:9000', stage.shop.url, { unsafeMethods: true }));
+
+  it('behind a front that compresses', async () => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      alter(fields, request) {
+        if (/gzip/.test(String(request.headers['accept-encoding'])) && fields.etag)
+          fields.etag = `W/${fields.etag}`;
+      },
+    });
+    const { out } = await runCommand((io) =>
+      runVerify(front, { config: stage.shopward.configFile, token: stage.shopward.issueToken() }, io),
+    );
+    const shown = /A front that compresses[\s\S]*?\n\n([\s\S]*?)\n(?=\S)/.exec(page)?.[1] ?? '';
+    const printed = out.map(blurred);
+    const lines = shown.split('\n').map((line) => blurred(line.slice(4)));
+    expect(lines.length).toBeGreaterThan(3);
+    for (const line of lines) if (line !== '') expect(printed).toContain(line);
+  });
+});

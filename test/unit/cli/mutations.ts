@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { anyText } from '../../harness/any-text.ts';
+
+/** Removes or replaces octets. */
+export const mutation = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  length: fc.nat({ max: 12 }),
+  by: fc.oneof(
+    fc.constantFrom(
+      '',
+      '\t',
+      '\n',
+      '\n      - GET /x\n',
+      '  ',
+      '{',
+      '[',
+      '"',
+      "'",
+      '&a',
+      '*a',
+      '!x',
+      '<<: 1',
+      ': ',
+      '#',
+    ),
+    fc.constantFrom(
+      '\u0000',
+      '\ufeff',
+      '\ud800',
+      '---\n',
+      '%YAML 1.1\n',
+      'null',
+      '-1',
+      '/..',
+      '%ff',
+      '__proto__',
+      ',',
+    ),
+    fc.constantFrom('"$ref":"#/paths"', '<<<<<<< a\n', '${X}', '{"a":'.repeat(600), '- '.repeat(600)),
+    anyText({ maxLength: 8 }),
+  ),
+});
+
+export const mutate = (text: string, all: readonly { at: number; length: number; by: string }[]) =>
+  all.reduce((now, { at, length, by }) => {
+    const start = Math.floor(at * now.length);
+    return now.slice(0, start) + by + now.slice(start + length);
+  }, text);

@@ -1,0 +1,286 @@
+import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { listText, runProtectedImport } from '../../../src/cli/protected/import.ts';
+import { readOperations } from '../../../src/cli/protected/openapi-operations.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { anyText } from '../../harness/any-text.ts';
+import { runCommand } from './command-run.ts';
+import { bearer, document, importedRows, importOf, secured } from './openapi-sample.ts';
+
+describe('protected import', () => {
+  it.each<[string, object, string[]]>([
+    [
+      'the security of an operation',
+      document({ '/a': { get: secured, post: { responses: {} } } }),
+      ['a | GET /a'],
+    ],
+    [
+      'that of the document, unless an operation has its own',
+      document(
+        { '/a': { get: {}, post: { security: [] }, put: { security: {} }, delete: secured } },
+        { security: [{ B: [] }] },
+      ),
+      ['a | GET /a', 'a | DELETE /a'],
+    ],
+    [
+      'the first tag as group, else the first segment',
+      document({
+        '/a/b': { get: { ...secured, tags: ['carts', 'x'] } },
+        '/{id}/c': { get: secured },
+        '/{id}': { get: secured },
+      }),
+      ['carts | GET /a/b', 'c | GET /{id}/c', 'Untagged | GET /{id}'],
+    ],
+    [
+      'names of parameters that a list can hold',
+      document({ '/a/{cart.id}/{1}/{x}/b/{cart id}': { get: secured } }),
+      ['a | GET /a/{cart_id}/{p_1}/{x}/b/{cart_id_2}'],
+    ],
+    [
+      'what no list can say as a parameter: the row matches more, never less',
+      document({
+        '/files/{name}.pdf': { get: secured },
+        '/a;b/c': { get: secured },
+        '/ä/x': { get: secured },
+      }),
+      ['files | GET /files/{name_pdf}', 'a;b | GET /{a_b}/c', 'ä | GET /%C3%A4/x'],
+    ],
+    ['slashes that do not count', document({ '/a//b/': { get: secured } }), ['a | GET /a/b']],
+    [
+      'HEAD as GET, and both as one row',
+      document({ '/a': { head: secured, get: {} }, '/b': { get: secured, head: secured } }),
+      ['a | GET /a', 'b | GET /b'],
+    ],
+    [
+      'one row for paths that differ by names',
+      document({ '/a/{x}': { get: secured }, '/a/{y}': { get: secured } }),
+      ['a | GET /a/{x}'],
+    ],
+    [
+      'base paths of servers, the nearest ones',
+      document(
+        {
+          '/a': { get: secured },
+          '/b': { servers: [{ url: '/v2' }], get: secured },
+          '/c': {
+            get: {
+              ...secured,
+              servers: [{ url: 'https://{h}.example/{v}/', variables: { v: { default: 'v3' } } }],
+            },
+          },
+        },
+        { servers: [{ url: 'https://x.example/v1' }, { url: 'http://y.example/api' }] },
+      ),
+      ['a | GET /v1/a', 'a | GET /api/a', 'b | GET /v2/b', 'c | GET /v3/c'],
+    ],
+    [
+      'path items elsewhere in the document',
+      document(
+        { '/a': { $ref: '#/components/pathItems/A~1b' } },
+        {
+          components: { ...bearer.components, pathItems: { 'A/b': { get: secured } } },
+        },
+      ),
+      ['a | GET /a'],
+    ],
+    [
+      'scopes: those that every alternative asks for',
+      document(
+        {
+          '/a': { get: { security: [{ O: ['r', 'w'] }] } },
+          '/b': { get: { security: [{ O: ['r', 'w'] }, { O: ['r'], B: [] }] } },
+        },
+        { components: { securitySchemes: { O: { type: 'oauth2' }, B: { type: 'http', scheme: 'bearer' } } } },
+      ),
+      ['a | GET /a | r | w', 'b | GET /b | r'],
+    ],
+  ])('takes %s', async (_, source, rows) => {
+    const result = await importedRows(source);
+    expect([result.code, result.rows]).toEqual([0, rows]);
+  });
+
+  it.each<[string, object, string]>([
+    [
+      'an optional token',
+      { get: { security: [{ B: [] }, {}] }, post: secured },
+      'GET /a: its token is optional, so it is not listed',
+    ],
+    [
+      'another scheme',
+      { get: { security: [{ K: [] }] } },
+      'GET /a: K is not a bearer token; listed all the same',
+    ],
+    [
+      'another scheme of many',
+      {
+        get: { security: [{ K: [] }] },
+        put: { security: [{ K: [] }] },
+        post: secured,
+        delete: { security: [{ K: [] }] },
+      },
+      'GET /a and 2 more: K is not a bearer token; listed all the same',
+    ],
+    [
+      'a method without rows',
+      { get: secured, trace: secured },
+      '/a: trace is left out: it is never authenticated, or refused anyway',
+    ],
+  ])('says what is worth knowing of %s', async (_, item, note) => {
+    const more = {
+      components: {
+        securitySchemes: {
+          K: { type: 'apiKey', in: 'header', name: 'X-Key' },
+          ...bearer.components.securitySchemes,
+        },
+      },
+    };
+    const { notes } = await importedRows(document({ '/a': item }, more));
+    expect(notes).toEqual([`api.yaml: note: ${note}`]);
+  });
+
+  it('says nothing of an empty map: generators in PHP write it for an empty list', async () => {
+    const { rows, notes } = await importedRows(document({ '/a': { get: { security: {} }, post: secured } }));
+    expect([rows, notes]).toEqual([['a | POST /a'], []]);
+  });
+
+  it('takes whatever stands in a document, and gives rows that the list can hold', async () => {
+    const item = fc.dictionary(
+      fc.constantFrom('get', 'head', 'post', 'trace', 'parameters', '$ref', 'servers', '__proto__'),
+      fc.oneof(
+        fc.constant(secured),
+        fc.jsonValue(),
+        fc.record({ security: fc.jsonValue(), tags: fc.jsonValue() }),
+      ),
+    );
+    const paths = fc.dictionary(
+      anyText().map((path) => `/${path}`),
+      item,
+    );
+    const more = fc.record({ servers: fc.jsonValue(), security: fc.jsonValue() }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(paths, more, (given, rest) => {
+        const source = JSON.parse(JSON.stringify(document(given, rest)));
+        const { operations } = readOperations(source);
+        const rows = operations.filter(({ needs }) => needs === 'token');
+        if (rows.length > 0) listText(rows, 'x');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('--base-path takes the place of the servers', async () => {
+    const source = document({ '/a': { get: secured } }, { servers: [{ url: '/v1' }] });
+    expect((await importedRows(source, { basePath: '/' })).rows).toEqual(['a | GET /a']);
+    expect((await importedRows(source, { basePath: '/x/y/' })).rows).toEqual(['a | GET /x/y/a']);
+  });
+
+  it('writes what a list file looks like', async () => {
+    const source = document({
+      '/carts': { get: { ...secured, tags: ['my: carts'] }, post: secured },
+      '/r': { get: { security: [{ B: ['x'] }] } },
+    });
+    expect(await importOf(source)).toEqual({
+      code: 0,
+      out: [
+        '# yaml-language-server: $schema=./protected-resources.schema.json',
+        '# From api.yaml (Shop 1): 3 of 3 operations need a token.',
+        '',
+        'groups:',
+        '  "my: carts":',
+        '    - GET /carts',
+        '  carts:',
+        '    - POST /carts',
+        '  r:',
+        '    - { match: GET /r, scopes: [ x ] }',
+        'complete: true',
+      ],
+      err: ['api.yaml: 3 of 3 operations need a token'],
+    });
+  });
+
+  it.each<[string, object | string]>([
+    ['Swagger 2', { swagger: '2.0', paths: {} }],
+    ['no OpenAPI at all', { a: 1 }],
+    ['a list', '- a\n'],
+    ['broken YAML', 'openapi: 3.0.0\npaths: {\n'],
+    ['no paths', { openapi: '3.0.0' }],
+    ['a path item in another file', document({ '/a': { $ref: 'other.yaml#/a' }, '/b': { get: secured } })],
+    ['a path item that goes round in a circle', document({ '/a': { $ref: '#/paths/~1a' } })],
+  ])('refuses %s with exit code 2 and prints no list', async (_, source) => {
+    const { code, out, err } = await importOf(source);
+    expect({ code, out }).toEqual({ code: 2, out: [''] });
+    expect(err).toHaveLength(1);
+    expect(err[0]).toMatch(/^api\.yaml: error: /);
+  });
+
+  it('says of more operations than a list can hold that they are too many', async () => {
+    const long = 'x'.repeat(450);
+    const paths = Object.fromEntries(
+      Array.from({ length: 40_000 }, (_, i) => [`/a${i}/${long}`, { get: secured }]),
+    );
+    const { code, err, out } = await importOf(document(paths));
+    expect([code, out.join('')]).toEqual([2, '']);
+    expect(err.join('\n')).toContain('longer than 16 MiB');
+  });
+
+  it('writes as many rows as no function takes arguments', () => {
+    const rows = Array.from({ length: 150_000 }, (_, i) => ({
+      method: 'GET' as const,
+      template: `/a${i}`,
+      group: 'a',
+      scopes: [],
+    }));
+    expect(listText(rows, 'x').length).toBeGreaterThan(150_000 * 10);
+  });
+
+  it('exits 1 when nothing needs a token', async () => {
+    expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });
+  });
+
+  it('--out writes a file, and replaces none without --force', async () => {
+    const cwd = makeFolder({ 'api.yaml': JSON.stringify(document({ '/a': { get: secured } })) });
+    const out = path.join(cwd, 'list.yaml');
+    const run = (options: object) =>
+      runCommand((io) => runProtectedImport('api.yaml', { out: 'list.yaml', ...options }, io), { cwd });
+    expect((await run({})).code).toBe(0);
+    const first = readFileSync(out, 'utf8');
+    expect(parseProtectedList(first, 'list').list?.rows).toHaveLength(1);
+    writeFileSync(out, 'mine');
+    expect((await run({})).code).toBe(2);
+    expect(readFileSync(out, 'utf8')).toBe('mine');
+    expect((await run({ force: true })).code).toBe(0);
+    expect(readFileSync(out, 'utf8')).toBe(first);
+    expect(readdirSync(cwd).toSorted()).toEqual(['api.yaml', 'list.yaml']);
+  });
+
+  it('--out replaces a link and a prepared temporary name, and writes into neither target', async () => {
+    const cwd = makeFolder({
+      'api.yaml': JSON.stringify(document({ '/a': { get: secured } })),
+      'other/secret': 'mine',
+    });
+    const target = path.join(cwd, 'other/secret');
+    for (const name of ['list.yaml', 'list.yaml.new']) symlinkSync(target, path.join(cwd, name));
+    symlinkSync(path.join(cwd, 'other/missing'), path.join(cwd, 'dangling.yaml'));
+    const run = (out: string, force = false) =>
+      runCommand((io) => runProtectedImport('api.yaml', { out, force }, io), { cwd });
+    expect((await run('list.yaml')).code).toBe(2);
+    expect((await run('dangling.yaml')).code).toBe(2);
+    expect((await run('list.yaml', true)).code).toBe(0);
+    expect((await run('dangling.yaml', true)).code).toBe(0);
+    expect(readFileSync(target, 'utf8')).toBe('mine');
+    expect(readdirSync(path.join(cwd, 'other'))).toEqual(['secret']);
+    expect(lstatSync(path.join(cwd, 'list.yaml')).isFile()).toBe(true);
+    expect(await run('/dev/null', true)).toMatchObject({
+      code: 2,
+      err: ['/dev/null: cannot be written: /dev/null is not a file'],
+    });
+  });
+
+  it('a document without an end is refused by its size', async () => {
+    const { code, err } = await runCommand((io) => runProtectedImport('/dev/zero', {}, io));
+    expect([code, err[0]]).toEqual([2, expect.stringMatching(/larger than 134217728 bytes/)]);
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { runProtectedDiff } from '../../../src/cli/protected/difference.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { runCommand } from './command-run.ts';
+import { listOf } from './openapi-sample.ts';
+
+describe('protected diff', () => {
+  const diff = (a: string, b: string) =>
+    runCommand((io) => runProtectedDiff('a.yaml', 'b.yaml', io), {
+      cwd: makeFolder({ 'a.yaml': a, 'b.yaml': b }),
+    });
+
+  it('exits 0 for lists that protect the same', async () => {
+    const { code, out } = await diff(listOf('GET /a/{x}', 'GET /b'), listOf('GET /b', 'GET /a/{x}'));
+    expect({ code, out }).toEqual({ code: 0, out: ['0 removed, 0 added, 0 changed; nothing looser'] });
+  });
+
+  it('marks what becomes looser', async () => {
+    const a = listOf(
+      'GET /gone',
+      'GET /tree/{id}',
+      '{ match: GET /was, observe: true }',
+      '{ match: GET /scoped, scopes: [x, y] }',
+      'GET /watched',
+      '{ match: GET /tighter, observe: true }',
+    );
+    const b = listOf(
+      'ANY /tree/**',
+      '{ match: GET /scoped, scopes: [x] }',
+      '{ match: GET /watched, observe: true }',
+      'GET /tighter',
+    );
+    const { code, out } = await diff(a, b);
+    expect(code).toBe(1);
+    expect(out).toEqual([
+      '-  GET /gone       a.yaml:3  LOOSER: open now',
+      '-  GET /tree/{id}  a.yaml:4  still met by ANY /tree/** in line 3',
+      '-  GET /was        a.yaml:5  it was observed only',
+      '+  ANY /tree/**    b.yaml:3',
+      '~  GET /scoped     b.yaml:4  LOOSER: scopes x y -> x',
+      '~  GET /watched    b.yaml:5  LOOSER: only observed now',
+      '~  GET /tighter    b.yaml:6  enforced now',
+      '3 removed, 1 added, 3 changed; 3 looser',
+    ]);
+  });
+
+  it('of a whole ANY row that one method replaces', async () => {
+    const { out } = await diff(listOf('ANY /a'), listOf('GET /a'));
+    expect(out[0]).toBe('-  ANY /a  a.yaml:3  LOOSER: open now');
+  });
+
+  it('exits 78 for a list with problems', async () => {
+    const { code, err } = await diff(listOf('GET /a'), 'groups: {}\n');
+    expect(code).toBe(78);
+    expect(err[0]).toMatch(/^b\.yaml:/);
+    const gone = await runCommand((io) => runProtectedDiff('gone.yaml', 'b.yaml', io), {
+      cwd: makeFolder({}),
+    });
+    expect(gone.err[0]).toBe('gone.yaml:1:1: error: the list cannot be read: there is no such file');
+  });
+});

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { runToken } from '../../../src/cli/token.ts';
+import { makeSigner, makeToken, publicPem } from '../access/signing.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { runCommand } from './command-run.ts';
+import { listOf } from './openapi-sample.ts';
+
+const signer = makeSigner('RS256');
+const now = Math.floor(Date.now() / 1000);
+const good = { sub: 'DE--21', exp: now + 600, iat: now, scope: 'customer', email: 'a@b.example' };
+
+async function token(
+  given: string | undefined,
+  { input = '', keys = '{ files: [key.pem] }', ...options }: Record<string, unknown> = {},
+) {
+  const cwd = makeFolder({
+    'config/shopward.yaml': `auth: { keys: ${keys}, issuer: us }\n`,
+    'config/key.pem': publicPem(signer),
+    'config/protected-resources.yaml': listOf('GET /carts', '{ match: "GET /reports", scopes: [analyst] }'),
+  });
+  const read = await runCommand(
+    (io) => runToken(given, options, { ...io, input: Readable.from([Buffer.from(String(input))]) }),
+    { cwd },
+  );
+  return { ...read, text: [...read.out, ...read.err].join('\n') };
+}
+
+describe('shopward token', () => {
+  const accepted = makeToken(signer, { ...good, iss: 'us' });
+
+  it.each(['', 'Bearer ', 'Authorization: Bearer ', '\ufeff'])(
+    'reads %j and the token from its input',
+    async (start) => {
+      const { code, out, err } = await token('-', { input: `${start}${accepted}\n` });
+      expect([code, out.at(-1), err]).toEqual([0, 'accepted', []]);
+    },
+  );
+
+  it('prints what docs/command-line.md shows of an expired one, whatever its length and times', async () => {
+    const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8');
+    const shown = /^ {4}\$ shopward token --path .*\n((?: {4}.*\n)+)/m.exec(page)?.[1] ?? '';
+    expect(shown).toContain('FAILED   exp');
+    const blurred = (line: string) =>
+      line
+        .trim()
+        .replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')
+        .replace(/\d+/g, 'N');
+    const expired = makeToken(signer, { ...good, iss: 'us', iat: now - 14_400, exp: now - 10_800 });
+    const { code, text } = await token('-', { input: expired, path: 'GET /carts' });
+    expect(code).toBe(1);
+    const printed = text.split('\n').map(blurred);
+    for (const line of shown.split('\n').map(blurred))
+      if (line !== '' && line !== '...') expect(printed).toContain(line);
+  });
+
+  it('warns of a token among the arguments', async () => {
+    const { code, err } = await token(accepted);
+    expect([code, err[0]]).toEqual([0, expect.stringContaining('history of the shell')]);
+  });
+
+  it('names the check that fails, and where it stands what to do', async () => {
+    const { code, out } = await token(undefined, { input: makeToken(signer, { ...good, iss: 'them' }) });
+    expect(code).toBe(1);
+    expect(out.filter((line) => line.startsWith('FAILED'))).toEqual([
+      'FAILED   iss        "them", us is accepted',
+    ]);
+    expect(out.at(-1)).toBe('refused: access-token-invalid, issuer; see docs/reasons.md#issuer');
+  });
+
+  it('takes the scopes of the rows of a path', async () => {
+    expect((await token('-', { input: accepted, path: '/carts' })).code).toBe(0);
+    const { code, text } = await token('-', { input: accepted, path: 'GET /reports' });
+    expect([code, text]).toEqual([1, expect.stringContaining('has customer, needs analyst')]);
+    expect((await token('-', { input: accepted, path: 'GET /a/../b' })).code).toBe(2);
+  });
+
+  it('prints claims when it is asked for them, and the signature never', async () => {
+    const signature = accepted.split('.')[2] ?? '';
+    const plain = await token('-', { input: accepted });
+    const asked = await token('-', { input: accepted, claims: true, json: true });
+    expect([plain.text.includes('a@b.example'), asked.text.includes('a@b.example')]).toEqual([false, true]);
+    expect((plain.text + asked.text).includes(signature)).toBe(false);
+    expect(JSON.parse(asked.out.join(''))).toMatchObject({ accepted: true, subject: 'DE--21' });
+  });
+
+  it('exits 69 where the keys cannot be had', async () => {
+    const keys = `{ jwks: "http://127.0.0.1:${await freePort()}/" }`;
+    expect((await token('-', { input: accepted, keys })).code).toBe(69);
+  });
+
+  it.each([
+    ['', 2],
+    [' \n', 2],
+    ['Bearer ', 2],
+    ['x', 1],
+    ['e'.repeat(70_000), 1],
+    [`${'.'.repeat(60_000)}`, 1],
+    ['{"alg":', 1],
+  ])('%j', async (input, code) => {
+    expect((await token('-', { input })).code).toBe(code);
+  });
+});

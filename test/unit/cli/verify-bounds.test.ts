@@ -1,0 +1,124 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runVerify } from '../../../src/cli/verify.ts';
+import { testCertificate } from '../../harness/tls-fixture.ts';
+import { runCommand } from './command-run.ts';
+import { failures, find, openVerifyStage, startFront } from './verify-stage.ts';
+
+const stage = openVerifyStage();
+
+describe('verify over TLS', () => {
+  it('reports a certificate that clients refuse, and sends no request', async () => {
+    let requests = 0;
+    const front = await startFront({
+      to: stage.shopward.url,
+      isTls: true,
+      handle(_request, _response, relay) {
+        requests += 1;
+        relay();
+      },
+    });
+    const report = await stage.verify(front, { token: stage.shopward.issueToken() });
+    expect(find(report, 'GET /ID')).toMatchObject({
+      outcome: 'failed',
+      got: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+      advice: expect.stringContaining('--ca FILE'),
+    });
+    expect(requests).toBe(0);
+  });
+
+  it('takes an authority of its own', async () => {
+    const front = await startFront({ to: stage.shopward.url, isTls: true });
+    const ca = path.join(stage.shopward.folder, 'ca.pem');
+    await writeFile(ca, testCertificate);
+    const report = await stage.verify(front, { token: stage.shopward.issueToken(), ca });
+    expect(failures(report)).toEqual([]);
+    expect(find(report, /with the given token$/)?.outcome).toBe('ok');
+  });
+
+  it('plain HTTP where TLS is spoken, and the other way round', async () => {
+    const front = await startFront({ to: stage.shopward.url, isTls: true });
+    expect((await stage.verify(front.replace('https', 'http'))).code).toBe(1);
+    expect((await stage.verify(stage.shopward.url.replace('http', 'https'))).code).toBe(1);
+  });
+});
+
+describe('verify is bounded', () => {
+  it('reports once that there is no answer', async () => {
+    const report = await stage.verify('http://127.0.0.1:9');
+    expect([report.code, failures(report)]).toEqual([1, ['reach: GET /ID: connection refused']]);
+  });
+
+  it('waits for no answer for ever', async () => {
+    const front = await startFront({ to: stage.shopward.url, handle: () => {} });
+    expect(failures(await stage.verify(front, { timeout: '0.2' }))).toEqual([
+      'reach: GET /ID: no answer in time',
+    ]);
+  });
+
+  it('ends when the time of the whole run is over', async () => {
+    let asked = 0;
+    const front = await startFront({
+      to: stage.shopward.url,
+      handle(_request, _response, relay) {
+        asked += 1;
+        if (asked < 5) relay();
+      },
+    });
+    const report = await stage.verify(front, { deadline: '1', timeout: '30' });
+    expect(report.code).toBe(1);
+    expect(failures(report).at(-1)).toMatch(/no time left$/);
+  });
+
+  it('asks at most four at once', async () => {
+    let inFlight = 0;
+    let most = 0;
+    const front = await startFront({
+      to: stage.shopward.url,
+      handle(_request, response, relay) {
+        inFlight += 1;
+        most = Math.max(most, inFlight);
+        response.once('finish', () => {
+          inFlight -= 1;
+        });
+        setImmediate(relay);
+      },
+    });
+    const report = await stage.verify(front);
+    expect([report.code, most]).toEqual([0, 4]);
+  });
+
+  it('finds a deployment below a path', async () => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      handle(request, _response, relay) {
+        request.url = request.url?.replace(/^\/api(?=\/)/, '') ?? '';
+        relay();
+      },
+    });
+    expect(failures(await stage.verify(`${front}/api/`))).toEqual([]);
+  });
+
+  it.each([
+    ['shop.example', {}],
+    ['ftp://shop.example', {}],
+    ['http://shop.example/?a=1', {}],
+    ['http://user@shop.example/', {}],
+    ['http://127.0.0.1:1', { timeout: '0' }],
+    ['http://127.0.0.1:1', { timeout: 'soon' }],
+    ['http://127.0.0.1:1', { deadline: '-1' }],
+    ['https://127.0.0.1:1', { ca: 'gone.pem' }],
+  ])('bad usage: %s %j', async (url, options) => {
+    const { code, out, err } = await runCommand((io) =>
+      runVerify(url, { config: stage.shopward.configFile, ...options }, io),
+    );
+    expect({ code, out }).toEqual({ code: 2, out: [''] });
+    expect(err).toHaveLength(1);
+  });
+
+  it('bad configuration', async () => {
+    const { code } = await runCommand((io) => runVerify('http://127.0.0.1:1', { config: 'gone.yaml' }, io));
+    expect(code).toBe(78);
+  });
+});

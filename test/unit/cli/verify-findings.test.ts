@@ -1,0 +1,243 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { runCommand } from './command-run.ts';
+import { oddAnswers } from './odd-answers.ts';
+import { listOf } from './openapi-sample.ts';
+import { failures, find, openVerifyStage, type Report, startFront } from './verify-stage.ts';
+
+const stage = openVerifyStage();
+
+describe('verify finds what is wrong', () => {
+  it('another list', async () => {
+    const other = await startShopwardHere({
+      upstream: stage.shop.url,
+      rows: ['GET /carts', { match: 'GET /orders', scopes: ['buyer'] }, 'GET /mine'],
+    });
+    try {
+      const list = path.join(stage.shopward.folder, 'other.yaml');
+      await writeFile(
+        list,
+        'groups:\n  A:\n    - GET /carts\n    - GET /orders\n    - GET /wishlists\ncomplete: true\n',
+      );
+      const report = await stage.verify(other.url, { list });
+      expect(find(report, 'GET /wishlists')).toMatchObject({ outcome: 'failed', got: '200' });
+      expect(find(report, 'GET /protected-resources')).toMatchObject({
+        outcome: 'failed',
+        got: '3 rows, 3 differ',
+        advice: 'not there: GET /wishlists; only there: GET /mine; other scopes: GET /orders',
+      });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it.each([
+    ['a weak tag', (tag: string) => `W/${tag}`],
+    ['a marked tag', (tag: string) => tag.replace(/"$/, '-gzip"')],
+    ['no tag', () => undefined],
+  ])('%s behind compression in front', async (what, change) => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      alter(fields, request) {
+        if (!request.headers['accept-encoding']?.includes('gzip') || fields.etag === undefined) return;
+        const altered = change(fields.etag);
+        if (altered === undefined) delete fields.etag;
+        else fields.etag = altered;
+      },
+    });
+    const token = stage.shopward.issueToken();
+    const check = find(await stage.verify(front, { token }), /gzip$/);
+    expect(check?.outcome).toBe('failed');
+    expect(check?.advice).toContain(
+      what === 'no tag' ? 'drops ETag' : 'ifMatch: lenient for /carts/{cart_id}',
+    );
+  });
+
+  it('what changes by itself between two reads, with the setting that cures it', async () => {
+    let reads = 0;
+    const document = (id: string) => {
+      reads += 1;
+      return { data: { type: 'carts', id, attributes: { now: reads, name: 'a' } } };
+    };
+    const shop = await startFront({
+      to: stage.shop.url,
+      handle(request, response, relay) {
+        const [, name, id] = (request.url ?? '').split('/');
+        if (request.method !== 'GET' || name !== 'carts') return relay();
+        const body = id === undefined ? { data: [document('1').data] } : document(id);
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+      },
+    });
+    const resource = { collection: '/carts', member: '/carts/{cart_id}' };
+    const ignore = ['/data/attributes/now'];
+    for (const [more, outcome] of [
+      [{}, 'failed'],
+      [{ ignore }, 'ok'],
+    ] as const) {
+      const entityTags = { resources: [{ ...resource, ...more }] };
+      const shopward = await startShopwardHere({ upstream: shop, config: { entityTags } });
+      try {
+        const report = await stage.verify(shopward.url, { token: shopward.issueToken() });
+        expect(find(report, 'GET /carts/1, twice')).toMatchObject({ outcome });
+        if (outcome === 'ok') continue;
+        expect(find(report, 'GET /carts/1, twice')).toMatchObject({
+          advice: expect.stringContaining('name that part in ignore of /carts/{cart_id}'),
+        });
+      } finally {
+        await shopward.stop();
+      }
+    }
+  });
+
+  it('no weak tag, where the list of tracked resources takes them', async () => {
+    const config = {
+      entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },
+    };
+    const lenient = await startShopwardHere({ upstream: stage.shop.url, config });
+    try {
+      const front = await startFront({
+        to: lenient.url,
+        alter(fields, request) {
+          if (request.headers['accept-encoding'] === 'gzip' && fields.etag) fields.etag = `W/${fields.etag}`;
+        },
+      });
+      const report = await stage.verify(front, { token: lenient.issueToken(), config: lenient.configFile });
+      expect(failures(report)).toEqual([]);
+      expect(find(report, /gzip$/)?.got).toMatch(/^W\/"/);
+    } finally {
+      await lenient.stop();
+    }
+  });
+
+  it('a token that is not taken', async () => {
+    const token = stage.shopward.issueToken({ exp: Math.floor(Date.now() / 1000) - 60 });
+    const check = find(await stage.verify(stage.shopward.url, { token }), /with the given token$/);
+    expect(check).toMatchObject({ outcome: 'failed', got: '401 001' });
+    expect(JSON.stringify(check)).not.toContain(token.slice(0, 20));
+  });
+
+  it.each([3_600_000, -3_600_000])('a clock that is %i ms off', async (ms) => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      alter: (fields) => Object.assign(fields, { date: new Date(Date.now() + ms).toUTCString() }),
+    });
+    const check = find(await stage.verify(front), 'Date');
+    expect(check).toMatchObject({ outcome: 'failed', advice: expect.stringContaining('NTP') });
+    expect(check?.got).toMatch(ms > 0 ? /^359\d s ahead of/ : /^(?:359\d|360[01]) s behind/);
+  });
+
+  describe("the shop's port", () => {
+    /** The checks of the shop; `upstream` is where the local configuration says that it is. */
+    async function checkedShop(upstream: string, more: VerifyChoice = {}) {
+      const cwd = makeFolder({
+        'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nupstream: { url: "${upstream}" }\n`,
+        'config/protected-resources.yaml': listOf('GET /carts'),
+      });
+      const { out } = await runCommand(
+        (io) => runVerify(stage.shopward.url, { json: true, timeout: '2', ...more }, io),
+        { cwd },
+      );
+      const { checks } = JSON.parse(out.join('\n')) as Report;
+      return checks.filter(({ area }) => area === 'shop');
+    }
+    // As an address of another machine would be: it is not written as a loopback address.
+    const notLoopback = (port: number | string) => `http://0.0.0.0:${port}`;
+
+    it('fails if the port is open to this machine, and passes if it is closed', async () => {
+      const { port } = new URL(stage.shop.url);
+      expect(await checkedShop(notLoopback(port))).toMatchObject([
+        { outcome: 'failed', got: 'open', advice: expect.stringContaining('--inside') },
+      ]);
+      expect(await checkedShop(notLoopback(await freePort()))).toMatchObject([
+        { outcome: 'ok', got: 'closed' },
+      ]);
+      expect(await checkedShop(notLoopback(port), { inside: true })).toMatchObject([
+        { outcome: 'ok', got: 'taken' },
+      ]);
+    });
+
+    it.each(oddAnswers)('names answers of the shop that the proxy refuses: %s', async (cause, octets) => {
+      const shop = await startRecordingUpstream(() => octets);
+      const proxy = await startShopwardHere({
+        upstream: `http://127.0.0.1:${shop.port}`,
+        rows: ['GET /mine'],
+      });
+      onTestFinished(async () => {
+        await proxy.stop();
+        await shop.close();
+      });
+      // The proxy is the judge of what is refused.
+      expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
+      const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
+      expect(check?.outcome).toBe(cause === 'none' ? 'ok' : 'failed');
+      if (cause !== 'none') expect(check?.got).toContain(cause);
+    });
+  });
+
+  it('accepts refusals of another errors.format', async () => {
+    for (const format of ['json', 'problem']) {
+      const other = await startShopwardHere({ upstream: stage.shop.url, config: { errors: { format } } });
+      onTestFinished(() => other.stop());
+      expect(failures(await stage.verify(other.url, { config: other.configFile }))).toEqual([]);
+    }
+  });
+
+  it('a refusal without a challenge', async () => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      alter: (fields) => delete fields['www-authenticate'],
+    });
+    expect(find(await stage.verify(front), 'GET /carts')).toMatchObject({
+      outcome: 'failed',
+      got: 'no WWW-Authenticate',
+    });
+  });
+});
+
+describe('verify leaves alone', () => {
+  it('rows in observe mode: they would reach the shop', async () => {
+    const observing = await startShopwardHere({
+      upstream: stage.shop.url,
+      rows: [
+        'GET /orders',
+        { match: 'PATCH /carts/{id}', observe: true },
+        { match: 'GET /carts', observe: true },
+      ],
+    });
+    try {
+      const start = stage.shop.received.requests.length;
+      const report = await stage.verify(observing.url, { config: observing.configFile, unsafeMethods: true });
+      expect(failures(report)).toEqual([]);
+      expect(find(report, 'GET /carts')).toMatchObject({ outcome: 'skipped' });
+      expect(find(report, 'PATCH /carts/{id}')).toMatchObject({ outcome: 'skipped' });
+      expect(stage.unsafeSince(start)).toEqual([]);
+    } finally {
+      await observing.stop();
+    }
+  });
+
+  it('redirects: it says so, and follows none', async () => {
+    const asked: string[] = [];
+    const front = await startFront({
+      to: stage.shopward.url,
+      handle(request, response, relay) {
+        asked.push(request.url ?? '');
+        if (!request.url?.startsWith('/CUSTOMERS')) return relay();
+        response.writeHead(308, { Location: '/followed' });
+        response.end();
+      },
+    });
+    const report = await stage.verify(front);
+    expect(find(report, 'GET /CUSTOMERS/ID')).toMatchObject({
+      outcome: 'skipped',
+      advice: expect.stringMatching(/^308:/),
+    });
+    expect(asked).not.toContain('/followed');
+  });
+});

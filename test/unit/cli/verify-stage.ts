@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
+import type { Check } from '../../../src/cli/verify/verification.ts';
+import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
+import type { RunningShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { runCommand } from './command-run.ts';
+
+export interface Report {
+  readonly code: number;
+  readonly ok: boolean;
+  readonly counts: { readonly ok: number; readonly failed: number; readonly skipped: number };
+  readonly checks: readonly Check[];
+}
+
+/** The demo shop and the real proxy in front of it, for all tests of a file. */
+export interface VerifyStage {
+  readonly shop: DemoShop;
+  readonly shopward: RunningShopward;
+  /** Runs `verify --json` with the proxy's own configuration. */
+  verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
+  /** What came to the shop after its first `start` requests and was no plain read. */
+  unsafeSince(start: number): string[];
+}
+
+export function openVerifyStage(): VerifyStage {
+  let shop: DemoShop;
+  let shopward: RunningShopward;
+  beforeAll(async () => {
+    shop = await startDemoShop({ resolverLatencyMs: 0 });
+    shopward = await startShopwardHere({ upstream: shop.url });
+  });
+  afterAll(async () => {
+    await shopward.stop();
+    await shop.close();
+  });
+  return {
+    get shop() {
+      return shop;
+    },
+    get shopward() {
+      return shopward;
+    },
+    async verify(url, options = {}, env = {}) {
+      const given = { config: shopward.configFile, json: true, ...options };
+      const { code, out, err } = await runCommand((io) => runVerify(url, given, io), { env });
+      expect(err).toEqual([]);
+      return { code, ...JSON.parse(out.join('\n')) };
+    },
+    unsafeSince: (start) =>
+      shop.received.requests
+        .slice(start)
+        .filter(({ method }) => method !== 'GET')
+        .map(({ method, target }) => `${method} ${target}`),
+  };
+}
+
+export function failures({ checks }: Report): string[] {
+  return checks
+    .filter(({ outcome }) => outcome === 'failed')
+    .map(({ area, name, got }) => `${area}: ${name}: ${got}`);
+}
+
+export function find({ checks }: Report, name: string | RegExp): Check | undefined {
+  return checks.find((check) => (typeof name === 'string' ? check.name === name : name.test(check.name)));
+}
+
+type Relay = () => void;
+interface FrontOptions {
+  readonly to: string;
+  readonly isTls?: boolean;
+  /** Answers by itself, or lets the request pass. */
+  readonly handle?: (request: IncomingMessage, response: ServerResponse, relay: Relay) => void;
+  /** Changes the fields of an answer that passes. */
+  readonly alter?: (fields: http.IncomingHttpHeaders, request: IncomingMessage) => void;
+}
+
+/** What stands in front of a proxy: a balancer, a TLS terminator, something that compresses. */
+export async function startFront({ to, isTls = false, handle, alter }: FrontOptions): Promise<string> {
+  const origin = new URL(to);
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const relay: Relay = () => {
+      const { method, url, headers } = request;
+      const onward = http.request(
+        { host: origin.hostname, port: origin.port, method, path: url, headers },
+        (answer) => {
+          alter?.(answer.headers, request);
+          response.writeHead(answer.statusCode ?? 0, answer.headers);
+          answer.pipe(response);
+        },
+      );
+      onward.on('error', () => response.destroy());
+      request.pipe(onward);
+    };
+    if (handle) handle(request, response, relay);
+    else relay();
+  };
+  const server = isTls
+    ? https.createServer({ cert: testCertificate, key: testKey }, listener)
+    : http.createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `${isTls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

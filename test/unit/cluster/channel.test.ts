@@ -1,0 +1,112 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { type Channel, createChannel, type Line } from '../../../src/cluster/channel.ts';
+
+const neverMs = 600_000;
+
+/** One end of a line as node's: what is sent here is heard at the other end in a later turn. */
+class End extends EventEmitter implements Line {
+  readonly sent: unknown[] = [];
+  other: End | undefined;
+
+  send(message: object, done: (fault: Error | null) => void): boolean {
+    this.sent.push(message);
+    setImmediate(() => {
+      this.other?.emit('message', message);
+      done(null);
+    });
+    return true;
+  }
+}
+
+function connect(calls: Parameters<typeof createChannel>[1] = {}): {
+  here: End;
+  there: End;
+  channel: Channel;
+} {
+  const [here, there] = [new End(), new End()];
+  here.other = there;
+  there.other = here;
+  createChannel(there, calls);
+  return { here, there, channel: createChannel(here, {}) };
+}
+
+describe('a question to another process', () => {
+  it('is answered with its argument, each with its own answer, in whatever order they come', async () => {
+    const first = Promise.withResolvers<string>();
+    const { channel } = connect({
+      slow: () => first.promise,
+      double: async (number: number) => 2 * number,
+      nothing: () => undefined,
+    });
+    const slow = channel.ask('slow', undefined, neverMs);
+    expect(await channel.ask('double', 21, neverMs)).toBe(42);
+    expect(await channel.ask('nothing', undefined, neverMs)).toBeUndefined();
+    first.resolve('late');
+    expect(await slow).toBe('late');
+  });
+
+  it('rejects with the message and the code of the fault over there', async () => {
+    const { channel } = connect({
+      listen: () => {
+        throw Object.assign(new Error('the port is taken'), { code: 'EADDRINUSE' });
+      },
+      bug: async () => {
+        throw new Error('a bug');
+      },
+    });
+    await expect(channel.ask('listen', undefined, neverMs)).rejects.toMatchObject({
+      message: 'the port is taken',
+      code: 'EADDRINUSE',
+    });
+    const bug = await channel.ask('bug', undefined, neverMs).catch((fault: unknown) => fault);
+    expect(bug).toMatchObject({ message: 'a bug', code: undefined });
+  });
+
+  it('rejects when its time is over, and an answer after that is nobody’s', async () => {
+    const late = Promise.withResolvers<string>();
+    const { there, channel } = connect({ late: () => late.promise, soon: () => 'soon' });
+    // Its timer holds no process up: something else has to.
+    const alive = setInterval(() => {}, 1_000);
+    await expect(channel.ask('late', undefined, 1)).rejects.toThrow('no answer to late');
+    clearInterval(alive);
+    late.resolve('too late');
+    while (there.sent.length === 0) await nextTurn();
+    expect(await channel.ask('soon', undefined, neverMs)).toBe('soon');
+  });
+
+  it('rejects in time where the line is broken', async () => {
+    const line: Line = {
+      send() {
+        throw new Error('ERR_IPC_CHANNEL_CLOSED');
+      },
+      on() {},
+    };
+    const channel = createChannel(line, {});
+    const alive = setInterval(() => {}, 1_000);
+    await expect(channel.ask('ping', undefined, 1)).rejects.toThrow('no answer to ping');
+    clearInterval(alive);
+    await channel.emit('ping', undefined);
+  });
+});
+
+describe('what is told to another process', () => {
+  it('arrives, resolves when it is out, and has no answer', async () => {
+    const heard: unknown[] = [];
+    const { here, there, channel } = connect({ list: (text: string) => void heard.push(text) });
+    await channel.emit('list', 'a');
+    expect(heard).toEqual(['a']);
+    await nextTurn();
+    expect([here.sent.length, there.sent.length]).toEqual([1, 0]);
+  });
+});
+
+it('what is not ours on the line is left alone', async () => {
+  const { here, there, channel } = connect({ ping: () => true });
+  for (const message of [null, 'text', {}, { NODE_foreign: 1 }, { shopward: {} }, { shopward: { id: 99 } }]) {
+    for (const end of [here, there]) end.emit('message', message);
+  }
+  expect(await channel.ask('ping', undefined, neverMs)).toBe(true);
+  expect(there.sent).toHaveLength(1);
+});

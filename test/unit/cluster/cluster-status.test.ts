@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { Drain, readinessOf } from '../../../src/app/process-status.ts';
+import { createClusterStatus, WorkerMetrics } from '../../../src/cluster/aggregate.ts';
+import type { Supervisor } from '../../../src/cluster/supervisor.ts';
+import { healthOf } from '../../../src/lib/component.ts';
+import type { RolloutState } from '../../../src/rollout/rollout.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+
+const everything = { hasResolver: true, countsRollout: true };
+
+/** A cluster of two places whose workers answer what the test says; `asked` has every question. */
+function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features = everything) {
+  const asked: unknown[][] = [];
+  const drain = new Drain();
+  const supervisor = {
+    async askAll(name: string) {
+      asked.push([name]);
+      return (answers[name] ?? []).map((answer, i) => ({ pid: i + 1, answer }));
+    },
+    async askOne(name: string, argument: unknown) {
+      asked.push([name, argument]);
+      return answers[name]?.[0];
+    },
+  } as unknown as Supervisor;
+  const metrics = createMetrics({ ofProcess: false });
+  const list = { name: 'protected-list', title: false as const, health: () => healthOf(['list: broken']) };
+  const options = {
+    count: 2,
+    supervisor,
+    workerMetrics: new WorkerMetrics(),
+    metrics,
+    drain,
+    list,
+    ...features,
+  };
+  return { status: createClusterStatus(options), asked, drain };
+}
+
+describe('what the primary answers for its workers', () => {
+  it('nobody is asked once it goes', async () => {
+    const { status, asked, drain } = cluster({ health: [[{ name: 'protected-list', ...healthOf([]) }]] });
+    expect(readinessOf(await status.health())).toEqual({
+      ready: true,
+      reasons: ['list: broken', '1 of 2 workers not serving'],
+    });
+    expect(asked).toEqual([['health']]);
+    drain.begin();
+    expect(readinessOf(await status.health())).toEqual({ ready: false, reasons: ['draining'] });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('a purge is done by any one worker; without a worker it is "unavailable"', async () => {
+    const which = { kind: 'all' } as never;
+    const { status, asked } = cluster({ purge: ['purged'] });
+    expect(await status.purge?.(which)).toBe('purged');
+    expect(asked).toEqual([['purge', which]]);
+    expect(await cluster({}).status.purge?.(which)).toBe('unavailable');
+  });
+
+  it('who does not count refusals, or does not answer, is missing from the rollout', async () => {
+    const state: RolloutState = {
+      ...{ shared: undefined, hasStore: false, here: [], askedHere: {}, startedMs: 5, rowsSince: {} },
+      ...{ leftOutSinceMs: null, rules: 'one' },
+    };
+    const problemsOf = async (...answers: unknown[]) =>
+      (await cluster({ rollout: answers }).status.rollout?.())?.problems;
+    expect(await problemsOf(state, state)).toEqual([]);
+    expect(await problemsOf(state, undefined)).toEqual(['1 of the workers did not answer']);
+    expect(await problemsOf()).toEqual(['2 of the workers did not answer']);
+  });
+
+  it('what is not configured is not there to be asked', () => {
+    const { purge, rollout } = cluster({}, { hasResolver: false, countsRollout: false }).status;
+    expect([purge, rollout]).toEqual([undefined, undefined]);
+  });
+});

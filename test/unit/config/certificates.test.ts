@@ -1,0 +1,89 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  certificateEndMs,
+  certificateNotice,
+  certificateProblems,
+} from '../../../src/config/certificates.ts';
+import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+
+const dayMs = 86_400_000;
+const endMs = Date.parse('2030-06-15T12:00:00Z');
+
+it.each<[string, number, string | undefined]>([
+  ['two weeks', 14 * dayMs, undefined],
+  ['less than two weeks', 14 * dayMs - 1, 'the certificate expires in 13 days (2030-06-15)'],
+  ['two days', 2 * dayMs, 'the certificate expires in 2 days (2030-06-15)'],
+  ['less than two days', 2 * dayMs - 1, 'the certificate expires in 1 day (2030-06-15)'],
+  ['a millisecond', 1, 'the certificate expires in 0 days (2030-06-15)'],
+  ['its end', 0, 'the certificate has expired (2030-06-15)'],
+  ['a day after its end', -dayMs, 'the certificate has expired (2030-06-15)'],
+])('of a certificate is said %s before its end: what matters', (_, leftMs, notice) => {
+  expect(certificateNotice(endMs, endMs - leftMs)).toBe(notice);
+});
+
+it('of what is no certificate nothing is said of its end', () => {
+  expect(certificateEndMs({ cert: 'nonsense' })).toBeNaN();
+  expect(certificateNotice(Number.NaN, 0)).toBeUndefined();
+});
+
+describe('the setting that names the files', () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const strangeKey = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  const file = (role: string, text?: string) => ({
+    role,
+    name: `${role}.pem`,
+    ...(text !== undefined && { text }),
+  });
+  const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  /** At a time at which the certificate of the tests is good for years. */
+  const problemsOf = (files: ReturnType<typeof file>[], config = {}) => {
+    vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - 100 * dayMs, toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return certificateProblems(files, config).map(
+      ({ path, text, severity = 'error' }) => `${severity}: ${path.join('.')} ${text}`,
+    );
+  };
+
+  it.each([
+    ['listen.tls', 'certificate'],
+    ['upstream.tls', 'upstream-certificate'],
+  ])('%s', (setting, role) => {
+    const pair = (cert: string, key?: string) =>
+      problemsOf([file(role, cert), ...(key === undefined ? [] : [file(`${role}-key`, key)])]);
+    const names = `error: ${setting} names ${role}.pem and ${role}-key.pem:`;
+    expect(pair(testCertificate, testKey)).toEqual([]);
+    expect(pair(testCertificate, strangeKey)).toEqual([
+      `${names} the private key is not that of the certificate`,
+    ]);
+    expect(pair('nonsense', testKey)).toEqual([`${names} the first one holds no certificate in PEM`]);
+    expect(pair(testCertificate, 'nonsense')).toEqual([
+      `${names} they cannot be used as certificate and private key`,
+    ]);
+    // What could not be read is a problem of its own.
+    expect(pair(testCertificate)).toEqual([]);
+    expect(problemsOf([file(role), file(`${role}-key`, testKey)])).toEqual([]);
+  });
+
+  it('listen.tls, of a certificate that ends soon, as a warning', () => {
+    const files = [file('certificate', testCertificate), file('certificate-key', testKey)];
+    vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - dayMs, toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(certificateProblems(files, {})).toMatchObject([
+      { path: ['listen', 'tls'], text: expect.stringContaining('expires in 1 day'), severity: 'warning' },
+    ]);
+  });
+
+  it.each([
+    [testCertificate, []],
+    [testCertificate + testCertificate, []],
+    ['nonsense', ['error: upstream.tls.ca names upstream-ca.pem: it holds no certificate in PEM']],
+    [
+      testCertificate + broken,
+      ['error: upstream.tls.ca names upstream-ca.pem: a certificate in it cannot be read'],
+    ],
+    [undefined, []],
+  ])('upstream.tls.ca %#', (text, problems) => {
+    expect(problemsOf([file('upstream-ca', text)])).toEqual(problems);
+  });
+});

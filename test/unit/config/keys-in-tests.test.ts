@@ -1,0 +1,60 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { configJsonSchema, type JsonSchema } from '../../../src/config/json-schema.ts';
+
+const root = path.join(import.meta.dirname, '../../..');
+/** Tests that start a proxy, and the stages that they share. */
+const texts = globSync('test/**/*.ts', { cwd: root, exclude: ['test/unit/config/**'] })
+  .map((file) => readFileSync(path.join(root, file), 'utf8'))
+  .filter((text) => /\bstartShopward|\battack-stage\b|\bstartReplica\b/.test(text));
+
+const byOptions = (tests: string) => `only its option is tested: ${tests}`;
+const tokenType = byOptions('test/end-to-end/docs/identity-providers, test/security/attacks/j17-token-kinds');
+
+/** Keys that no test sets in a running proxy -> why. */
+const reasons: Readonly<Record<string, string>> = {
+  'admin.hosts': byOptions('test/unit/admin/admin-server'),
+  'auth.tokenType.claim': tokenType,
+  'auth.tokenType.header': tokenType,
+  'auth.tokenType.values': tokenType,
+  'cors.credentials': byOptions('test/unit/server/cors'),
+  'cors.exposedFields': byOptions('test/unit/server/cors'),
+  'entityTags.anonymousRecords': byOptions('test/unit/entity-tags/entity-tags'),
+  'listen.keepAliveTimeout': byOptions('test/unit/server/listener'),
+  'refreshTokens.endpoints.fields.refreshExpiresIn': byOptions('test/unit/refresh-tokens/issued-tokens'),
+  'refreshTokens.retention': byOptions('test/unit/refresh-tokens/memory-store'),
+  'store.sentinelPassword': 'no Sentinel of the tests has a password',
+  'upstream.idleTimeout': byOptions('test/unit/upstream'),
+  'urlResolver.maxEntries': byOptions('test/unit/url-resolver/freshness'),
+};
+
+/** `listen.tls.minVersion`: each key that has no keys below it. */
+function leavesOf({ properties, anyOf = [], items, prefixItems = [] }: JsonSchema, at: string): string[] {
+  const below = [...anyOf, ...prefixItems, ...(items === undefined ? [] : [items])].flatMap((one) =>
+    leavesOf(one, at),
+  );
+  const own = Object.entries(properties ?? {}).flatMap(([key, schema]) => {
+    const name = at === '' ? key : `${at}.${key}`;
+    const leaves = leavesOf(schema, name);
+    return leaves.length > 0 ? leaves : [name];
+  });
+  return [...own, ...below];
+}
+
+it('a test sets each key in a running proxy', () => {
+  // test/end-to-end/rejections.test.ts sets all names of `rejections`. An issuer's entry is read as `auth` itself is.
+  const leaves = [...new Set(leavesOf(configJsonSchema(), ''))].filter(
+    (key) => !/^(?:rejections|auth\.issuers)\./.test(key),
+  );
+  expect(leaves.length).toBeGreaterThan(100);
+  const isSet = (name: string) => {
+    const above = name.split('.');
+    const key = new RegExp(`\\b${above.pop()}\\b['"]?\\s*[:,}]`);
+    return texts.some(
+      (text) => key.test(text) && above.every((step) => new RegExp(`\\b${step}\\b`).test(text)),
+    );
+  };
+  const unset = leaves.filter((key) => !isSet(key));
+  expect(unset.toSorted()).toEqual(Object.keys(reasons).toSorted());
+});

@@ -1,0 +1,331 @@
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { referenceDefaults } from '../../../src/config/defaults.ts';
+import { configJsonSchema } from '../../../src/config/json-schema.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { formatProblem } from '../../../src/lib/problem.ts';
+import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { keys, loadGood, loadText, makeFolder, problemLines } from './config-folder.ts';
+
+describe('defaults', () => {
+  it('are those of the design', async () => {
+    const { config, warnings } = await loadGood(keys);
+    expect(warnings).toEqual([]);
+    expect(config).toMatchObject({
+      mode: 'enforce',
+      listen: { host: '0.0.0.0', port: 8080, keepAliveTimeout: 75_000 },
+      admin: { host: '127.0.0.1', port: 8081, hosts: [] },
+      workers: 1,
+      request: { encodedSlash: [], ignoredPrefixes: ['/index.php'] },
+      upstream: {
+        url: 'http://127.0.0.1:9000',
+        connectTimeout: 2000,
+        responseTimeout: 60_000,
+        connections: 256,
+        via: false,
+        webSocket: false,
+      },
+      trustedProxies: [],
+      store: { url: { kind: 'memory' }, timeout: 500 },
+      auth: { algorithms: ['RS256'], clockTolerance: 5000, maxTokenAge: 28_800_000, subject: 'sub' },
+      entityTags: {
+        lease: 15_000,
+        sendBy: 2000,
+        wait: 5000,
+        resources: [
+          {
+            collection: '/carts',
+            member: '/carts/{cart_id}',
+            methods: ['PATCH', 'DELETE'],
+            ifMatch: 'strict',
+          },
+        ],
+      },
+      urlResolver: false,
+      refreshTokens: { lifetime: 2_628_000_000, retention: 'keep' },
+      limits: { requestHeaders: 65_536, requestBody: 2_097_152, trackedResponse: 1_048_576, inFlight: 2000 },
+      cors: { origins: [] },
+      rejections: {},
+      log: { level: 'info' },
+    });
+    expect(config.auth).not.toHaveProperty('issuer');
+    expect(config).not.toHaveProperty('publicUrl');
+  });
+
+  it('switch the resolver on where it is named', async () => {
+    expect((await loadGood(`${keys}\nurlResolver: {}\n`)).config.urlResolver).toEqual({
+      path: '/url-resolver',
+      source: { upstream: true },
+      locales: ['en', 'de'],
+      entityTypes: ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'],
+      stores: [],
+      ttl: 300_000,
+      notFoundTtl: 30_000,
+      staleWhileRevalidate: 60_000,
+      staleIfError: 86_400_000,
+      maxEntries: 100_000,
+    });
+  });
+
+  it.each(['admin', 'entityTags', 'urlResolver', 'refreshTokens'] as const)(
+    '%s may be false',
+    async (key) => {
+      expect((await loadGood(`${keys}\n${key}: false\n`)).config[key]).toBe(false);
+    },
+  );
+
+  it.each(['listen', 'auth', 'upstream', 'store', 'limits', 'cors', 'mode', 'protectedResources'])(
+    '%s may not',
+    async (key) => {
+      const text = key === 'auth' ? 'auth: false\n' : `${keys}\n${key}: false\n`;
+      expect(
+        (await problemLines(text)).filter((line) => line.includes(` error: ${key} must be`)),
+      ).toHaveLength(1);
+    },
+  );
+
+  it('take the shop and the store from the environment, also where the keys are left out', async () => {
+    const env = { UPSTREAM_URL: 'http://Shop:81/', REDIS_URL: 'redis://r' };
+    const { config } = await loadGood(`${keys}\nupstream: { via: true }\n`, { env });
+    expect(config.upstream).toMatchObject({ url: 'http://shop:81', via: true });
+    expect(config.store.url).toMatchObject({ kind: 'single', hosts: [{ host: 'r', port: 6379 }] });
+  });
+});
+
+it('is frozen to its depth', async () => {
+  const { config } = await loadGood(keys);
+  const thawed: unknown[] = [];
+  const visit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return;
+    if (!Object.isFrozen(value)) thawed.push(value);
+    for (const child of Object.values(value)) visit(child);
+  };
+  visit(config);
+  expect(thawed).toEqual([]);
+});
+
+it('keeps the fields of a token endpoint that are named, and fills in those of its format', async () => {
+  const text = `${keys}
+refreshTokens:
+  endpoints: [{ kind: exchange, method: POST, path: /token, format: form, fields: { refreshToken: rt } }]
+`;
+  const { config } = await loadGood(text);
+  expect(config).toHaveProperty('refreshTokens.endpoints', [
+    {
+      kind: 'exchange',
+      method: 'POST',
+      path: '/token',
+      format: 'form',
+      fields: {
+        accessToken: 'access_token',
+        refreshToken: 'rt',
+        refreshExpiresIn: 'refresh_expires_in',
+      },
+    },
+  ]);
+});
+
+describe('references', () => {
+  it('take the type that the schema wants', async () => {
+    const text = `auth: { keys: { secret: "\${file:secret}" }, algorithms: "\${ALGS}", issuer: "\${ISS}" }
+listen: { port: "\${PORT}" }
+admin: \${ADMIN:-false}
+upstream: { via: "\${VIA}", url: "http://\${HOST}:\${UPPORT:-90}" }
+trustedProxies: \${PROXIES}
+trustedFields: \${FIELDS:-}
+rejections: { access-token-missing: { status: "\${STATUS}", code: "\${STATUS}", detail: "$\${x} costs $5" } }
+limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
+`;
+    const env = {
+      PORT: '0',
+      VIA: 'true',
+      HOST: 'shop',
+      UPPORT: '',
+      PROXIES: '10.0.0.0/8, ::1',
+      ISS: 'true',
+      STATUS: '403',
+      ALGS: 'HS256',
+      BODY: '4096',
+      HEADERS: '8KiB',
+    };
+    const files = { secret: `${'0'.repeat(40)}\n` };
+    const { config } = await loadGood(text, { env, files });
+    expect(config.auth).toMatchObject({
+      keys: { secret: '0'.repeat(40) },
+      algorithms: ['HS256'],
+      issuer: 'true',
+    });
+    expect(config.listen.port).toBe(0);
+    expect(config.admin).toBe(false);
+    expect(config.upstream).toMatchObject({ via: true, url: 'http://shop:90' });
+    expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1']);
+    expect(config.trustedFields).toEqual([]);
+    expect(config.rejections['access-token-missing']).toEqual({
+      status: 403,
+      code: '403',
+      detail: '${x} costs $5',
+    });
+    expect(config.limits).toMatchObject({ requestBody: 4096, requestHeaders: 8192 });
+  });
+
+  it('of defaults are all in the table from which they are filled in', () => {
+    const sections = Object.entries(configJsonSchema().properties ?? {});
+    const described = sections.flatMap(([section, { properties = {} }]) =>
+      Object.entries(properties).flatMap(([key, { reference }]) =>
+        reference === undefined ? [] : [[`${section}.${key}`, reference]],
+      ),
+    );
+    const filledIn = Object.entries(referenceDefaults).flatMap(([section, keys]) =>
+      Object.entries(keys).map(([key, reference]) => [`${section}.${key}`, reference]),
+    );
+    expect(described).toEqual(filledIn);
+    expect(JSON.stringify(configJsonSchema()).split('"reference":')).toHaveLength(filledIn.length + 1);
+  });
+
+  it('are not looked at again', async () => {
+    const { config } = await loadGood(`${keys}\nprotectedResources: \${A}\n`, {
+      env: { A: '${B}', B: 'x' },
+      files: { '${B}': '' },
+    });
+    expect(path.basename(config.protectedResources)).toBe('${B}');
+  });
+
+  // [value, column, what is wrong]
+  it.each([
+    ['${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
+    ['x${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
+    ['${__proto__}', 'needs the environment variable __proto__, which is not set'],
+    ['${toString}', 'needs the environment variable toString, which is not set'],
+    ['${A', 'has a reference without its closing brace'],
+    ['${}', 'has a malformed reference: a variable, a variable with :-default, or file: and a path is meant'],
+    [
+      '${A-b}',
+      'has a malformed reference: a variable, a variable with :-default, or file: and a path is meant',
+    ],
+    ['${file:gone}', 'names a file that cannot be read: there is no such file'],
+    ['${file:}', 'names a file that cannot be read: it is a directory'],
+    ['${EMPTY}', 'must not be empty'],
+    ['${file:bytes}', 'names a file that cannot be read: it is not UTF-8'],
+  ])('%s', async (value, problem) => {
+    const given = { env: { EMPTY: '' }, files: { bytes: Uint8Array.of(0xff) } };
+    const text = `auth:\n  keys: { jwks: "https://a/b" }\n  issuer: '${value}'\n`;
+    expect(await problemLines(text, given)).toEqual([`c.yaml:3:11: error: auth.issuer ${problem}`]);
+  });
+
+  it('that were meant for another place are reported as they stand, not with what they hold', async () => {
+    const given = { env: { SECRET: 'hunter2' }, files: { token: 'hunter3' } };
+    const text =
+      'auth: { keys: { files: ["${SECRET}", "x/${file:token}"] } }\nprotectedResources: "${SECRET}"\n';
+    const lines = await problemLines(text, given);
+    expect(lines.join('\n')).not.toContain('hunter');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'c.yaml:1:25: error: auth.keys.files[0] names ${SECRET}: there is no such file',
+        'c.yaml:2:21: error: protectedResources names ${SECRET}: there is no such file',
+      ]),
+    );
+  });
+
+  it('that fail are the only complaint about what holds them', async () => {
+    expect(await problemLines('auth: { keys: { jwks: "${JWKS_URL}" } }\n')).toEqual([
+      'c.yaml:1:23: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
+    ]);
+  });
+});
+
+describe('files', () => {
+  it('are named relative to the configuration file', async () => {
+    const cwd = makeFolder({
+      'etc/c.yaml': `auth: { keys: { files: [keys/a.pem] } }
+protectedResources: lists/p.yaml
+urlResolver: { source: [urls.csv, upstream] }
+listen: { tls: { cert: c.pem, key: k.pem } }
+`,
+      'etc/lists/p.yaml': 'list',
+      'etc/keys/a.pem': 'key',
+      'etc/urls.csv': '',
+      'etc/c.pem': testCertificate,
+      'etc/k.pem': testKey,
+    });
+    const result = await loadConfig({ file: 'etc/c.yaml', env: {}, cwd });
+    if ('problems' in result) throw new Error(result.problems.map(formatProblem).join('\n'));
+    const { config, files } = result;
+    expect(config.protectedResources).toBe(path.join(cwd, 'etc/lists/p.yaml'));
+    expect(config.auth.keys).toEqual({ files: [path.join(cwd, 'etc/keys/a.pem')] });
+    expect(config).toHaveProperty('urlResolver.source', {
+      file: path.join(cwd, 'etc/urls.csv'),
+      upstream: true,
+    });
+    expect(config.listen.tls).toMatchObject({
+      cert: path.join(cwd, 'etc/c.pem'),
+      key: path.join(cwd, 'etc/k.pem'),
+    });
+    expect(files.map(({ role, name }) => [role, name])).toEqual([
+      ['config', 'etc/c.yaml'],
+      ['certificate', 'etc/c.pem'],
+      ['certificate-key', 'etc/k.pem'],
+      ['protected-resources', 'etc/lists/p.yaml'],
+      ['key', 'etc/keys/a.pem'],
+      ['mapping', 'etc/urls.csv'],
+    ]);
+    expect(files.find(({ role }) => role === 'protected-resources')?.text).toBe('list');
+  });
+
+  it('are checked by their features, and their problems stand beside ours', async () => {
+    const problem = { line: 2, column: 3, severity: 'error', text: 'no such method' } as const;
+    const validators = {
+      protectedResources: (text: string, file: string) => (text === 'list' ? [{ ...problem, file }] : []),
+      keyFiles: async (paths: readonly string[]) => [
+        { file: paths[1], text: 'is too short' },
+        { file: undefined, text: 'no key here' },
+      ],
+    };
+    const files = { 'protected-resources.yaml': 'list', 'a.pem': '', 'b.pem': '' };
+    const text = 'auth: { keys: { files: [a.pem, b.pem] } }\nmode: x\n';
+    expect(await problemLines(text, { files, validators })).toEqual([
+      'c.yaml:1:24: error: auth.keys.files cannot be used: no key here',
+      'c.yaml:1:32: error: auth.keys.files[1] names b.pem: is too short',
+      'c.yaml:2:7: error: mode must be one of enforce, observe',
+      'protected-resources.yaml:2:3: error: no such method',
+    ]);
+  });
+
+  it('with warnings only do not refuse the configuration', async () => {
+    const warning = { file: 'p', line: 1, column: 1, severity: 'warning', text: 'two rows overlap' } as const;
+    const { warnings } = await loadGood(`${keys}\nmode: observe\n`, {
+      validators: { protectedResources: () => [warning] },
+    });
+    expect(warnings.map(formatProblem)).toEqual([
+      'c.yaml:2:7: note: mode is observe: refusals are logged and counted, not enforced',
+      'p:1:1: warning: two rows overlap',
+    ]);
+  });
+});
+
+describe('the configuration file itself', () => {
+  it('is config/shopward.yaml when none is named', async () => {
+    const cwd = makeFolder({
+      'config/shopward.yaml': `${keys}\nmode: x\n`,
+      'config/protected-resources.yaml': '',
+    });
+    const result = await loadConfig({ env: {}, cwd });
+    expect('problems' in result && result.problems.map(formatProblem)).toEqual([
+      'config/shopward.yaml:2:7: error: mode must be one of enforce, observe',
+    ]);
+  });
+
+  it('must be there', async () => {
+    const named = await loadConfig({ file: 'x.yaml', env: {}, cwd: makeFolder() });
+    expect('problems' in named && named.problems.map(formatProblem)).toEqual([
+      'x.yaml:1:1: error: the configuration cannot be read: there is no such file',
+    ]);
+    const found = await loadConfig({ env: {}, cwd: makeFolder() });
+    expect('problems' in found && found.problems.map(formatProblem)).toEqual([
+      'config/shopward.yaml:1:1: error: there is no configuration: neither config/shopward.yaml nor /etc/shopward/shopward.yaml exists; name one with --config FILE',
+    ]);
+  });
+
+  it('may begin with a byte order mark and have CRLF line ends', async () => {
+    expect('config' in (await loadText(`\uFEFFmode: enforce\r\n${keys}\r\n`))).toBe(true);
+  });
+});

@@ -1,0 +1,265 @@
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../../src/lib/watched-file.ts';
+import { makeFolder } from './config-folder.ts';
+
+/** Watches a file and lets a test wait until it got some content. `test`: which one, where several run at a time. */
+function watchInTest(
+  file: string,
+  options: WatchOptions = {},
+  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+) {
+  const told: string[] = [];
+  const waiting = new Set<() => void>();
+  const change = (content: FileBytes) => {
+    told.push('bytes' in content ? content.bytes.toString() : `fault: ${content.fault}`);
+    for (const wake of waiting) wake();
+  };
+  const fileWatch = new FileWatch(file, change, {
+    pollMs: 5,
+    settleMs: 1,
+    known: readFileSync(file),
+    ...options,
+  });
+  test.onTestFinished(() => fileWatch.close());
+  /** Resolves once the last thing reported is `text`; the test's own time-out bounds it. */
+  const until = async (text: string) => {
+    while (told.at(-1) !== text) {
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+      });
+    }
+    waiting.clear();
+  };
+  return { told, until, close: () => fileWatch.close() };
+}
+
+/** More than a look takes. */
+const pause = () => sleep(100);
+
+/** Ways in which editors, people and platforms write a file. */
+const writers: Readonly<Record<string, (file: string, text: string) => void>> = {
+  'in place': (file, text) => writeFileSync(file, text),
+  'rename over': (file, text) => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  },
+  'vim: move away, create anew, delete the old one': (file, text) => {
+    renameSync(file, `${file}~`);
+    writeFileSync(file, text);
+    rmSync(`${file}~`);
+  },
+  'delete and create': (file, text) => {
+    rmSync(file);
+    writeFileSync(file, text);
+  },
+  cp: (file, text) => {
+    writeFileSync(`${file}.src`, text);
+    execFileSync('cp', [`${file}.src`, file]);
+  },
+  'sed -i': (file, text) => {
+    execFileSync('sed', ['-i', `1s/.*/${text}/`, file]);
+  },
+  'copy over': (file, text) => {
+    writeFileSync(`${file}.src`, text);
+    copyFileSync(`${file}.src`, file);
+  },
+};
+
+describe.concurrent('a change is reported', () => {
+  it.for(Object.entries(writers))('%s, twice', async ([, write], test) => {
+    const file = path.join(makeFolder({ 'list.yaml': 'zero' }, test), 'list.yaml');
+    const { until } = watchInTest(file, {}, test);
+    for (const text of ['first', 'second']) {
+      write(file, text);
+      await until(text);
+    }
+  });
+
+  it('swaps of the ..data link of a ConfigMap', async (test) => {
+    const folder = makeFolder({ '..2024_0/list.yaml': 'zero' }, test);
+    symlinkSync('..2024_0', path.join(folder, '..data'));
+    symlinkSync(path.join('..data', 'list.yaml'), path.join(folder, 'list.yaml'));
+    const { until } = watchInTest(path.join(folder, 'list.yaml'), {}, test);
+    for (const [index, text] of ['first', 'second', 'third'].entries()) {
+      const next = `..2024_${index + 1}`;
+      mkdirSync(path.join(folder, next));
+      writeFileSync(path.join(folder, next, 'list.yaml'), text);
+      symlinkSync(next, path.join(folder, '..data_tmp'));
+      renameSync(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
+      rmSync(path.join(folder, `..2024_${index}`), { recursive: true });
+      await until(text);
+    }
+  });
+
+  it('a file that goes away, and comes back', async (test) => {
+    const file = path.join(makeFolder({ list: 'zero' }, test), 'list');
+    const { until } = watchInTest(file, {}, test);
+    rmSync(file);
+    await until('fault: there is no such file');
+    writeFileSync(file, 'again');
+    await until('again');
+  });
+
+  it('a directory that is replaced', async (test) => {
+    const folder = makeFolder({ 'd/list': 'zero' }, test);
+    const { until } = watchInTest(path.join(folder, 'd/list'), {}, test);
+    for (const text of ['first', 'second']) {
+      mkdirSync(path.join(folder, 'new'));
+      writeFileSync(path.join(folder, 'new/list'), text);
+      renameSync(path.join(folder, 'd'), path.join(folder, `old-${text}`));
+      renameSync(path.join(folder, 'new'), path.join(folder, 'd'));
+      await until(text);
+    }
+    writeFileSync(path.join(folder, 'd/list'), 'third');
+    await until('third');
+  });
+
+  it('content of the same length and the same time, behind a link', async (test) => {
+    const folder = makeFolder({ 'elsewhere/list': 'aaaa', 'here/other': '' }, test);
+    const target = path.join(folder, 'elsewhere/list');
+    symlinkSync('../elsewhere/list', path.join(folder, 'here/list'));
+    utimesSync(target, 1_000_000, 1_000_000);
+    const { until } = watchInTest(path.join(folder, 'here/list'), {}, test);
+    writeFileSync(target, 'bbbb');
+    utimesSync(target, 1_000_000, 1_000_000);
+    await until('bbbb');
+  });
+});
+
+it('a pipe in its place, to which nobody writes, is a fault and keeps nobody waiting', async () => {
+  const file = path.join(makeFolder(), 'file');
+  writeFileSync(file, 'old');
+  const { until } = watchInTest(file);
+  rmSync(file);
+  execFileSync('mkfifo', [file]);
+  await until('fault: it is not a regular file');
+  rmSync(file);
+  writeFileSync(file, 'new');
+  await until('new');
+});
+
+it('a file that is being written is reported when two looks agree', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const looks = ['zero', '', 'row', 'row\nrow', 'row\nrow\n', 'row\nrow\n'];
+  const read = async () => ({
+    bytes: Buffer.from(looks.length > 1 ? (looks.shift() ?? '') : (looks[0] ?? '')),
+  });
+  const { told, until } = watchInTest(file, { read });
+  await until('row\nrow\n');
+  expect(told).toEqual(['row\nrow\n']);
+});
+
+it('a file that never stays the same is reported as a fault, once, and again when it stays the same', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  let reads = 0;
+  const { told, until } = watchInTest(file, {
+    read: async () => ({ bytes: Buffer.from(`row ${Math.min(++reads, 200)}`) }),
+  });
+  await until('row 200');
+  expect(told).toEqual(['fault: it keeps changing', 'row 200']);
+});
+
+it('what changed between reading and watching is reported, and nothing twice', async () => {
+  const file = path.join(makeFolder({ list: 'new' }), 'list');
+  const { told, until } = watchInTest(file, { known: Buffer.from('old') });
+  await until('new');
+  utimesSync(file, 1, 1);
+  writeFileSync(file, 'new');
+  writeFileSync(file, 'last');
+  await until('last');
+  expect(told).toEqual(['new', 'last']);
+});
+
+it('of many quick edits the last one is reported last', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const { until } = watchInTest(file);
+  for (let edit = 0; edit <= 50; edit++) {
+    writers['rename over']?.(file, `edit ${edit}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until('edit 50');
+});
+
+it('tells nothing after it was closed', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const closed = watchInTest(file);
+  const open = watchInTest(file, { settleMs: 60 });
+  writeFileSync(file, 'after');
+  closed.close();
+  await open.until('after');
+  expect(closed.told).toEqual([]);
+});
+
+it('tells nothing of a change that was being read when it was closed', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const confirming = Promise.withResolvers<void>();
+  const confirmed = Promise.withResolvers<FileBytes>();
+  const after = { bytes: Buffer.from('after') };
+  let looks = 0;
+  const read = () => {
+    looks += 1;
+    if (looks === 1) return Promise.resolve(after);
+    confirming.resolve();
+    return confirmed.promise;
+  };
+  const { told, close } = watchInTest(file, { read });
+  await confirming.promise;
+  close();
+  confirmed.resolve(after);
+  await pause();
+  expect(told).toEqual([]);
+});
+
+it('a large file is watched by its stamp', async () => {
+  const file = path.join(makeFolder({ 'urls.csv': 'url\n' }), 'urls.csv');
+  const stamp = await readStamp(file);
+  if ('fault' in stamp) throw new Error(stamp.fault);
+  const { until } = watchInTest(file, { read: readStamp, known: stamp.bytes });
+  writeFileSync(file, 'url\n/en\n');
+  const now = await readStamp(file);
+  if ('fault' in now) throw new Error(now.fault);
+  await until(now.bytes.toString());
+});
+
+it('waits for whoever takes a change, and then tells of the last content alone', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const told: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const last = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  const watch = new FileWatch(
+    file,
+    (content) => {
+      told.push('bytes' in content ? content.bytes.toString() : content.fault);
+      if (told.length > 1) return last.resolve();
+      first.resolve();
+      return taken.promise;
+    },
+    { pollMs: 20, settleMs: 1, known: Buffer.from('zero') },
+  );
+  onTestFinished(() => watch.close());
+  writeFileSync(file, 'one');
+  await first.promise;
+  for (const text of ['two', 'three', 'four']) {
+    writeFileSync(file, text);
+    await pause();
+  }
+  expect(told).toEqual(['one']);
+  taken.resolve();
+  await last.promise;
+  await pause();
+  expect(told).toEqual(['one', 'four']);
+});

@@ -1,0 +1,681 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test, vi } from 'vitest';
+import { AnonymousRecords } from '../../../src/entity-tags/anonymous-records.ts';
+import { stateOf } from '../../../src/entity-tags/keys.ts';
+import { MemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import type { TagStore } from '../../../src/entity-tags/tag-store.ts';
+import { fieldValue } from '../../../src/http/field-list.ts';
+import { RedisUnavailable } from '../../../src/redis/faults.ts';
+import { runFilter, wishOf } from '../../harness/run-filter.ts';
+import { answered, ask, createFilter, requestOf } from './tag-filter.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+const cart = (name: string, id = '1') => ({ data: { type: 'carts', id, attributes: { name } } });
+const list = (...ids: string[]) => ({ data: ids.map((id) => ({ type: 'carts', id, attributes: {} })) });
+const get = (fields: string[] = [], target = '/carts/1') => requestOf('GET', target, fields);
+const patch = (tag: string | undefined, target = '/carts/1') =>
+  requestOf('PATCH', target, tag === undefined ? [] : ['If-Match', tag]);
+
+async function tagOf({ filter }: ReturnType<typeof createFilter>, name = 'a'): Promise<string> {
+  const { tag } = await ask(filter, get(), answered(200, cart(name)));
+  expect(stateOf(tag?.slice(1, -1) ?? '')).toBeDefined();
+  return tag ?? '';
+}
+
+/** The tag without its variant. */
+const stateOfTag = (tag: string | undefined) => stateOf(tag?.slice(1, -1) ?? '');
+
+describe('reads', () => {
+  test.each<[string, string[], { subject?: string; target?: string; vary?: string; body?: string }]>([
+    ['user', [], { subject: 'berta' }],
+    ['language', ['Accept-Language', 'de'], {}],
+    ['query', [], { target: '/carts/1?include=items' }],
+    ['coding', ['Accept-Encoding', 'gzip'], {}],
+    ['agent', ['X-Agent-Authorization', 'Bearer x'], {}],
+    ['field of Vary', ['X-Currency', 'CHF'], { vary: 'X-Currency' }],
+    ['cookie', ['Cookie', 'a=1'], { vary: 'Cookie' }],
+    ['field beyond 16', ['Y', '1'], { vary: [...'abcdefghijklmnopqrstuvwxy'].join() }],
+    ['content', ['Accept-Language', 'de'], { body: 'b' }],
+  ])('another %s has another variant of the same state, in both directions', async (_, fields, other) => {
+    const under = createFilter();
+    const { subject = 'anna', target, vary, body = 'a' } = other;
+    const varies = vary === undefined ? [] : ['Vary', vary];
+    const one = (more: string[] = []) => ask(under.filter, get(more), answered(200, cart('a'), varies));
+    const two = (more: string[] = []) =>
+      ask(under.filter, get([...fields, ...more], target), answered(200, cart(body), varies), { subject });
+    const [first, second] = [(await one()).tag ?? '', (await two()).tag ?? ''];
+    expect(stateOfTag(second)).toBe(stateOfTag(first));
+    expect(second).not.toBe(first);
+    expect((await one(['If-None-Match', second])).status).toBe(200);
+    expect((await two(['If-None-Match', first])).status).toBe(200);
+    expect((await one(['If-None-Match', first])).status).toBe(304);
+    expect((await two(['If-None-Match', `"x", W/${second}`])).status).toBe(304);
+    expect((await two(['If-None-Match', `"${stateOfTag(second)}"`])).status).toBe(200);
+  });
+
+  test.each<[string, string, number | string]>([
+    ['"TAG"', '', 200],
+    ['"x", "STATE"', '', 200],
+    ['*', '', 200],
+    ['W/"TAG"', '', 'if-match-invalid'],
+    ['"x"', '', 'if-match-invalid'],
+    ['x', '', 'if-match-invalid'],
+    ['"TAG"', '"TAG"', 304],
+    ['*', '"TAG"', 304],
+    ['"x"', '"TAG"', 'if-match-invalid'],
+    ['', '"TAG"', 304],
+    ['', '"x"', 200],
+  ])('a read with If-Match: %s, If-None-Match: %s and a range: %s', async (match, noneMatch, status) => {
+    const under = createFilter();
+    const tag = (await tagOf(under)).slice(1, -1);
+    const given = [match, noneMatch].map((field) =>
+      field.replace('TAG', tag).replace('STATE', tag.slice(0, 32)),
+    );
+    const fields = ['Range', 'bytes=0-1', 'If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'];
+    if (match !== '') fields.push('If-Match', given[0] ?? '');
+    if (noneMatch !== '') fields.push('If-None-Match', given[1] ?? '');
+    for (const method of ['GET', 'HEAD'] as const) {
+      const body = method === 'HEAD' ? '' : cart('a');
+      const seen = await ask(under.filter, requestOf(method, '/carts/1', fields), answered(200, body));
+      // Only a body shows whether the state is the one of the tag.
+      expect(seen.status).toBe(status === 304 && method === 'HEAD' ? 200 : status);
+      expect(fieldValue(seen.forwarded ?? [], 'range')).toBeUndefined();
+    }
+    const changed = await ask(under.filter, get(fields), answered(200, cart('b')));
+    expect(changed.status).toBe(match === '' || match === '*' ? 200 : 'if-match-invalid');
+  });
+
+  test.each<[string[], string | undefined]>([
+    [[], 'no-cache'],
+    [['Cache-Control', 'private'], 'private, no-cache'],
+    [['Cache-Control', 'public', 'Cache-Control', 's-maxage=5'], 'public, s-maxage=5, no-cache'],
+    [['Cache-Control', 'no-cache="set-cookie"'], 'no-cache="set-cookie", no-cache'],
+    [['Cache-Control', 'x-max-age'], 'x-max-age, no-cache'],
+    [['Cache-Control', 'private, max-age=60'], 'private, max-age=60'],
+    [['Cache-Control', 'No-Store'], 'No-Store'],
+    [['Cache-Control', 'public,no-cache'], 'public,no-cache'],
+    [['Expires', '0'], undefined],
+  ])('caches have to ask again where the shop says %j', async (fields, expected) => {
+    const { filter } = createFilter();
+    const { tag = '', fields: first } = await ask(filter, get(), answered(200, cart('a'), fields));
+    expect(fieldValue(first, 'cache-control')).toBe(expected);
+    const fresh = await ask(filter, get(['If-None-Match', tag]), answered(200, cart('a'), fields));
+    expect([fresh.status, fieldValue(fresh.fields, 'cache-control')]).toEqual([304, expected]);
+    const { fields: missing } = await ask(filter, get(), answered(404, '', fields));
+    expect(fieldValue(missing, 'cache-control')).toBe(expected);
+  });
+
+  test.each(['*', 'Accept, *'])('Vary: %s gives no 304', async (vary) => {
+    const under = createFilter();
+    const read = (fields: string[] = []) =>
+      ask(under.filter, get(fields), answered(200, cart('a'), ['Vary', vary]));
+    const { tag = '' } = await read();
+    for (const field of [tag, '*']) expect((await read(['If-None-Match', field])).status).toBe(200);
+    expect((await ask(under.filter, patch(tag), answered(200))).status).toBe(200);
+  });
+
+  test('no 304 for a HEAD, nor during a write for the state that it replaces', async () => {
+    const under = createFilter();
+    const tag = await tagOf(under);
+    const known = () => get(['If-None-Match', tag]);
+    const status = async (request: ReturnType<typeof get>, name = 'a') => {
+      const seen = await ask(under.filter, request, answered(200, cart(name)));
+      return [seen.status, stateOfTag(seen.tag)];
+    };
+    const state = stateOfTag(tag);
+    // The shop's state may be another one by now, which only a body shows.
+    for (const value of [tag, '*']) {
+      const head = requestOf('HEAD', '/carts/1', ['If-None-Match', value]);
+      expect(await ask(under.filter, head, answered(200, ''))).toMatchObject({ status: 200, tag });
+    }
+
+    const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+    expect(await status(known())).toEqual([304, state]);
+    // The shop has acted already: the client is shown it, under a tag that will not outlive the write.
+    expect(await status(known(), 'patched')).toEqual([200, state]);
+    await hooks.onOutcome(answered(200, cart('patched')));
+    const { tag: next } = await ask(under.filter, known(), answered(200, cart('patched')));
+    const fields = ['If-None-Match', next ?? ''];
+    expect(next).not.toBe(tag);
+    expect((await ask(under.filter, get(fields), answered(200, cart('patched')))).status).toBe(304);
+  });
+
+  test.each([
+    [8 * 65_536, true],
+    [8 * 65_536 + 1, false],
+  ])(
+    'of %i octets that came in few, only what is eight times as much is unpacked',
+    async (length, isUnpacked) => {
+      const { filter } = createFilter({}, { trackedResponseBytes: 65_536 });
+      const read = async (level: number) => {
+        const body = gzipSync(`[${' '.repeat(length - 2)}]`, { level });
+        const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
+        const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
+        return (await ask(filter, get(), answer)).tag;
+      };
+      // What is not unpacked counts as it came.
+      expect((await read(1)) === (await read(9))).toBe(isUnpacked);
+    },
+  );
+
+  const html = ['Content-Type', 'text/html'];
+  const coded = (coding: string) => ['Content-Encoding', coding];
+  test.each([
+    ['a page of HTML', '<html></html>', html],
+    ['a page of HTML that calls itself JSON', '<html></html>', []],
+    ['JSON that calls itself text', '{"a":1}', ['Content-Type', 'text/plain; charset=utf-8']],
+    ['an answer without a type', '{"a":1}', ['Content-Type', '']],
+    ['a scalar', '"{}"', []],
+    ['JSON after a byte order mark', '\ufeff{}', []],
+    ['spaces', ' \n\t ', []],
+    ['nothing', '', []],
+    ['an unknown coding', '{"a":1}', coded('compress')],
+    ['a broken coding', '{"a":1}', coded('gzip')],
+    ['what is not JSON, where members of JSON are ignored', '<p>', html],
+  ])('%s has a tag like any other answer', async (_, body, fields) => {
+    const { filter } = createFilter({ ignore: ['/data/at'] });
+    const read = (text: string) => ask(filter, get(), answered(200, text, [...fields, 'ETag', '"shop"']));
+    const { tag = '' } = await read(body);
+    expect(stateOfTag(tag)).toBeDefined();
+    expect((await read(body)).tag).toBe(tag);
+    const write = await ask(filter, patch(tag), answered(200, body, fields));
+    expect(write.status).toBe(200);
+    const { tag: next } = await read(`${body} `);
+    expect((await read(`${body} other`)).tag).not.toBe(next);
+  });
+
+  test('compressed and plain answers have one state', async () => {
+    const under = createFilter();
+    const tag = await tagOf(under);
+    const body = gzipSync(JSON.stringify(cart('a')));
+    const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
+    const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
+    const { tag: coded } = await ask(under.filter, get(['Accept-Encoding', 'gzip']), answer);
+    expect(stateOfTag(coded)).toBe(stateOfTag(tag));
+  });
+
+  test.each([
+    ['Age', '1'],
+    ['Age', '86400'],
+    ['Age', 'x'],
+    ['Age', '0', 'Age', '5'],
+  ])('no tag for what lay in a cache of the shop: %j', async (...fields) => {
+    const { filter, events } = createFilter();
+    expect((await ask(filter, get(), answered(200, cart('a'), fields))).tag).toBeUndefined();
+    expect(events).toEqual(['untracked-aged']);
+    expect((await ask(filter, get(), answered(200, cart('a'), ['Age', '0']))).tag).toBeDefined();
+  });
+
+  test('another value of a field in Vary does not change the state', async () => {
+    const under = createFilter();
+    const vary = (...names: string[]) => names.flatMap((name) => ['Vary', name]);
+    const read = async (currency: string, fields: string[], name = currency) =>
+      stateOfTag(
+        (await ask(under.filter, get(['X-Currency', currency]), answered(200, cart(name), fields))).tag,
+      );
+    const state = await read('EUR', vary('Accept, X-Currency'));
+    expect(await read('USD', vary('x-currency', 'Accept'))).toBe(state);
+    expect(await read('EUR', vary('X-Currency'))).toBe(state);
+    // Still the shop's word: what changed of one of them changed the state.
+    expect(await read('USD', vary('X-Currency'), 'other')).not.toBe(state);
+    const next = await read('EUR', []);
+    expect(await read('USD', [])).not.toBe(next);
+  });
+
+  test('records tell variants apart by the first names of a long Vary, and not by cookies', async () => {
+    const { filter } = createFilter();
+    const many = Array.from({ length: 2000 }, (_, i) => `X-${i}`).join();
+    const { tag } = await ask(filter, get(), answered(200, cart('a'), ['Vary', `Cookie, *, ${many}`]));
+    const read = (field: string) =>
+      ask(filter, get([field, 'x']), answered(200, cart('b'), ['Vary', `Cookie, *, ${many}`]));
+    expect(stateOfTag((await read('X-0')).tag)).toBe(stateOfTag(tag));
+    expect(stateOfTag((await read('Cookie')).tag)).not.toBe(stateOfTag(tag));
+  });
+
+  test('pointers leave out what changes by itself', async () => {
+    const under = createFilter({ ignore: ['/data/attributes/name', '/data/none/0'] });
+    expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
+  });
+});
+
+describe('collections', () => {
+  const carts = (fields: string[] = []) => get(fields, '/carts');
+
+  test('with one member: its state, good for a write, and a 304 for the collection alone', async () => {
+    const { filter } = createFilter();
+    const { tag = '' } = await ask(filter, carts(), answered(200, list('1')));
+    expect((await ask(filter, carts(['If-None-Match', tag]), answered(200, list('1')))).status).toBe(304);
+    const known = ['If-None-Match', tag];
+    expect((await ask(filter, carts(known), answered(200, list('1', '2')))).status).toBe(200);
+    expect((await ask(filter, get(known), answered(200, list('1')))).status).toBe(200);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe(200);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe('if-match-invalid');
+  });
+
+  test('a HEAD has no tag: nobody knows whether it is its own or that of its one member', async () => {
+    const { filter } = createFilter();
+    const read = async (...ids: string[]) => (await ask(filter, carts(), answered(200, list(...ids)))).tag;
+    for (const ids of [['1'], ['1', '2']]) {
+      expect(await read(...ids)).toBeDefined();
+      expect((await ask(filter, requestOf('HEAD', '/carts'), answered(200, ''))).tag).toBeUndefined();
+    }
+  });
+
+  test("the shop's tag of a collection takes no place of the member's", async () => {
+    const { filter } = createFilter();
+    await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s1"']));
+    await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s2"']));
+    const { tag } = await ask(filter, carts(), answered(200, list('1'), ['ETag', '"all"']));
+    const { forwarded = [] } = await ask(filter, patch(tag), answered(200, cart('b')));
+    expect(fieldValue(forwarded, 'if-match')).toBe('"s2"');
+  });
+
+  test('a write of a member changes the tag of its collection', async () => {
+    const under = createFilter();
+    const { tag } = await ask(under.filter, carts(), answered(200, list('1', '2')));
+    await ask(under.filter, patch(await tagOf(under)), answered(200, cart('b')));
+    expect((await ask(under.filter, carts(), answered(200, list('1', '2')))).tag).not.toBe(tag);
+  });
+
+  test.each([
+    ['the body', answered(201, cart('new', '9'))],
+    ['Location', answered(201, { data: {} }, ['Location', 'http://shop.example/carts/9?x=/y'])],
+  ])('a creation carries the new member tag, by %s', async (_, answer) => {
+    const { filter } = createFilter();
+    const { tag } = await ask(filter, requestOf('POST', '/carts'), answer);
+    expect(tag).toBeDefined();
+    expect((await ask(filter, patch(tag, '/carts/9'), answered(200, cart('b', '9')))).status).toBe(200);
+  });
+
+  test.each([
+    answered(200, cart('new', '9'), ['ETag', '"shop"']),
+    answered(422, cart('new', '9'), ['ETag', '"shop"']),
+    answered(201, 'x', ['ETag', '"shop"', 'Location', '/orders/of/9']),
+  ])('the tag of the shop stays where no member is known to be created %#', async (answer) => {
+    const { filter } = createFilter();
+    expect((await ask(filter, requestOf('POST', '/carts'), answer)).tag).toBe('"shop"');
+  });
+
+  test.each(['PUT', 'DELETE', 'PATCH'] as const)(
+    '%s of the collection is refused also where it needs no If-Match',
+    async (method) => {
+      const { filter } = createFilter({ methods: ['PATCH'] });
+      const fields = method === 'PATCH' ? ['If-Match', `"${'0'.repeat(32)}"`] : [];
+      const request = requestOf(method, '/carts', fields);
+      expect(wishOf(filter, request)).toBe('head');
+      expect((await ask(filter, request, answered(200))).status).toBe('collection-write');
+    },
+  );
+
+  test('a stranger leaves nothing in the store by reading collections', async () => {
+    const under = createFilter();
+    const guest = (id: string) => get(['X-Anonymous-Customer-Unique-Id', id], '/carts');
+    const none = { subject: '' };
+    for (const ids of [[], ['1', '2']]) {
+      expect((await ask(under.filter, guest('x'), answered(200, list(...ids)), none)).tag).toBeUndefined();
+    }
+    expect(under.events).toEqual(['untracked-stranger', 'untracked-stranger']);
+    expect((await ask(under.filter, guest('x'), answered(200, list('1')), none)).tag).toBeDefined();
+  });
+
+  test('a client without a token makes a bounded number of records an hour; what makes none does not count', async () => {
+    let now = 1_000;
+    const anonymousRecords = new AnonymousRecords({ most: 2, clientOf: () => 'one', now: () => now });
+    const { filter } = createFilter({}, { anonymousRecords });
+    const tagged = async (id: string, subject = '', method: 'GET' | 'HEAD' = 'GET') => {
+      const request = { ...get([], `/carts/${id}`), method };
+      return (await ask(filter, request, answered(200, cart('a', id)), { subject })).tag !== undefined;
+    };
+    expect(await tagged('1', 'anna')).toBe(true);
+    for (const id of ['1', '1', '2', '2']) expect(await tagged(id)).toBe(true);
+    expect(await tagged('9', '', 'HEAD')).toBe(false);
+    await ask(filter, get([], '/carts/9'), answered(404), { subject: '' });
+    expect(await tagged('3')).toBe(true);
+    expect([await tagged('4'), await tagged('3'), await tagged('4', 'anna'), await tagged('4')]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    now = 3_600_999;
+    expect(await tagged('5')).toBe(false);
+    now = 3_601_001;
+    expect(await tagged('5')).toBe(true);
+  });
+});
+
+describe('writes', () => {
+  test.each([
+    ['a refusal of the shop', answered(422), 200],
+    ['nothing sent', { kind: 'unsent', fault: 'unreachable' }, 200],
+    ['a time-out', { kind: 'unknown', fault: 'timeout' }, 'tag-store-unavailable'],
+    ['500', answered(500), 'tag-store-unavailable'],
+    ['202', answered(202), 'tag-store-unavailable'],
+    ['408', answered(408), 'tag-store-unavailable'],
+    ['302', answered(302), 'if-match-invalid'],
+    ['207', answered(207), 'if-match-invalid'],
+    ['412 of the shop', answered(412), 'if-match-invalid'],
+  ] as const)('after %s the same tag gives %s', async (_, outcome, status) => {
+    const under = createFilter();
+    const tag = await tagOf(under);
+    expect((await ask(under.filter, patch(tag), outcome as never)).tag).toBeUndefined();
+    expect((await ask(under.filter, patch(tag), answered(200, cart('b')))).status).toBe(status);
+  });
+
+  test('the second of two writers waits for the first: 412 if it succeeded, its turn if it was refused', async () => {
+    for (const [first, second] of [
+      [answered(200, cart('b')), 'if-match-invalid'],
+      [answered(422), 200],
+    ] as const) {
+      const under = createFilter({}, { waitMs: 60_000 });
+      const tag = await tagOf(under);
+      const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      const waiting = ask(under.filter, patch(tag), answered(200, cart('c')));
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+      await hooks.onOutcome(first);
+      expect((await waiting).status).toBe(second);
+    }
+  });
+
+  test('who waits too long is refused, and tells when to come again', async () => {
+    const under = createFilter({}, { waitMs: 20 });
+    const tag = await tagOf(under);
+    await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    const refused = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 120 });
+  });
+
+  test('a write that was held up is not sent, and its tag stands', async () => {
+    let late = 0;
+    const under = createFilter({}, { monotonic: () => performance.now() + late });
+    const tag = await tagOf(under);
+    const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+    expect(hooks.maySend?.()).toBe(true);
+    late = 30_100;
+    expect(hooks.maySend?.()).toBe(false);
+    expect(hooks).toMatchObject({ sendWithinMs: 30_000, ignoreClientAbort: true });
+  });
+
+  test('below a member: no If-Match needed, the lease is taken, the tag changes', async () => {
+    const under = createFilter();
+    const tag = await tagOf(under);
+    for (const [method, target] of [
+      ['POST', '/carts/1/items'],
+      ['PATCH', '/carts/1/items/2'],
+      ['DELETE', '/carts/1/vouchers/x'],
+    ] as const) {
+      expect(wishOf(under.filter, requestOf(method, target))).toBe('whole-body');
+      const seen = await ask(
+        under.filter,
+        requestOf(method, target),
+        answered(200, cart('b'), ['ETag', '"shop"']),
+      );
+      expect(stateOf(seen.tag?.slice(1, -1) ?? '')).toBeDefined();
+      expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+      const { tag: read } = await ask(under.filter, get(), answered(200, cart('b')));
+      expect(stateOfTag(read)).toBe(stateOfTag(seen.tag));
+      expect((await ask(under.filter, requestOf(method, target), answered(204))).tag).toBeUndefined();
+    }
+    const held = await ask(under.filter, get(), answered(200, cart('c')));
+    const checked = requestOf('POST', '/carts/1/items', ['If-Match', tag]);
+    expect((await ask(under.filter, checked, answered(201))).status).toBe('if-match-invalid');
+    const own = requestOf('POST', '/carts/1/items', ['If-Match', held.tag ?? '']);
+    expect((await ask(under.filter, own, answered(201))).status).toBe(201);
+    const child = requestOf('POST', '/carts/1/items', ['If-Match', '"the-shop-s-own"']);
+    expect(fieldValue((await ask(under.filter, child, answered(201))).forwarded ?? [], 'if-match')).toBe(
+      '"the-shop-s-own"',
+    );
+  });
+
+  test.each([
+    ['the member', cart('b'), [], true],
+    ['the member, by another spelling of its id', cart('b', ' 001'), [], true],
+    ['the member, named by Content-Location', 'anything', ['Content-Location', '/carts/1?x=y'], true],
+    ['the member, named by Location', '', ['Location', 'https://shop.example/api/carts/1'], true],
+    ['another member', cart('b', '2'), [], false],
+    ['a child', { data: { type: 'items', id: '1' } }, [], false],
+    ['a list', list('1'), [], false],
+    ['a child, by Location', '', ['Location', '/carts/1/items/1'], false],
+    ['another thing of that id', '', ['Location', '/orders/1'], false],
+  ] as const)('the answer to a write below a member is %s', async (_, body, fields, isTagged) => {
+    const under = createFilter();
+    const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
+    expect(seen.tag !== undefined).toBe(isTagged);
+    if (isTagged) expect((await ask(under.filter, patch(seen.tag), answered(200))).status).toBe(200);
+  });
+
+  test('GET below a member, other resources and OPTIONS are not our business', () => {
+    const { filter } = createFilter();
+    expect(wishOf(filter, get([], '/carts/1/items'))).toBe(false);
+    expect(wishOf(filter, requestOf('PATCH', '/orders/1'))).toBe(false);
+    expect(wishOf(filter, requestOf('OPTIONS', '/carts/1'))).toBe(false);
+    expect(wishOf(filter, get([], '/Carts/1'))).toBe(false);
+  });
+
+  test('observe mode: refusals are reported, the write goes on, under the lease', async () => {
+    // Longer than a writer that has waited keeps the others back.
+    const under = createFilter({}, { waitMs: 1000 });
+    const tag = await tagOf(under);
+    for (const request of [patch(undefined), patch('"x"'), patch(`"${'0'.repeat(32)}"`)]) {
+      expect(wishOf(under.filter, request, true)).toBe('whole-body');
+      const hooks = await runFilter(under.filter, request, { subject: 'anna' }, Buffer.alloc(0), true);
+      expect(hooks).toMatchObject({ observed: { rejection: expect.stringMatching(/^if-match/) } });
+      const other = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      expect(other).toMatchObject({ rejection: 'resource-busy' });
+      if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+      await hooks.onOutcome(answered(422));
+    }
+    expect(
+      (await ask(under.filter, patch(undefined), answered(200, cart('b')), { observed: true })).status,
+    ).toBe(200);
+    expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+  });
+});
+
+describe('PUT with If-None-Match: * creates a member', () => {
+  const create = (fields: string[] = ['If-None-Match', '*']) => requestOf('PUT', '/carts/1', fields);
+  const methods = [
+    ['where PUT needs If-Match', { methods: ['PUT'] as const }],
+    ['where it does not', {}],
+  ] as const;
+
+  test.each(methods)('%s: it is forwarded with the condition, and its 201 is tagged', async (_, resource) => {
+    const { filter } = createFilter(resource);
+    const created = await ask(filter, create(), answered(201, '', ['ETag', '"shop"']));
+    expect(created.status).toBe(201);
+    expect(fieldValue(created.forwarded ?? [], 'if-none-match')).toBe('*');
+    expect(fieldValue(created.forwarded ?? [], 'if-match')).toBeUndefined();
+    const { tag = '' } = created;
+    expect(stateOfTag(tag)).toBeDefined();
+    const write = await ask(filter, patch(tag), answered(200, cart('b')));
+    expect(write.status).toBe(200);
+    const { tag: current } = await ask(filter, get(), answered(200, cart('b')));
+    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
+    expect((await ask(filter, get(), answered(200, cart('b')))).tag).toBe(current);
+  });
+
+  test.each(methods)('%s: 412 while a tag is known, and again 201 after a DELETE', async (_, resource) => {
+    const { filter } = createFilter(resource);
+    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
+    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
+    await ask(filter, requestOf('DELETE', '/carts/1', ['If-Match', tag]), answered(204));
+    expect((await ask(filter, create(), answered(201))).status).toBe(201);
+  });
+
+  test('412 of a shop that knows the member passes, and the next GET sets its tag', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    expect((await ask(filter, create(), answered(412, '', ['ETag', '"shop"']))).status).toBe(412);
+    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
+    const put = requestOf('PUT', '/carts/1', ['If-Match', tag]);
+    expect((await ask(filter, put, answered(200, cart('b')))).status).toBe(200);
+  });
+
+  test('of two concurrent ones the second waits and gets 412', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] }, { waitMs: 5_000 });
+    const first = await runFilter(filter, create(), { subject: 'anna' }, Buffer.alloc(0));
+    if (first === undefined || !('onOutcome' in first)) throw new Error('no hooks');
+    const second = ask(filter, create(), answered(201), { subject: 'berta' });
+    await first.onOutcome(answered(201));
+    expect((await second).status).toBe('if-match-invalid');
+  });
+
+  test('an unknown outcome refuses others for one lease', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    await ask(filter, create(), { kind: 'unknown', fault: 'timeout' });
+    expect((await ask(filter, create(), answered(201))).status).toBe('tag-store-unavailable');
+  });
+
+  test('without a verified token: the same conditions, no lease, and a mark', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    const anonymous = { subject: '' };
+    const hooks = await runFilter(filter, create(), undefined, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+    // Its owner does not wait for it.
+    expect((await ask(filter, create(), answered(201))).status).toBe(201);
+    await hooks.onOutcome(answered(201));
+    await ask(filter, get(), answered(200, cart('a')));
+    expect((await ask(filter, create(), answered(201), anonymous)).status).toBe('if-match-invalid');
+  });
+
+  test('in observe mode the condition reaches the shop', async () => {
+    const { filter } = createFilter({ methods: ['PUT'] });
+    await ask(filter, get(), answered(200, cart('a')));
+    const seen = await ask(filter, create(), answered(412), { observed: true });
+    expect(seen.status).toBe(412);
+    expect(fieldValue(seen.forwarded ?? [], 'if-none-match')).toBe('*');
+  });
+
+  test.each([
+    ['with If-Match beside it', create(['If-None-Match', '*', 'If-Match', '"x"']), 'if-match-invalid'],
+    ['with a list', create(['If-None-Match', '*, "x"']), 'if-match-missing'],
+    ['in two lines', create(['If-None-Match', '*', 'If-None-Match', '*']), 'if-match-missing'],
+    ['by PATCH', requestOf('PATCH', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
+    ['by DELETE', requestOf('DELETE', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
+    ['of the collection', requestOf('PUT', '/carts', ['If-None-Match', '*']), 'if-match-missing'],
+  ])('not %s', async (_, request, expected) => {
+    const { filter } = createFilter({ methods: ['PUT', 'PATCH', 'DELETE'] });
+    expect((await ask(filter, request, answered(201))).status).toBe(expected);
+  });
+});
+
+describe("a stranger's write that names no tag", () => {
+  test.each([
+    [201, 'dead'],
+    [204, 'dead'],
+    [302, 'dead'],
+    [500, 'dead'],
+    [404, 'as good as before'],
+    [403, 'as good as before'],
+  ])('answered with %i leaves the tag %s, and the next GET gives one that works', async (status, tagIs) => {
+    const { filter } = createFilter();
+    const { tag } = await ask(filter, get(), answered(200, cart('a')));
+    await ask(filter, requestOf('POST', '/carts/1/x'), answered(status), { subject: '' });
+    const written = await ask(filter, patch(tag), answered(200, cart('b')));
+    expect(written.status).toBe(tagIs === 'dead' ? 'if-match-invalid' : 200);
+    const next = await ask(filter, get(), answered(200, cart('c')));
+    expect((await ask(filter, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
+  });
+
+  test('with a tag changes the record of the member, and none of a collection', async () => {
+    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const { filter } = createFilter({}, { store });
+    const { tag } = await ask(filter, get(), answered(200, cart('a')), { subject: '' });
+    const end = vi.spyOn(store, 'end');
+    await ask(filter, patch(tag), answered(200, cart('b')), { subject: '' });
+    expect(end).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('the store does not take an outcome', () => {
+  /** A store where the first two ends of a write with a tag fail, before they had their effect or after it. */
+  function failing(hasEffect: boolean): { store: MemoryTagStore; timesEnded: () => number } {
+    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const end = store.end.bind(store);
+    let ended = 0;
+    const failTwice: TagStore['end'] = async (...of) => {
+      // The mark of the collection is no outcome of the lease.
+      if (!of[1].tagged) return end(...of);
+      ended += 1;
+      if (ended > 2) return end(...of);
+      if (hasEffect) end(...of);
+      throw new RedisUnavailable('timeout');
+    };
+    return { store: Object.assign(store, { end: failTwice }), timesEnded: () => ended };
+  }
+
+  test.each([
+    [200, 'before it had an effect', false],
+    [200, 'after it had its effect', true],
+    [422, 'before it had an effect', false],
+    [412, 'before it had an effect', false],
+  ])(
+    'a PATCH answered with %i that failed %s holds the resource no longer than that',
+    async (status, _, hasEffect) => {
+      const { store, timesEnded } = failing(hasEffect);
+      const under = createFilter({}, { store });
+      const tag = await tagOf(under);
+      expect((await ask(under.filter, patch(tag), answered(status, cart('b')))).tag).toBeUndefined();
+      expect(under.events.filter((event) => event === 'outcome-unstored')).toHaveLength(1);
+      // Long before the end of the lease.
+      await vi.waitFor(() => expect(timesEnded()).toBe(3), { timeout: 10_000 });
+      const old = await ask(under.filter, patch(tag), answered(200, cart('c')));
+      expect(old.status).toBe(status === 422 ? 200 : 'if-match-invalid');
+      const next = await tagOf(under, 'b');
+      expect((await ask(under.filter, patch(next), answered(200, cart('c')))).status).toBe(200);
+      expect(timesEnded()).toBe(status === 422 ? 5 : 4);
+    },
+  );
+
+  test('an unknown outcome is not repeated: its lease holds the resource as it would', async () => {
+    const { store, timesEnded } = failing(false);
+    const { filter } = createFilter({}, { store });
+    const { tag } = await ask(filter, get(), answered(200, cart('a')));
+    await ask(filter, patch(tag), answered(500));
+    await sleep(1_000);
+    expect(timesEnded()).toBe(1);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe('resource-busy');
+  });
+});
+
+describe('the store is away', () => {
+  const away = async (): Promise<never> => {
+    throw new RedisUnavailable('connection');
+  };
+  const store: TagStore = {
+    lookUp: away,
+    readStampAt: () => null,
+    hasHeard: () => false,
+    endRead: away,
+    claim: away,
+    end: away,
+    coldStartLeftMs: () => 0,
+    warmUp: away,
+  };
+
+  test('reads go on without a tag, writes are refused with Retry-After', async () => {
+    const { filter, events } = createFilter({}, { store });
+    const read = await ask(
+      filter,
+      get(['If-None-Match', '"x"']),
+      answered(200, cart('a'), ['ETag', '"shop"']),
+    );
+    expect(read).toMatchObject({ status: 200, tag: '"shop"' });
+    // It is not asked again after the shop.
+    expect(events).toEqual(['store-unavailable']);
+    for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
+      expect(await runFilter(filter, request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({
+        rejection: 'tag-store-unavailable',
+        retryAfterSeconds: 1,
+      });
+    }
+    // A stranger's as well: what it changes could not be marked.
+    const ofStranger = await ask(filter, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
+    expect(ofStranger.status).toBe('tag-store-unavailable');
+    expect((await ask(filter, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
+    expect(events).toContain('store-unavailable');
+  });
+});

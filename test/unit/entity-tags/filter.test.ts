@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
+import { isAnswer, isRejection } from '../../../src/http/rejection.ts';
+import { runFilter } from '../../harness/run-filter.ts';
+import { answered, ask, createFilter, requestOf } from './tag-filter.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+const tag = `"${'a'.repeat(32)}"`;
+const patch = requestOf('PATCH', '/carts/1', ['If-Match', tag]);
+
+describe('POST among the methods that require If-Match', () => {
+  const childTag = ['If-Match', '"of-the-child"'];
+  const form = { isFormPost: true } as const;
+  test.each([
+    ['on a member', requestOf('POST', '/carts/1'), 'if-match-missing'],
+    ['below it', requestOf('POST', '/carts/1/line-items'), 'if-match-missing'],
+    ['far below it', requestOf('POST', '/carts/1/line-items/2/options'), 'if-match-missing'],
+    [
+      'below it, with a tag of the child',
+      requestOf('POST', '/carts/1/line-items', childTag),
+      'if-match-invalid',
+    ],
+    ['below it, as a form', { ...requestOf('POST', '/carts/1/line-items'), ...form }, 'if-match-missing'],
+    ['of the collection', requestOf('POST', '/carts'), 'creation'],
+    ['of the collection, as a form', { ...requestOf('POST', '/carts'), ...form }, 'if-match-missing'],
+    ['another method below it', requestOf('DELETE', '/carts/1/line-items/2'), 'child-write'],
+    ['another method', requestOf('PATCH', '/carts/1'), 'write'],
+  ])('%s: %s', async (_, request, expected) => {
+    const { filter } = createFilter({ methods: ['POST'] });
+    const match = filter.match(request);
+    if (match === undefined || match === 'lenient' || isRejection(match)) throw new Error('no match');
+    const { rule } = filter.describe(match, request, (name) => name).details as { rule: string };
+    const foreseen = filter.foresee?.(match, request, Buffer.alloc(0));
+    expect(typeof foreseen === 'object' ? foreseen.rejection : rule).toBe(expected);
+  });
+
+  test('a child is added only with the current tag, which then changes', async () => {
+    const { filter } = createFilter({ methods: ['POST'] });
+    const read = async () => (await ask(filter, requestOf('GET', '/carts/1'), answered(200, '{}'))).tag ?? '';
+    const add = (ifMatch: string) =>
+      ask(filter, requestOf('POST', '/carts/1/line-items', ['If-Match', ifMatch]), answered(201, '{}'));
+    const first = await read();
+    const added = await add(first);
+    expect(added.status).toBe(201);
+    // Below a member the shop's tags are of children: it is not asked about one of the member.
+    expect(added.forwarded).not.toContain('If-Match');
+    expect((await add(first)).status).toBe('if-match-invalid');
+    expect(await read()).not.toBe(first);
+  });
+});
+
+describe('nonMembers: [search]', () => {
+  test.each([
+    ['POST', '/carts/search', 'untracked'],
+    ['GET', '/carts/search', 'untracked'],
+    ['DELETE', '/carts/search', 'untracked'],
+    ['POST', '/carts/search/by-name', 'untracked'],
+    ['POST', '/carts', 'creation'],
+    ['POST', '/carts/1', 'precondition'],
+    ['POST', '/carts/1/search', 'child-write'],
+    // Another spelling is an id, or no known path.
+    ['POST', '/carts/Search', 'precondition'],
+    ['POST', '/carts/search2', 'precondition'],
+    ['POST', '/carts/search;x', 'precondition'],
+    ['POST', '/carts/search/', 'lenient'],
+    ['POST', '/carts//search', 'lenient'],
+    ['POST', '/CARTS/search', 'lenient'],
+    ['PATCH', '/x/carts/search', 'lenient'],
+  ] as const)('%s %s: %s', (method, path, expected) => {
+    const { filter } = createFilter({ nonMembers: ['search'] });
+    const request = requestOf(method, path);
+    const match = filter.match(request);
+    if (match === undefined || match === 'lenient' || isRejection(match))
+      return expect(match ?? 'untracked').toBe(expected);
+    expect(filter.describe(match, request, (name) => name).details).toMatchObject({ rule: expected });
+  });
+});
+
+test('the whole body is digested if it cannot be parsed, ignored members included', async () => {
+  const { filter } = createFilter({ ignore: ['/data/x'] });
+  const read = async (body: string) =>
+    (await ask(filter, requestOf('GET', '/carts/1'), answered(200, body))).tag;
+  const first = await read('{"data":{"x":1}}');
+  expect(await read('{"data":{"x":2}}')).toBe(first);
+  const cut = await read('{"data":{"x":1');
+  expect([undefined, first]).not.toContain(cut);
+  expect(await read('{"data":{"x":1')).toBe(cut);
+  expect(await read('{"data":{"x":2')).not.toBe(cut);
+});
+
+describe('what is asked of the exchange with the shop', () => {
+  const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
+  const inside = { 'if-match': null, 'if-none-match': null };
+  const item = requestOf('POST', '/carts/1/items');
+  const put = requestOf('PUT', '/carts/1');
+  const byAnna = { subject: 'anna' };
+  const leased = { ignoreClientAbort: true, sendWithinMs, answerWithinMs };
+  const unleased = { ignoreClientAbort: true, sendWithinMs };
+
+  test.each<[string, CanonicalRequest, typeof byAnna | undefined, object, boolean]>([
+    ['a write with a tag', patch, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write without', put, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write below', item, byAnna, { ...leased, requestFields: {} }, true],
+    ['a write of a stranger', put, undefined, { ...unleased, requestFields: inside }, true],
+    ['a write of a stranger below', item, undefined, { ...unleased, requestFields: {} }, true],
+    ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
+    ['a read', requestOf('GET', '/carts/1'), byAnna, { requestFields: undefined }, false],
+  ])('%s', async (_, request, identity, expected, isTimed) => {
+    const clock = { monotonic: 0, wall: 1_000_000 };
+    const granting = { claim: () => ({ kind: 'granted', shopTag: null }) };
+    const { filter } = createFilter(
+      {},
+      {
+        ...{ monotonic: () => clock.monotonic, now: () => clock.wall, trackedResponseBytes: 77 },
+        ...(request === patch && { store: granting as never }),
+      },
+    );
+    const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    const { maySend, onOutcome: _settled, streamedHeaderEdits: _streamed, ...rest } = hooks;
+    expect(rest).toEqual({ bufferLimit: 77, ...expected });
+    if (!isTimed) return expect(maySend).toBeUndefined();
+    const mayAt = (monotonic: number, wall: number) => {
+      Object.assign(clock, { monotonic, wall: 1_000_000 + wall });
+      return maySend?.();
+    };
+    // The larger of two clocks.
+    expect([mayAt(firstByteByMs - 1, -5), mayAt(firstByteByMs, 0), mayAt(0, firstByteByMs)]).toEqual([
+      ...[true, false, false],
+    ]);
+  });
+});

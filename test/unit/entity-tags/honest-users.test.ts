@@ -1,0 +1,256 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Fastify from 'fastify';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { ageRedis } from '../../harness/aged-redis.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { eventually } from '../../harness/eventually.ts';
+import type { RawResponse } from '../../harness/raw-response.ts';
+import { startRedisProcess } from '../../harness/redis-server.ts';
+import { callShop, outcomeOf, type ShopCall } from '../../harness/shop-client.ts';
+import { type RunningShopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+
+/** How long the other replica is left alone; `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50` for a longer look. */
+const idleMs = (process.env.HONEST_IDLE_MS ?? '200,5000').split(',').map(Number);
+const cartCount = Number(process.env.HONEST_CARTS ?? 25);
+const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
+
+/** Carts that hold what was last written to them, each answer after a while. */
+class Shop {
+  readonly items = new Map<string, number>();
+  readonly asked: string[] = [];
+  waitMs: (request: IncomingMessage) => number = () => 0;
+  running = 0;
+  busiest = 0;
+  /** So many writes are there at once before any of them goes on: a slow machine may still be sending them. */
+  together = 0;
+
+  readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
+
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, , id = ''] = (request.url ?? '').split('/');
+    this.asked.push(`${request.method} ${request.url}`);
+    request.resume();
+    await once(request, 'end');
+    const document = () => ({ data: { type: 'carts', id, attributes: { items: this.items.get(id) ?? 0 } } });
+    // A read shows the state of its arrival.
+    const seen = JSON.stringify(document());
+    const isWrite = request.method !== 'GET';
+    if (isWrite) this.running += 1;
+    this.busiest = Math.max(this.busiest, this.running);
+    const areTogether = () => !isWrite || this.busiest >= this.together || undefined;
+    await eventually('the others', areTogether, 20_000).catch(() => {
+      // They come one after another, and `busiest` tells how few there were.
+      this.together = 0;
+    });
+    await sleep(this.waitMs(request));
+    if (isWrite) this.running -= 1;
+    const type = { 'Content-Type': 'application/vnd.api+json' };
+    if (isWrite) this.items.set(id, (this.items.get(id) ?? 0) + 1);
+    response
+      .writeHead(request.method === 'POST' ? 201 : 200, type)
+      .end(isWrite ? JSON.stringify(document()) : seen);
+  }
+}
+
+function opening(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(new Shop());
+  /** What replicas of a shop start with, over a store of their own. */
+  async function settingsOf(upstream: string, config: object = {}): Promise<ShopwardOptions> {
+    const redis = open(await startRedisProcess());
+    await ageRedis(redis.port);
+    return { upstream, config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config } };
+  }
+  /** A process of its own: one that has answered nothing before, and has its event loop for itself. */
+  async function startProcess(settings: ShopwardOptions) {
+    const replica = await startShopward(settings);
+    open({ close: () => replica.kill() });
+    return replica;
+  }
+  /** For what is neither about a load nor about the end of a process. */
+  async function startHere(settings: ShopwardOptions) {
+    const replica = await startShopwardHere(settings);
+    open({ close: () => replica.stop() });
+    return replica;
+  }
+  async function startPair(config?: object) {
+    const settings = await settingsOf(await shop.start(), config);
+    return Promise.all([startProcess(settings), startProcess(settings)]);
+  }
+  return { open, shop, settingsOf, startProcess, startHere, startPair };
+}
+
+const call = (
+  replica: RunningShopward | undefined,
+  line: string,
+  options: ShopCall = {},
+): Promise<RawResponse> => callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
+
+const body = { data: { type: 'carts', attributes: {} } };
+
+/** The part of a tag that names the state; the variant behind the dot is the representation's. */
+const stateIn = (tag: string | undefined) => tag?.replace(/\.[0-9a-f]+"$/, '"');
+const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
+
+// By themselves: a read has to come soon after its write.
+describe('a read that follows a write at another replica', () => {
+  it('has a tag under load', async (context) => {
+    const { shop, startPair } = opening(context);
+    const replicas = await startPair();
+    shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
+    let untagged = 0;
+    await Promise.all(
+      tokens(16).map(async (cart, i) => {
+        let tag = (await call(replicas[0], `GET /carts/${cart}`)).field('etag');
+        for (let round = 0; round < 12; round += 1) {
+          const written = await call(replicas[(i + round) % 2], `PATCH /carts/${cart}`, {
+            ifMatch: tag,
+            body,
+          });
+          expect(written.status).toBe(200);
+          tag = (await call(replicas[(i + round + 1) % 2], `GET /carts/${cart}`)).field('etag');
+          if (stateIn(tag) !== stateIn(written.field('etag'))) untagged += 1;
+          tag ??= written.field('etag');
+        }
+      }),
+    );
+    expect(untagged).toBe(0);
+  });
+});
+
+describe('a read that follows a write at another replica, which was left alone before', () => {
+  it('has a tag however long that one was idle, and however long the read takes', async (context) => {
+    const { shop, startPair } = opening(context);
+    const [one, other] = await startPair();
+    for (const idle of idleMs) {
+      // Carts of its own: none of them was read or written before.
+      const carts = tokens(cartCount, `after-${idle}`);
+      shop.waitMs = () => 0;
+      const tagged = await Promise.all(carts.map((cart) => call(one, `GET /carts/${cart}`)));
+      await call(other, 'GET /carts/warm');
+      await sleep(idle);
+      shop.waitMs = ({ method, url = '' }) =>
+        method === 'GET' ? 5 + (longestReadMs * (Number(url.split('-').at(-1)) || 0)) / cartCount : 0;
+      const writeAndRead = async (cart: string, i: number) => {
+        const ifMatch = tagged[i]?.field('etag');
+        const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
+        expect(written.status).toBe(200);
+        const read = await call(other, `GET /carts/${cart}`);
+        return [stateIn(written.field('etag')), stateIn(read.field('etag'))];
+      };
+      // The first by itself: beside others a read comes so late after its write that any clock would do.
+      const [first = '', ...rest] = carts;
+      const reads = [await writeAndRead(first, 0)];
+      reads.push(...(await Promise.all(rest.map((cart, i) => writeAndRead(cart, i + 1)))));
+      for (const [given, seen] of reads) expect(seen, `idle for ${idle} ms`).toBe(given);
+    }
+  });
+});
+
+describe.concurrent('a replica that is killed before its write left', () => {
+  it('keeps the cart busy for its lease; then its tag is gone, and a new read gives one that works', async (context) => {
+    const { shop, settingsOf, startProcess, startHere } = opening(context);
+    const config = { entityTags: { lease: '15s', sendBy: '4s', wait: '15s' }, upstream: { connections: 1 } };
+    const settings = await settingsOf(await shop.start(), config);
+    const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
+    const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
+    shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
+    // The only connection to the shop is taken, so that the write has its lease and cannot leave.
+    const cut = [call(one, 'GET /carts/slow').catch(() => 'cut')];
+    await eventually('the slow read at the shop', () => shop.asked.includes('GET /carts/slow') || undefined);
+    cut.push(call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut'));
+    await eventually('its lease', async () => {
+      const metrics = await (await fetch(`${one.adminUrl}/metrics`)).text();
+      return /^shopward_events_total\{.*event="claimed".*\} 1$/m.test(metrics) || undefined;
+    });
+    await one.kill();
+    expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
+    expect(shop.items.get('1')).toBe(undefined);
+    expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('412 006');
+    const now = (await call(other, 'GET /carts/1')).field('etag');
+    expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch: now, body }))).toBe('200');
+  });
+});
+
+describe.concurrent('forty adds to one cart at once', () => {
+  it('are all taken, as the shop alone would, by a quick one and by a slow one', async (context) => {
+    const { shop, startPair } = opening(context);
+    const [one, other] = await startPair({ upstream: { connections: 64 } });
+    for (const waitMs of [150, 600]) {
+      const cart = `/carts/${waitMs}`;
+      shop.busiest = 0;
+      shop.together = 11;
+      shop.waitMs = () => 0;
+      const before = (await call(one, `GET ${cart}`)).field('etag');
+      shop.waitMs = ({ method }) => (method === 'GET' ? 0 : waitMs);
+      const adds = Array.from({ length: 40 }, (_, i) =>
+        call(i % 2 === 0 ? one : other, `POST ${cart}/items`, { body: { data: { type: 'items' } } }),
+      );
+      const outcomes = (await Promise.all(adds)).map(outcomeOf);
+      expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
+      expect(shop.items.get(`${waitMs}`)).toBe(40);
+      // Beside one another, not one after the other.
+      expect(shop.busiest).toBeGreaterThan(10);
+      shop.together = 0;
+      const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
+      expect(outcomeOf(await change(before))).toBe('412 006');
+      expect(outcomeOf(await change((await call(other, `GET ${cart}`)).field('etag')))).toBe('200');
+    }
+  });
+});
+
+describe.concurrent('in front of a backend with writes of whole collections', () => {
+  it('none reaches it, and a tag of a member is as good as before', async (context) => {
+    const carts = new Map(
+      [1, 2].map((id) => [id, { type: 'carts', id: String(id), attributes: { note: '' } }]),
+    );
+    const { open, settingsOf, startHere } = opening(context);
+    const backend = open(Fastify());
+    backend.addContentTypeParser(
+      'application/vnd.api+json',
+      { parseAs: 'string' },
+      backend.getDefaultJsonParser('error', 'error'),
+    );
+    let batches = 0;
+    const writeAll = () => {
+      batches += 1;
+      for (const cart of carts.values()) cart.attributes.note = 'all';
+      return { data: [...carts.values()] };
+    };
+    backend.get('/carts', () => ({ data: [...carts.values()] }));
+    backend.get('/carts/:id', ({ params }) => ({ data: carts.get(Number((params as { id: string }).id)) }));
+    backend.patch('/carts', writeAll);
+    backend.put('/carts', writeAll);
+    backend.delete('/carts', writeAll);
+    backend.patch('/carts/:id', ({ params }) => ({ data: carts.get(Number((params as { id: string }).id)) }));
+    const one = await startHere(await settingsOf(await backend.listen({ port: 0, host: '127.0.0.1' })));
+    for (const count of [2, 1]) {
+      if (count === 1) carts.delete(2);
+      const member = (await call(one, 'GET /carts/1')).field('etag');
+      const list = (await call(one, 'GET /carts')).field('etag');
+      expect(stateIn(list) === stateIn(member)).toBe(count === 1);
+      for (const method of ['PATCH', 'DELETE', 'PUT']) {
+        const sent = await call(one, `${method} /carts`, { ifMatch: list, body });
+        expect(outcomeOf(sent)).toBe('400 collection-write');
+      }
+      expect(outcomeOf(await call(one, 'PATCH /carts', { body }))).toBe('428 005');
+      expect(outcomeOf(await call(one, 'PATCH /carts', { ifMatch: '"other"', body }))).toBe('412 006');
+      expect(outcomeOf(await call(one, 'PATCH /carts/1', { ifMatch: member, body }))).toBe('200');
+    }
+    expect(batches).toBe(0);
+  });
+});

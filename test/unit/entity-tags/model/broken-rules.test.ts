@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import { digest } from '../../../../src/entity-tags/keys.ts';
+import { buildTagScripts, type TagScripts } from '../../../../src/entity-tags/lua.ts';
+import { MemoryTagStore } from '../../../../src/entity-tags/memory-store.ts';
+import * as steps from '../../../../src/entity-tags/protocol.ts';
+import { RedisTagStore } from '../../../../src/entity-tags/redis-store.ts';
+import { type Break, swap } from '../clocked-scripts.ts';
+import { useRedis } from '../connected-redis.ts';
+import { timesOf } from '../tag-store.contract.ts';
+import { breakSteps, brokenRules, settingOf } from './breaks.ts';
+import { exploreAll, walk, walkMany } from './explore.ts';
+import { type Replayed, replay } from './replay.ts';
+import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
+
+const whole = { steps, ticks, faults: {} } as const;
+/** How many random orders are played on each store; `MODEL_WALKS=20000` for a longer hunt, also of the model alone. */
+const walks = Number(process.env.MODEL_WALKS ?? 2_000);
+const memoryWalks = Math.round(walks / 4);
+const redisWalks = Math.round(walks / 6);
+
+describe('the claim protocol, with one rule broken on purpose', () => {
+  test.each(brokenRules.map((rule) => [rule.rule, rule] as const))('%s', async (_, rule) => {
+    const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
+    const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
+    expect(found?.wrong).toMatch(/lost update|304|nobody knows of|tag that is current/);
+    // The same world with the rule in force.
+    expect(walkMany(settingOf(rule, steps, false), 500).found).toBeNull();
+  });
+});
+
+/** Undefined: not found among so many states. */
+function exploreUpTo(setting: Setting, states: number) {
+  try {
+    const explored = exploreAll(setting, states);
+    return explored.found === null ? undefined : explored;
+  } catch {
+    return undefined;
+  }
+}
+
+describe('the stores answer as the model does', () => {
+  const times = {
+    ...timesOf(),
+    leaseMs: ticks.lease,
+    coldStartMs: ticks.coldStart,
+    longestReadMs: 1000,
+  };
+  const crowd: readonly Program[] = [
+    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'other'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger'] as const),
+    ...(['deleter', 'putter'] as const),
+  ];
+  const memorySetting: Setting = {
+    ...whole,
+    ticks: { ...ticks, coldStart: 0 },
+    programs: crowd,
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1 },
+    maxTicks: 20,
+  };
+  const redisSetting: Setting = {
+    ...whole,
+    programs: crowd,
+    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
+    maxTicks: 20,
+  };
+
+  test(`memory, ${memoryWalks} walks`, async () => {
+    for (let seed = 1; seed <= memoryWalks; seed += 1) {
+      let nowMs = 100;
+      const store = new MemoryTagStore({ times, maxRecords: 10, now: () => nowMs });
+      const under: Replayed = {
+        store,
+        key: digest(['one']),
+        setTime: (units) => {
+          nowMs = units / tick;
+        },
+        epochOf: () => store.epoch,
+      };
+      const difference = await replay(walk(memorySetting, seed).calls, under);
+      expect(difference, `seed ${seed}`).toBeNull();
+    }
+  });
+
+  const redis = useRedis();
+
+  async function replayOnRedis(scripts: TagScripts, calls: readonly Call[]): Promise<string | null> {
+    const keyPrefix = `walk-${Math.random()}`;
+    const key = digest(['one']);
+    const keys = [`${keyPrefix}:{tags-0}:epoch`, `${keyPrefix}:{tags-0}:${key}`] as const;
+    const copy = async (fromSuffix: string, toSuffix: string) => {
+      await redis().command('DEL', ...keys.map((each) => each + toSuffix));
+      for (const each of keys) await redis().command('COPY', each + fromSuffix, each + toSuffix);
+    };
+    const [marker] = keys;
+    const [now, id] = [`${marker}:now`, `${marker}:id`];
+    await redis().command('MSET', now, 100 * tick, id, '1', marker, '1/6:0');
+    await copy('', ':disk');
+    // A newer form comes into force in the middle.
+    let asked = 0;
+    const form = () => (++asked > 4 ? 7 : 6);
+    const difference = await replay(calls, {
+      store: new RedisTagStore({ redis: redis(), times, keyPrefix, scripts, form }),
+      key,
+      setTime: async (units) => void (await redis().command('SET', now, units)),
+      wipe: async () => void (await redis().command('DEL', ...keys)),
+      save: () => copy('', ':disk'),
+      restore: () => copy(':disk', ''),
+      setIdentity: async (given) => void (await redis().command('SET', id, given)),
+      epochOf: (epoch) => epoch.replace(':', '/6:'),
+    });
+    await redis().command('DEL', now, id, ...keys, ...keys.map((each) => `${each}:disk`));
+    return difference;
+  }
+
+  test(`redis, ${redisWalks} walks`, async () => {
+    const scripts = modelScripts();
+    const seeds = Array.from({ length: redisWalks }, (_, i) => i + 1).values();
+    const lane = async () => {
+      for (const seed of seeds) {
+        expect(await replayOnRedis(scripts, walk(redisSetting, seed).calls), `seed ${seed}`).toBeNull();
+      }
+    };
+    // Some at a time, since each waits for its own answers alone.
+    await Promise.all(Array.from({ length: 16 }, lane));
+  });
+
+  test('redis, broken: a newer form in force is the same epoch', async () => {
+    const scripts = modelScripts([{ search: 'or read_epoch(text) == epoch', replace: '' }]);
+    let [seed, difference] = [0, null as string | null];
+    while (difference === null && seed < 20) {
+      seed += 1;
+      difference = await replayOnRedis(scripts, walk(redisSetting, seed).calls);
+    }
+    expect(difference).not.toBeNull();
+  });
+
+  // The broken script goes the broken model's way to the lost update; the whole one does not.
+  test.each(brokenRules.filter(({ lua }) => lua !== undefined).map((rule) => [rule.rule, rule] as const))(
+    'redis, broken: %s',
+    async (_, rule) => {
+      const { found, calls } = findWalk(
+        settingOf(rule, await breakSteps(rule.steps ?? []), true),
+        rule.firstSeed,
+      );
+      expect(found).not.toBeNull();
+      expect(await replayOnRedis(modelScripts(rule.lua), calls)).toBeNull();
+      expect(await replayOnRedis(modelScripts(), calls)).not.toBeNull();
+    },
+  );
+});
+
+function findWalk(setting: Setting, firstSeed = 1) {
+  for (let seed = firstSeed; seed < 300_000; seed += 1) {
+    const walked = walk(setting, seed);
+    if (walked.found !== null) return walked;
+  }
+  return { found: null, calls: [] };
+}
+
+/** The scripts with the clock and the identity of each walk, and with what is broken on purpose. */
+function modelScripts(breaks: readonly Break[] = []): TagScripts {
+  const edits = [
+    {
+      search: 'return time[1] * 1000000 + time[2]',
+      replace: "return tonumber(redis.call('GET', MARKER .. ':now'))",
+    },
+    {
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')",
+      replace: "return redis.call('GET', MARKER .. ':id')",
+    },
+  ];
+  const met = new Set<Break>();
+  const scripts = buildTagScripts(
+    (lua) => {
+      const present = breaks.filter(({ search }) => lua.includes(search));
+      for (const each of present) met.add(each);
+      return [...edits, ...present].reduce(swap, lua);
+    },
+    { oldest: 6, newest: 7 },
+  );
+  for (const each of breaks) if (!met.has(each)) throw new Error(`nothing to break: ${each.search}`);
+  return scripts;
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  collectionKey,
+  digest,
+  foldId,
+  memberKey,
+  subjectOf,
+  variantOf,
+} from '../../../src/entity-tags/keys.ts';
+import { anyText } from '../../harness/any-text.ts';
+
+const template = '/carts/{cart_id}';
+
+test('whom no token names is told apart by each field that may name users, and by no other', () => {
+  const of = (...fields: string[]) => subjectOf({ fields }, undefined);
+  const named = ['X-Anonymous-Customer-Unique-Id', 'Authorization', 'Cookie'];
+  const subjects = named.flatMap((name) => [of(name, 'a'), of(name, 'b')]);
+  expect(new Set([...subjects, of()]).size).toBe(7);
+  expect(of('User-Agent', 'a')).toBe(of());
+  expect(subjectOf({ fields: ['Cookie', 'a'] }, { subject: 'anna' })).toBe(
+    subjectOf({ fields: [] }, { subject: 'anna' }),
+  );
+});
+
+describe('keys of records', () => {
+  test.each([
+    'a',
+    '{a}',
+    'a:b',
+    'a b',
+    '%',
+    '%7B',
+    '{tags-1}:epoch',
+    'a\r\nb',
+    '*',
+    '?',
+    '../x',
+    'x'.repeat(4096),
+    'caf\u00e9',
+    '\u{1f6d2}',
+  ])('id %j becomes 48 hexadecimal digits', (id) => {
+    expect(memberKey(template, [id])).toMatch(/^[0-9a-f]{48}$/);
+  });
+
+  test('different ids, templates and subjects have different keys', () => {
+    const keys = [
+      memberKey(template, ['a']),
+      memberKey(template, ['b']),
+      memberKey('/orders/{id}', ['a']),
+      memberKey('/c/{c}/a/{a}', ['1', '23']),
+      memberKey('/c/{c}/a/{a}', ['12', '3']),
+      memberKey('/c/{c}/a/{a}', ['1', '2:3']),
+      memberKey(template, ['1:a']),
+      collectionKey('/carts', [], 'subject a'),
+      collectionKey('/carts', [], 'subject b'),
+      collectionKey('/carts', [], 'unverified a'),
+      collectionKey('/carts', ['a'], ''),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test('any two ids share a key only if they fold to the same', () => {
+    fc.assert(
+      fc.property(anyText(), anyText(), (a, b) => {
+        assert.equal(memberKey(template, [a]) === memberKey(template, [b]), foldId(a) === foldId(b));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('a part of a key cannot pass for another part', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
+        expect(digest(a) === digest(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+    );
+  });
+
+  test.each([
+    ['ABC', 'abc'],
+    ['abc ', 'abc'],
+    ['abc\t\u00a0', 'abc'],
+    ['a;b=c', 'a'],
+    ['a. .', 'a'],
+    ['\u00c9', 'e'],
+    ['0012', '12'],
+    ['0', '0'],
+    ['00', '0'],
+    ['0a', '0a'],
+    [' 1', '1'],
+    ['+1', '1'],
+    ['\u3000+001.000 ', '1'],
+    ['1.0', '1'],
+    ['1.5', '1.5'],
+    ['1e0', '1e0'],
+    ['1a', '1a'],
+    [' a', ' a'],
+    ['\uff21', 'a'],
+  ])('a database takes %j for %j', (spelling, id) => {
+    expect(foldId(spelling)).toBe(id);
+  });
+});
+
+describe('variants', () => {
+  const variant = (fields: readonly string[], kind: 'read' | 'created' = 'read', path = '/carts/1') =>
+    variantOf({ fields: [...fields], host: 'shop.example', path, query: '' } as never, 'subject u', kind);
+  const plain = variant([]);
+
+  // By which of them a shop may choose what it shows; one that is left out would make one state of two.
+  test.each(['Accept', 'Accept-Language', 'Content-Type', 'Store', 'X-Agent-Authorization'])(
+    '%s makes another one',
+    (name) => {
+      const [one, other] = [variant([name, 'a']), variant([name, 'b'])];
+      expect(new Set([plain, one, other]).size).toBe(3);
+    },
+  );
+
+  // Each of these may lead a shop to another coding, whose octets a strong tag must tell apart.
+  test('so do the path, the kind, and what is accepted of codings, in any case', () => {
+    const sent = [
+      'gzip',
+      'gzip;q=0',
+      'gzip, br',
+      'br, gzip',
+      'gzip;q=0.1, br',
+      'zstd',
+      'deflate',
+      'dcb',
+      '*',
+    ];
+    const codings = sent.map((coding) => variant(['Accept-Encoding', coding]));
+    const others = [plain, variant([], 'created'), variant([], 'read', '/carts/2')];
+    expect(new Set([...others, ...codings]).size).toBe(sent.length + 3);
+    expect(variant(['Accept-Encoding', 'GZIP,  Br'])).toBe(codings[2]);
+    expect(variant(['User-Agent', 'x', 'Cookie', 'a=b'])).toBe(plain);
+  });
+});

@@ -1,0 +1,281 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { digest } from '../../../src/entity-tags/keys.ts';
+import { buildTagScripts } from '../../../src/entity-tags/lua.ts';
+import * as steps from '../../../src/entity-tags/protocol.ts';
+import type { TagRecord } from '../../../src/entity-tags/protocol.ts';
+import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
+import type { ClaimEnd, ReadStamp } from '../../../src/entity-tags/tag-store.ts';
+import { swap } from './clocked-scripts.ts';
+import { useRedis } from './connected-redis.ts';
+
+/**
+ * The scripts say what `protocol.ts` says, to the microsecond. The model plays what clients do; here any call comes at any
+ * time, so that each condition is met from both sides.
+ */
+const redis = useRedis();
+
+/** Microseconds. Long, so that no record expires in Redis, whose clock goes on. */
+const [lease, coldStart, longestRead] = [15_000_000, 15_000_000, 30_000_000] as const;
+const times = { lease, coldStart, longestRead };
+const storeTimes = {
+  leaseMs: lease / 1000,
+  coldStartMs: coldStart / 1000,
+  longestReadMs: longestRead / 1000,
+  recordExpiryMs: 86_400_000,
+  anonymousExpiryMs: 3_600_000,
+};
+/** How long waiting writers and verified users come first, lease and longest read; a little. */
+const spans = [lease / 30, lease / 3, lease, longestRead, 1, 1, 1];
+const key = digest(['one']);
+const tags = ['a', 'b', 'c'].map((letter) => letter.repeat(32));
+
+/** A store whose clock stands still until a test moves it, and what the steps make of the same calls. */
+class Pair {
+  nowMicros = 1_000_000_000_000;
+  readonly store: RedisTagStore;
+  readonly stamps: ReadStamp[] = [];
+  tokens = 0;
+  readonly #clockKey: string;
+  readonly #since = this.nowMicros;
+  #record: TagRecord | null = null;
+
+  constructor(keyPrefix: string) {
+    this.#clockKey = `${keyPrefix}-clock`;
+    const clock = `return tonumber(redis.call('GET', '${this.#clockKey}'))`;
+    const id = "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')";
+    const scripts = buildTagScripts((lua) =>
+      swap(swap(lua, { search: 'return time[1] * 1000000 + time[2]', replace: clock }), {
+        search: id,
+        replace: "return 'x'",
+      }),
+    );
+    this.store = new RedisTagStore({ redis: redis(), times: storeTimes, keyPrefix, scripts });
+  }
+
+  async pass(micros: number): Promise<void> {
+    this.nowMicros += micros;
+    await redis().command('SET', this.#clockKey, this.nowMicros);
+  }
+
+  open(): steps.Opened {
+    const moment = { now: this.nowMicros, epoch: `x/6:${this.#since}`, since: this.#since };
+    return steps.open(this.#record, moment, times);
+  }
+
+  step<T>(run: (opened: steps.Opened) => steps.Step<T>): T {
+    const { record, answer } = run(this.open());
+    this.#record = record;
+    return answer;
+  }
+
+  /** One of the last claims. */
+  token(ago: number): string {
+    return `t${Math.max(0, this.tokens - ago)}`;
+  }
+}
+
+type Call = (pair: Pair) => Promise<void>;
+const one = <T>(all: readonly T[]) => fc.constantFrom(...all);
+const outcomes = ['unsent', 'refused', 'applied', 'applied', 'invalidated', 'unknown'] as const;
+const flag = one([undefined, true] as const);
+
+const lookUp: Call = async (pair) => {
+  const expected = steps.lookUp(pair.open());
+  expect(await pair.store.lookUp(key)).toEqual(expected);
+  if (expected.stamp !== null) pair.stamps.push(expected.stamp);
+};
+
+const endRead = fc
+  .record({
+    ago: one([1, 1, 2, 3]),
+    variant: one(['v', 'v', 'w']),
+    fingerprint: one(['f', 'f', 'g', null]),
+    newTag: one(tags),
+    shopTag: one([null, 's', 'z']),
+    isOfCollection: fc.boolean(),
+    isAnonymous: flag,
+  })
+  .map(
+    ({ ago, isAnonymous, ...rest }): Call =>
+      async (pair) => {
+        const stamp = pair.stamps.at(-ago);
+        if (stamp === undefined) return;
+        const read = { ...rest, stamp, ...(isAnonymous && { isAnonymous }) };
+        const expected = pair.step((opened) => steps.endRead(opened, read, times));
+        expect(await pair.store.endRead(key, read)).toEqual(expected);
+      },
+  );
+
+const wantedClaim = fc.record({
+  named: one([null, null, [tags[0]], [tags[1]], tags] as (string[] | null)[]),
+  isAnonymous: flag,
+  isOpen: flag,
+});
+
+/** Claims of one turn are one script, and answered as if they had come one after the other. */
+const claim = fc.array(wantedClaim, { minLength: 1, maxLength: 4 }).map(
+  (all): Call =>
+    async (pair) => {
+      const answers = all.map(({ named, isAnonymous, isOpen }) => {
+        pair.tokens += 1;
+        const isOpenClaim = isOpen === true && named === null;
+        const wanted = {
+          ...{ token: pair.token(0), tags: named },
+          ...(isAnonymous && { isAnonymous }),
+          ...(isOpenClaim && { isOpen: true }),
+        };
+        const expected = pair.step((opened) => steps.claim(opened, wanted, times));
+        return { expected, given: pair.store.claim(key, wanted) };
+      });
+      for (const { expected, given } of answers) expect(await given).toEqual(expected);
+    },
+);
+
+const end = fc
+  .record({
+    ago: one([0, 0, 1, 2]),
+    tagged: fc.boolean(),
+    outcome: one(outcomes),
+    newTag: one([null, ...tags]),
+    shopTag: one([null, 's']),
+    isOpen: flag,
+  })
+  .map(
+    ({ ago, isOpen, ...rest }): Call =>
+      async (pair) => {
+        const isOpenEnd = isOpen === true && !rest.tagged;
+        const write: ClaimEnd = { ...rest, token: pair.token(ago), ...(isOpenEnd && { isOpen: true }) };
+        const expected = pair.step((opened) => steps.end(opened, write, times));
+        expect(await pair.store.end(key, write)).toBe(expected);
+      },
+  );
+
+const pass = one(spans).map(
+  (micros): Call =>
+    (pair) =>
+      pair.pass(micros),
+);
+
+/** A call that comes with what has to be before it: alone it would rarely meet anything. */
+const inARow = (...calls: readonly fc.Arbitrary<Call>[]) =>
+  fc.tuple(...calls).map(
+    (all): Call =>
+      async (pair) => {
+        for (const call of all) await call(pair);
+      },
+  );
+
+test('every script answers as the step of the same name does', async () => {
+  let runs = 0;
+  const call = fc.oneof(
+    { arbitrary: inARow(fc.constant(lookUp), endRead, fc.constant(lookUp)), weight: 3 },
+    ...[fc.constant(lookUp), endRead, claim, end, pass].map((arbitrary) => ({ arbitrary, weight: 2 })),
+    { arbitrary: inARow(pass, fc.constant(lookUp)), weight: 1 },
+  );
+  const sequence = fc.array(call, { minLength: 6, maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(sequence, fc.boolean(), async (calls, isCold) => {
+      runs += 1;
+      const pair = new Pair(`twin-${runs}`);
+      await pair.pass(0);
+      await pair.store.warmUp();
+      // One microsecond before its cold start is over, or after that.
+      await pair.pass(isCold ? coldStart - 1 : coldStart + 1);
+      for (const each of calls) await each(pair);
+      await lookUp(pair);
+      await pair.pass(1);
+      const [stamp] = pair.stamps.slice(-1);
+      // A HEAD tells the fingerprint that is recorded.
+      if (stamp !== undefined)
+        for (const variant of ['v', 'w']) await reads(pair, stamp, { variant, fingerprint: null });
+    }),
+    { numRuns: 400, endOnFailure: true },
+  );
+});
+
+/** The same of what random calls seldom come to: what is said is what the steps say, and what stands here. */
+async function start(): Promise<Pair> {
+  const pair = new Pair(`exact-${Math.random()}`);
+  await pair.pass(0);
+  await pair.store.warmUp();
+  await pair.pass(coldStart + 1);
+  return pair;
+}
+const ownTurn = lease / 3;
+const turn = lease / 30;
+
+async function looks(pair: Pair): Promise<ReadStamp> {
+  await pair.pass(1);
+  const { stamp } = await pair.store.lookUp(key);
+  expect(stamp).toEqual(steps.lookUp(pair.open()).stamp);
+  return stamp as ReadStamp;
+}
+
+async function reads(pair: Pair, stamp: ReadStamp, more: object = {}) {
+  const read = { ...{ variant: 'v', fingerprint: 'f', newTag: tags[0] as string, shopTag: null }, ...more };
+  const whole = { ...read, stamp, isOfCollection: false };
+  const expected = pair.step((opened) => steps.endRead(opened, whole, times));
+  expect(await pair.store.endRead(key, whole)).toEqual(expected);
+  return expected;
+}
+
+async function claims(pair: Pair, token: string, wanted: { tags?: string[]; isOpen?: true } = {}) {
+  const whole = { token, tags: null, ...wanted };
+  const expected = pair.step((opened) => steps.claim(opened, whole, times));
+  expect(await pair.store.claim(key, whole)).toEqual(expected);
+  return 'remainingMs' in expected ? [expected.kind, expected.remainingMs * 1000] : expected.kind;
+}
+
+async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
+  const write = { token, tagged: false, outcome: 'applied', newTag: null, shopTag: null, ...more } as const;
+  const expected = pair.step((opened) => steps.end(opened, write, times));
+  expect(await pair.store.end(key, write)).toBe(expected);
+  return expected;
+}
+
+test('the turn that writers without a tag leave lasts a third of a lease, as does the time until the next one', async () => {
+  const pair = await start();
+  const stamp = await looks(pair);
+  await ends(pair, 'stranger', { isOpen: true });
+  // A stranger's own read gets none.
+  expect(await reads(pair, stamp, { isAnonymous: true })).toBeNull();
+  expect(await claims(pair, 'a', { isOpen: true })).toBe('granted');
+  expect(await reads(pair, stamp)).toBeNull();
+  await pair.pass(ownTurn - 1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'b', { isOpen: true })).toEqual(['busy', 1]);
+  await pair.pass(1);
+  expect(await claims(pair, 'c', { isOpen: true })).toBe('granted');
+  await pair.pass(ownTurn - 1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'd', { isOpen: true })).toBe('granted');
+  await pair.pass(1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownTurn]);
+});
+
+test('who waits for a write without a tag has the next turn, to the microsecond', async () => {
+  const pair = await start();
+  await reads(pair, await looks(pair));
+  await claims(pair, 'a');
+  expect(await claims(pair, 'b', { tags })).toEqual(['busy', lease]);
+  await ends(pair, 'a', { outcome: 'unsent' });
+  await pair.pass(turn - 1);
+  expect(await claims(pair, 'c')).toEqual(['busy', 1]);
+  await pair.pass(1);
+  expect(await claims(pair, 'd')).toBe('granted');
+});
+
+test('of two concurrent writes neither sets a tag', async () => {
+  for (const [first, second] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const pair = await start();
+    await claims(pair, 'a');
+    await claims(pair, 'b');
+    expect(await ends(pair, first, { newTag: tags[0] as string })).toBeNull();
+    expect(await ends(pair, second, { newTag: tags[1] as string })).toBeNull();
+  }
+});

@@ -1,0 +1,129 @@
+import { AnonymousRecords } from '../../../src/entity-tags/anonymous-records.ts';
+import type { EntityTagContext } from '../../../src/entity-tags/context.ts';
+import {
+  createEntityTagMatcher,
+  createEntityTags,
+  type EntityTags,
+} from '../../../src/entity-tags/filter.ts';
+import { MemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import type { TrackedResourceOptions } from '../../../src/entity-tags/resources.ts';
+import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
+import { editFields, type FieldList, fieldValue } from '../../../src/http/field-list.ts';
+import { type Answer, isAnswer, isRejection } from '../../../src/http/rejection.ts';
+import type { PathRules } from '../../../src/routes/path-table.ts';
+import type { ForwardOutcome, UpstreamHooks } from '../../../src/upstream/hooks.ts';
+import { runFilter, wishOf } from '../../harness/run-filter.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+export const carts: TrackedResourceOptions = {
+  collection: '/carts',
+  member: '/carts/{cart_id}',
+  methods: ['PATCH', 'DELETE'],
+  ifMatch: 'strict',
+  ignore: [],
+};
+
+export function createFilter(
+  resource: Partial<TrackedResourceOptions> = {},
+  more: Partial<EntityTagContext & { readonly paths: PathRules }> = {},
+): { filter: EntityTags; events: string[] } {
+  const events: string[] = [];
+  // Nothing is held up for as long as this but on purpose.
+  const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
+  const { paths = { ignoredPrefixes: [] }, ...options } = more;
+  const matcher = createEntityTagMatcher([{ ...carts, ...resource }], paths);
+  const filter = createEntityTags(matcher, {
+    store: new MemoryTagStore({ times }),
+    times,
+    anonymousRecords: new AnonymousRecords({ most: 1000, clientOf: (address) => address }),
+    waitMs: 50,
+    trackedResponseBytes: 10_000,
+    now: Date.now,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
+  return { filter, events };
+}
+
+export function requestOf(method: Method, target: string, fields: FieldList = []): CanonicalRequest {
+  const query = target.indexOf('?');
+  const path = query === -1 ? target : target.slice(0, query);
+  return {
+    method,
+    path,
+    query: query === -1 ? '' : target.slice(query),
+    segments: path.slice(1).split('/'),
+    fields: ['Host', 'shop.example', ...fields],
+    host: 'shop.example',
+    scheme: 'http',
+    clientAddress: '127.0.0.1',
+    requestId: 'r',
+    isFormPost: false,
+    body: 'none',
+    expectsContinue: false,
+  };
+}
+
+export type ShopAnswer = ForwardOutcome | ((forwarded: FieldList) => ForwardOutcome);
+
+/** A complete answer of the shop. */
+export function answered(status: number, body: unknown = '', fields: FieldList = []): ForwardOutcome {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return {
+    kind: 'answered',
+    status,
+    fields: ['Content-Type', 'application/vnd.api+json', ...fields],
+    body: Buffer.from(text),
+  };
+}
+
+export interface Seen {
+  /** Status as the client sees it; the rejection's name; 0: the outcome was no answer. */
+  readonly status: number | string;
+  readonly tag: string | undefined;
+  readonly fields: FieldList;
+  /** Fields as the shop saw them; undefined when it was not asked. */
+  readonly forwarded: FieldList | undefined;
+}
+
+/** One request through the filter, with a shop that answers as the test says, as the pipeline and the forwarder do it. */
+export async function ask(
+  filter: EntityTags,
+  request: CanonicalRequest,
+  shop: ShopAnswer,
+  { subject = 'anna', observed = false }: { subject?: string | undefined; observed?: boolean } = {},
+): Promise<Seen> {
+  const wish = wishOf(filter, request, observed);
+  const body = wish === 'whole-body' ? Buffer.from('{}') : undefined;
+  const identity = subject === '' ? undefined : { subject };
+  const verdict = await runFilter(filter, request, identity, body, observed);
+  if (isRejection(verdict))
+    return { status: verdict.rejection, tag: undefined, fields: [], forwarded: undefined };
+  if (isAnswer(verdict)) return seen(verdict);
+  return forward(request, verdict, shop);
+}
+
+function seen({ status, fields }: Answer): Seen {
+  return { status, tag: fieldValue(fields, 'etag'), fields, forwarded: undefined };
+}
+
+async function forward(
+  request: CanonicalRequest,
+  hooks: UpstreamHooks | undefined,
+  shop: ShopAnswer,
+): Promise<Seen> {
+  const forwarded = editFields(request.fields, hooks?.requestFields ?? {});
+  const isTooLate = hooks?.maySend !== undefined && !hooks.maySend();
+  const outcome: ForwardOutcome = isTooLate
+    ? { kind: 'unsent', fault: 'not-sent' }
+    : typeof shop === 'function'
+      ? shop(forwarded)
+      : shop;
+  const edits = (await hooks?.onOutcome(outcome)) ?? {};
+  if (outcome.kind !== 'answered') return { status: 0, tag: undefined, fields: [], forwarded };
+  if (edits.rejection !== undefined)
+    return { status: edits.rejection.rejection, tag: undefined, fields: [], forwarded };
+  const fields = editFields(outcome.fields, edits.fields ?? {});
+  const status = edits.notModified === true ? 304 : outcome.status;
+  return { status, tag: fieldValue(fields, 'etag'), fields, forwarded };
+}

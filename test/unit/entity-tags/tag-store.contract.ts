@@ -1,0 +1,433 @@
+import { describe, expect, test } from 'vitest';
+import { digest } from '../../../src/entity-tags/keys.ts';
+import { noTag } from '../../../src/entity-tags/protocol.ts';
+import type {
+  ClaimEnd,
+  ReadEnd,
+  ReadStamp,
+  ResourceKey,
+  TagStore,
+} from '../../../src/entity-tags/tag-store.ts';
+import { type EntityTagTimes, entityTagTimes } from '../../../src/entity-tags/times.ts';
+
+/** A store under test, whose clock the test moves. */
+export interface StoreUnderTest {
+  readonly store: TagStore;
+  /** Moves the store's clock forward. */
+  advance(ms: number): Promise<void>;
+}
+
+export const leaseMs = 15_000;
+
+export function timesOf(more: { leaseMs?: number; sendByMs?: number } = {}): EntityTagTimes {
+  const settings = { leaseMs, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000, ...more };
+  const times = entityTagTimes(settings);
+  if ('problem' in times) throw new Error(times.problem);
+  return times;
+}
+
+const t = (letter: string) => letter.repeat(32);
+const [A, B, C] = [t('a'), t('b'), t('c')] as const;
+
+/** What every tag store does, run on each of them. `create` gives a store whose cold start is over. */
+export function describeTagStore(name: string, create: () => Promise<StoreUnderTest>): void {
+  let keys = 0;
+  const freshKey = (): ResourceKey => {
+    keys += 1;
+    return digest([name, String(keys), String(Math.random())]);
+  };
+  /** A read that begins in the very microsecond of a change gets no tag. */
+  const begin = async (under: StoreUnderTest, key: ResourceKey): Promise<ReadStamp | null> => {
+    await under.advance(1);
+    return (await under.store.lookUp(key)).stamp;
+  };
+  const endReadWhole = (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    stamp: ReadStamp | null,
+    more: Partial<ReadEnd> = {},
+  ) =>
+    stamp === null
+      ? null
+      : under.store.endRead(key, {
+          stamp,
+          variant: 'v',
+          fingerprint: 'f',
+          newTag: A,
+          shopTag: null,
+          isOfCollection: false,
+          ...more,
+        });
+  const endRead = async (...args: Parameters<typeof endReadWhole>) =>
+    (await endReadWhole(...args))?.tag ?? null;
+  const read = async (under: StoreUnderTest, key: ResourceKey, more: Partial<ReadEnd> = {}) =>
+    endRead(under, key, await begin(under, key), more);
+  const fingerprintOf = async (under: StoreUnderTest, key: ResourceKey, more: Partial<ReadEnd> = {}) =>
+    (await endReadWhole(under, key, await begin(under, key), more))?.fingerprint;
+  const end = (under: StoreUnderTest, key: ResourceKey, more: Partial<ClaimEnd>) =>
+    under.store.end(key, {
+      token: 't1',
+      tagged: true,
+      outcome: 'applied',
+      newTag: B,
+      shopTag: null,
+      ...more,
+    });
+  const claim = async (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    token: string,
+    tags: readonly string[] | null,
+  ) => under.store.claim(key, { token, tags });
+  const kindOf = async (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    token: string,
+    tags: readonly string[] | null,
+  ) => (await claim(under, key, token, tags)).kind;
+
+  describe(`${name}: the contract of tag stores`, () => {
+    test('a first read sets the tag, the same state keeps it, another state replaces it', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await read(under, key)).toBe(A);
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      expect(await read(under, key, { newTag: B, fingerprint: 'g' })).toBe(B);
+      expect(await read(under, key, { newTag: C })).toBe(C);
+    });
+
+    test('another variant of the same state has the same tag; more than 32 start anew', async () => {
+      const under = await create();
+      const key = freshKey();
+      for (let i = 0; i < 32; i += 1)
+        expect(await read(under, key, { variant: `v${i}`, fingerprint: `f${i}` })).toBe(A);
+      expect(await read(under, key, { variant: 'v0', fingerprint: 'f0', newTag: B })).toBe(A);
+      expect(await read(under, key, { variant: 'v32' })).toBe(A);
+      expect(await read(under, key, { variant: 'v0', fingerprint: 'other', newTag: B })).toBe(A);
+      expect(await read(under, key, { variant: 'v32', fingerprint: 'other', newTag: B })).toBe(B);
+    });
+
+    test('a HEAD records nothing and gives the current tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await read(under, key, { fingerprint: null })).toBeNull();
+      await read(under, key);
+      expect(await read(under, key, { fingerprint: null })).toBe(A);
+    });
+
+    test('a HEAD gets the fingerprint that is recorded for its variant, a GET its own', async () => {
+      const under = await create();
+      const key = freshKey();
+      const head = { fingerprint: null };
+      expect(await fingerprintOf(under, key, head)).toBeUndefined();
+      expect(await fingerprintOf(under, key)).toBe('f');
+      expect(await fingerprintOf(under, key, head)).toBe('f');
+      expect(await fingerprintOf(under, key, { ...head, variant: 'w' })).toBeNull();
+      await claim(under, key, 't1', [A]);
+      expect(await fingerprintOf(under, key, { fingerprint: 'g' })).toBe('g');
+      expect(await fingerprintOf(under, key, head)).toBe('f');
+      await end(under, key, {});
+      await under.advance(1);
+      expect(await read(under, key, head)).toBe(B);
+      expect(await fingerprintOf(under, key, head)).toBeNull();
+    });
+
+    test('a read that a write overtook sets no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const early = await begin(under, key);
+      expect(await kindOf(under, key, 't1', null)).toBe('granted');
+      await under.advance(1);
+      const during = await begin(under, key);
+      await end(under, key, { tagged: false });
+      expect(await endRead(under, key, early)).toBeNull();
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await read(under, key, { newTag: C })).toBe(B);
+    });
+
+    test('a read sets a tag only if it began after the last change, in the same epoch', async () => {
+      const under = await create();
+      const key = freshKey();
+      const early = await begin(under, key);
+      expect(await endRead(under, key, early)).toBe(A);
+      await claim(under, key, 't1', [A]);
+      await end(under, key, {});
+      expect(await endRead(under, key, early)).toBeNull();
+      const later = await begin(under, key);
+      expect(await endRead(under, key, later, { newTag: C })).toBe(B);
+      expect(await endRead(under, key, later && { ...later, epoch: 'another' }, { newTag: C })).toBeNull();
+    });
+
+    test('a read that took too long sets no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const stamp = await begin(under, key);
+      await under.advance(600_000);
+      expect(await endRead(under, key, stamp)).toBeNull();
+    });
+
+    test('a claim needs the current tag, one of those offered', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await kindOf(under, key, 't0', [A])).toBe('not-current');
+      await read(under, key);
+      expect(await kindOf(under, key, 't0', [])).toBe('not-current');
+      expect(await kindOf(under, key, 't0', [B, C])).toBe('not-current');
+      expect(await kindOf(under, key, 't1', [B, A])).toBe('granted');
+      expect(await kindOf(under, key, 't2', [B])).toBe('not-current');
+      expect(await claim(under, key, 't2', [A])).toMatchObject({
+        kind: 'busy',
+        remainingMs: expect.any(Number),
+      });
+      expect(await kindOf(under, key, 't2', null)).toBe('busy');
+    });
+
+    test('a creation is granted while there is no tag, and excludes all others', async () => {
+      const under = await create();
+      const key = freshKey();
+      const anonymous = { token: 's', tags: [noTag], isAnonymous: true, isOpen: true };
+      const passes = async () => (await under.store.claim(key, anonymous)).kind;
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't1', [noTag])).toBe('granted');
+      expect(await kindOf(under, key, 't2', [noTag])).toBe('busy');
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      expect(await passes()).toBe('busy');
+      expect(await end(under, key, { token: 't1', newTag: A })).toBe(A);
+      expect(await kindOf(under, key, 't2', [noTag])).toBe('not-current');
+      expect(await passes()).toBe('not-current');
+      expect(await kindOf(under, key, 't4', [A])).toBe('granted');
+      await end(under, key, { token: 't4', newTag: null });
+      expect(await kindOf(under, key, 't5', [noTag])).toBe('granted');
+      await end(under, key, { token: 't5', outcome: 'unknown' });
+      expect(await kindOf(under, key, 't6', [noTag])).toBe('indeterminate');
+      expect(await passes()).toBe('indeterminate');
+    });
+
+    test.each([
+      ['applied', B, 'granted', 'not-current'],
+      ['unsent', null, 'not-current', 'granted'],
+      ['refused', null, 'not-current', 'granted'],
+      ['invalidated', null, 'not-current', 'not-current'],
+      ['unknown', null, 'indeterminate', 'indeterminate'],
+    ] as const)(
+      'after %s the tag is %s; the new one: %s, the old one: %s',
+      async (outcome, tag, withNew, withOld) => {
+        const under = await create();
+        for (const [tried, expected] of [
+          [B, withNew],
+          [A, withOld],
+        ] as const) {
+          const key = freshKey();
+          await read(under, key);
+          await claim(under, key, 't1', [A]);
+          expect(await end(under, key, { outcome })).toBe(tag);
+          expect(await kindOf(under, key, 't2', [tried])).toBe(expected);
+        }
+      },
+    );
+
+    test('a deleted member has no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      expect(await end(under, key, { newTag: null })).toBeNull();
+      expect((await under.store.lookUp(key)).tag).toBeNull();
+    });
+
+    test('while a lease runs a read gives the old tag and records nothing', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      expect(await read(under, key, { fingerprint: 'g', newTag: C })).toBe(A);
+      expect((await under.store.lookUp(key)).unsettled).toBe('lease');
+      await end(under, key, { outcome: 'refused' });
+      expect(await read(under, key, { newTag: C })).toBe(A);
+    });
+
+    test('a lease that runs out leaves no tag, and a late end taints the one that runs then', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      const during = await begin(under, key);
+      await under.advance(leaseMs + 1);
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
+      expect(await read(under, key, { newTag: C })).toBe(C);
+      expect(await kindOf(under, key, 't2', [C])).toBe('granted');
+      expect(await end(under, key, { token: 't1', newTag: B })).toBeNull();
+      expect(await read(under, key)).toBeNull();
+      expect(await end(under, key, { token: 't2', newTag: B })).toBeNull();
+      expect(await read(under, key)).toBe(A);
+    });
+
+    test('a late end that changed nothing leaves the tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await end(under, key, { token: 'gone', outcome: 'refused' })).toBeNull();
+      expect(await end(under, key, { token: 'gone', outcome: 'unsent' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      expect(await end(under, key, { token: 'gone', outcome: 'invalidated' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('an unknown write is waited for until its lease has run out', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      const during = await begin(under, key);
+      await end(under, key, { outcome: 'unknown' });
+      expect(await read(under, key)).toBeNull();
+      expect(await kindOf(under, key, 't2', null)).toBe('indeterminate');
+      await under.advance(leaseMs - 100);
+      expect(await kindOf(under, key, 't2', [A])).toBe('indeterminate');
+      await under.advance(101);
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('while only writes without tags are unknown, another one goes on, and leaves no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await claim(under, key, 't1', null);
+      await end(under, key, { outcome: 'unknown', tagged: false });
+      expect(await kindOf(under, key, 't2', null)).toBe('granted');
+      expect(await end(under, key, { token: 't2', tagged: false })).toBeNull();
+      expect(await read(under, key)).toBeNull();
+      await under.advance(leaseMs + 1);
+      expect(await read(under, key)).toBe(A);
+    });
+
+    test('writes without a tag run beside one another, 64 of them; none leaves a tag, the last one ends it', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      for (let i = 0; i < 64; i += 1) expect(await kindOf(under, key, `t${i}`, null)).toBe('granted');
+      expect(await claim(under, key, 'one more', null)).toMatchObject({ kind: 'busy' });
+      const untagged = { tagged: false, newTag: C };
+      expect(await end(under, key, { ...untagged, token: 't0', outcome: 'refused' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      await under.advance(1);
+      const during = await begin(under, key);
+      for (let i = 1; i < 64; i += 1)
+        expect(await end(under, key, { ...untagged, token: `t${i}` })).toBeNull();
+      expect((await under.store.lookUp(key)).unsettled).toBeNull();
+      expect(await endRead(under, key, during, { newTag: B })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('writes beside one another that the shop refuses leave the tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      for (const token of ['t1', 't2']) await claim(under, key, token, null);
+      for (const token of ['t1', 't2']) await end(under, key, { token, tagged: false, outcome: 'refused' });
+      expect(await kindOf(under, key, 't3', [A])).toBe('granted');
+    });
+
+    test('a write with a tag waits for those without; none that comes later goes in front of it', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await kindOf(under, key, 't1', null)).toBe('granted');
+      expect(await claim(under, key, 't2', [A])).toMatchObject({ kind: 'busy' });
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      await end(under, key, { token: 't1', tagged: false, outcome: 'refused' });
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      expect(await kindOf(under, key, 't2', [A])).toBe('granted');
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      await end(under, key, { token: 't2' });
+      expect(await kindOf(under, key, 't3', null)).toBe('granted');
+      // It gave up: the others go on after half a second.
+      expect(await kindOf(under, key, 't4', [B])).toBe('busy');
+      await under.advance(501);
+      expect(await kindOf(under, key, 't5', null)).toBe('granted');
+    });
+
+    test('a claim that nobody ends keeps its resource busy for a lease, from the claim on', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await kindOf(under, key, 't1', [A])).toBe('granted');
+      await under.advance(leaseMs - 100);
+      expect(await kindOf(under, key, 't2', [A])).toBe('busy');
+      await under.advance(100);
+      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
+      expect(await kindOf(under, key, 't2', null)).toBe('granted');
+    });
+
+    test('of those beside one another each runs out for itself', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', null);
+      await under.advance(leaseMs - 100);
+      await claim(under, key, 't2', null);
+      await under.advance(200);
+      expect((await under.store.lookUp(key)).unsettled).toBe('lease');
+      expect(await read(under, key)).toBeNull();
+      await end(under, key, { token: 't2', tagged: false, outcome: 'refused' });
+      expect((await under.store.lookUp(key)).unsettled).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('a verified user whom an anonymous write made fail has priority until a write with the tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const stranger = { token: 's', isAnonymous: true, isOpen: true } as const;
+      const passes = async () => (await under.store.claim(key, { ...stranger, tags: null })).kind;
+      const changes = () => end(under, key, { ...stranger, tagged: false, newTag: null });
+      const readAnew = async (newTag: string) => {
+        await under.advance(1);
+        expect(await read(under, key, { newTag })).toBe(newTag);
+      };
+      await read(under, key);
+      expect(await passes()).toBe('granted');
+      await changes();
+      // Another anonymous client gets none, and neither does a read that did not fail.
+      await under.store.claim(key, { token: 'x', tags: [A], isAnonymous: true });
+      await readAnew(B);
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't1', [A])).toBe('not-current');
+      expect(await passes()).toBe('busy');
+      // A write without a tag does not end it.
+      expect(await kindOf(under, key, 't2', null)).toBe('granted');
+      await end(under, key, { token: 't2', tagged: false, newTag: C });
+      expect(await passes()).toBe('busy');
+      expect(await kindOf(under, key, 't3', [C])).toBe('granted');
+      expect(await passes()).toBe('busy');
+      await end(under, key, { token: 't3', newTag: A });
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't4', [B])).toBe('not-current');
+      await under.advance(leaseMs / 3 + 1);
+      expect(await passes()).toBe('granted');
+    });
+
+    test("the shop's tag: kept by reads, set or cleared by writes, a collection's only where none is known", async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key, { shopTag: 's1' });
+      expect(await claim(under, key, 't1', [A])).toEqual({ kind: 'granted', shopTag: 's1' });
+      await end(under, key, { shopTag: 's2' });
+      await read(under, key, { shopTag: 'collection', isOfCollection: true, variant: 'c' });
+      expect(await claim(under, key, 't2', [B])).toEqual({ kind: 'granted', shopTag: 's2' });
+      await end(under, key, { token: 't2', newTag: C });
+      await read(under, key, { shopTag: 's3', isOfCollection: true, variant: 'c' });
+      expect(await claim(under, key, 't3', [C])).toEqual({ kind: 'granted', shopTag: 's3' });
+    });
+
+    test('fifty claims at once: one is granted', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      const kinds = await Promise.all(Array.from({ length: 50 }, (_, i) => kindOf(under, key, `t${i}`, [A])));
+      expect(kinds.filter((kind) => kind === 'granted')).toHaveLength(1);
+      expect(kinds.filter((kind) => kind === 'busy')).toHaveLength(49);
+    });
+  });
+}

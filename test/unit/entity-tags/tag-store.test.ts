@@ -1,0 +1,514 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digest, randomTag } from '../../../src/entity-tags/keys.ts';
+import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
+import type { ReadStamp } from '../../../src/entity-tags/tag-store.ts';
+import { connectRedis } from '../../../src/redis/connect-redis.ts';
+import { mayHoldAfter } from '../../../src/redis/faults.ts';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startCluster, startRedis, startSentinel, until } from '../../harness/redis-processes.ts';
+import { clockedScripts, clockShiftKey, clockShiftKeyOf } from './clocked-scripts.ts';
+import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
+
+const closing: Array<{ close(): Promise<void> }> = [];
+function open<T extends { close(): Promise<void> }>(each: T): T {
+  closing.push(each);
+  return each;
+}
+afterAll(async () => {
+  for (const each of closing.reverse()) await each.close();
+});
+
+async function connect(url: string, timeoutMs = 20_000): Promise<Redis> {
+  const redis = open(connectRedis({ url, timeoutMs }));
+  await until(async () => redis.ready(2000));
+  return redis;
+}
+
+describe.each([
+  ['single', () => startRedis({}), 0],
+  ['sentinel', () => startSentinel({ replicas: 1 }), 1],
+] as const)('redis: %s', (name, start, replicas) => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connect(open(await start()).url);
+  });
+  let created = 0;
+  describeTagStore(name, async () => {
+    created += 1;
+    const store = new RedisTagStore({
+      redis,
+      times: timesOf(),
+      replicas,
+      keyPrefix: `test-${created}`,
+      scripts: clockedScripts(),
+    });
+    const advance = async (ms: number) => {
+      await redis.command('INCRBY', clockShiftKey, ms * 1000);
+    };
+    // A new store says how long its cold start is; one that is not new any more does not.
+    expect(await store.warmUp()).toBeGreaterThan(0);
+    await advance(leaseMs + 1000);
+    expect(await store.warmUp()).toBe(0);
+    return { store, advance };
+  });
+});
+
+describe.concurrent('redis: cluster', () => {
+  test('records of many slots work alike, after the cold start', async () => {
+    const redis = await connect(open(await startCluster()).url);
+    const scripts = clockedScripts([], { isCluster: true });
+    const store = new RedisTagStore({ redis, times: timesOf(), scripts });
+    expect(await store.warmUp()).toBeGreaterThan(0);
+    for (let bucket = 0; bucket < 64; bucket += 1) {
+      const shiftKey = clockShiftKeyOf(`shopward:{tags-${bucket}}:epoch`);
+      await redis.command('SET', shiftKey, (leaseMs + 1000) * 1000);
+    }
+    expect(await store.warmUp()).toBe(0);
+    const tag = 'a'.repeat(32);
+    for (let i = 0; i < 100; i += 1) {
+      const key = digest([`cluster ${i}`]);
+      const startedAt = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const stamp = store.readStampAt(key, startedAt);
+      expect(stamp).not.toBeNull();
+      if (stamp === null) continue;
+      const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
+      expect((await store.endRead(key, { ...read, stamp, newTag: tag }))?.tag).toBe(tag);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
+      expect(await store.claim(key, { token: 'u', tags: [tag] })).toMatchObject({ kind: 'busy' });
+    }
+  });
+});
+
+// Each test has a Redis of its own. The longest first.
+describe.concurrent('redis: what happens to the data', () => {
+  const tag = 'a'.repeat(32);
+  const key = digest(['one']);
+  const [times, scripts] = [timesOf(), clockedScripts()];
+  const passColdStart = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
+  const readTag = async (store: RedisTagStore) => {
+    const { stamp } = await store.lookUp(key);
+    if (stamp === null) return null;
+    const given = await store.endRead(key, {
+      stamp,
+      variant: 'v',
+      fingerprint: 'f',
+      newTag: tag,
+      shopTag: null,
+      isOfCollection: false,
+    });
+    return given?.tag ?? null;
+  };
+
+  test('failed over: the new primary starts cold, the old tag is dead; without the replica no claim counts', async () => {
+    const group = open(await startSentinel({ replicas: 1 }));
+    const redis = await connect(group.url, 2000);
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const ofTwo = new RedisTagStore({ redis, times, scripts, replicas: 2 });
+    const other = digest(['cart', 'of two']);
+    expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
+    await group.failover();
+    await until(async () => (await store.lookUp(key)).unsettled === 'cold-start');
+    await passColdStart(redis);
+    const claim = () => store.claim(key, { token: 't', tags: [tag] });
+    // The connection for it may still be under way to the new primary.
+    await until(async () => (await claim()).kind === 'not-current');
+    await until(async () => (await readTag(store)) === tag);
+    const primary = await group.primary();
+    for (const server of group.servers) if (server !== primary) server.pause();
+    expect(await claim()).toEqual({ kind: 'not-replicated' });
+  });
+
+  test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    const wipes = [
+      () => redis.command('PING'),
+      () => redis.command('FLUSHALL'),
+      async () => server.process?.restart(),
+    ];
+    for (const wipe of wipes) {
+      await wipe();
+      await until(async () => (await store.lookUp(key)).unsettled === 'cold-start');
+      expect(await readTag(store)).toBeNull();
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'cold-start' });
+      await passColdStart(redis);
+      expect((await store.lookUp(key)).unsettled).toBe(null);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
+      expect(await readTag(store)).toBe(tag);
+    }
+  });
+
+  test('what nobody has leaves nothing behind, however often somebody wants to write to it', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const before = await redis.command('DBSIZE');
+    for (const outcome of ['refused', 'unsent'] as const) {
+      for (let i = 0; i < 50; i += 1) {
+        const nobodys = digest([outcome, String(i)]);
+        expect(await store.claim(nobodys, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
+        await store.end(nobodys, { token: 't', tagged: false, outcome, newTag: null, shopTag: null });
+      }
+    }
+    expect(await redis.command('DBSIZE')).toBe(before);
+  });
+
+  /** How often Redis was asked to run a script since it started. */
+  const countScripts = async (redis: Redis) =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
+
+  test('what one turn asks is one script, of at most 64 operations; each answer is of its own record', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const named = Array.from({ length: 100 }, (_, i) => ({ one: digest([`${i}`]), newTag: randomTag() }));
+    const { stamp } = await store.lookUp(key);
+    if (stamp === null) throw new Error('still cold');
+    const read = { stamp, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
+    const before = await countScripts(redis);
+    const given = await Promise.all(named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag })));
+    expect(given.map((each) => each?.tag)).toEqual(named.map(({ newTag }) => newTag));
+    expect((await countScripts(redis)) - before).toBe(2);
+    // In the order in which they were asked: the change comes between the two looks.
+    const one = named[0]?.one ?? key;
+    const [tagged, , untagged] = await Promise.all([
+      store.lookUp(one),
+      store.end(one, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null }),
+      store.lookUp(one),
+    ]);
+    expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
+  });
+
+  test('claims of one turn are one script: each is of its own record, and of two of one record the first has it', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const carts = Array.from({ length: 40 }, (_, i) => digest([`cart ${i}`]));
+    const twice = [...carts, ...carts];
+    const broken = carts[7] ?? key;
+    await redis.command('SET', `shopward:{tags-0}:${broken}`, 'x');
+    const isBroken = (i: number) => twice[i] === broken;
+    // The server's clock is known by now, and the script itself.
+    await store.claim(key, { token: 'warm', tags: null });
+    const [before, made] = [await countScripts(redis), redis.status().claims.made];
+    const claimed = await Promise.allSettled(
+      twice.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: i < 40 ? null : [tag] })),
+    );
+    expect((await countScripts(redis)) - before).toBe(2);
+    expect(redis.status().claims.made - made).toBe(80);
+    for (const [i, each] of claimed.entries()) {
+      const kind = each.status === 'fulfilled' ? each.value.kind : each.reason.word;
+      // A tag that nobody has is not current, whoever holds the lease.
+      expect(kind).toBe(isBroken(i) ? 'error' : i < 40 ? 'granted' : 'not-current');
+    }
+    const both = await Promise.all(
+      ['a', 'b'].map((token) => store.claim(digest(['another']), { token, tags: null })),
+    );
+    expect(both.map(({ kind }) => kind)).toEqual(['granted', 'granted']);
+    expect(await readTag(store)).toBeNull();
+    await store.end(key, { token: 'warm', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+    expect(await readTag(store)).toBe(tag);
+    const rivals = await Promise.all(['c', 'd'].map((token) => store.claim(key, { token, tags: [tag] })));
+    expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
+  });
+
+  test('claims of one turn whose reply is lost: each may hold until the deadline, and is given back after it', async () => {
+    const server = open(await startRedis({}));
+    const way = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${way.port}`, 1000);
+    const direct = await connect(server.url);
+    const [store, beside] = [redis, direct].map((each) => new RedisTagStore({ redis: each, times, scripts }));
+    if (store === undefined || beside === undefined) throw new Error('two stores');
+    await store.warmUp();
+    await passColdStart(direct);
+    const carts = ['x', 'y', 'z'].map((name) => digest([name]));
+    await store.claim(key, { token: 'warm', tags: null });
+    await way.set({ toClient: { drop: true } });
+    const claimed = await Promise.allSettled(
+      carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null })),
+    );
+    for (const [i, each] of claimed.entries()) {
+      const fault = each.status === 'rejected' ? each.reason : undefined;
+      // They took effect, all of them.
+      expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBe('lease');
+      expect(await mayHoldAfter(fault)).toBe(true);
+      const release = {
+        token: `t${i}`,
+        tagged: false,
+        outcome: 'unsent',
+        newTag: null,
+        shopTag: null,
+      } as const;
+      await beside.end(carts[i] ?? key, release);
+      expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBeNull();
+    }
+  });
+
+  test('a broken record is a fault of its own readers, not of whoever asks in the same turn', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const [otherType, otherForm] = [digest(['type']), digest(['form'])];
+    await redis.command('SET', `shopward:{tags-0}:${otherType}`, 'x');
+    const epoch = await redis.command('GET', 'shopward:{tags-0}:epoch');
+    await redis.command('HSET', `shopward:{tags-0}:${otherForm}`, 'e', String(epoch));
+    const looks = [key, otherType, key, otherForm, key].map((each) => store.lookUp(each));
+    const settled = await Promise.allSettled(looks);
+    expect(settled.map((each) => (each.status === 'fulfilled' ? each.value.tag : each.reason.word))).toEqual([
+      tag,
+      'error',
+      tag,
+      'error',
+      tag,
+    ]);
+  });
+
+  test('what no record is to blame for is a fault of all that asked in that turn', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const { stamp } = await store.lookUp(key);
+    if (stamp === null) throw new Error('not settled');
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+    const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null };
+    const recorded = store.endRead(key, { ...read, isOfCollection: false });
+    const settled = await Promise.allSettled([store.lookUp(key), recorded]);
+    expect(settled.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
+      'oom',
+      'oom',
+    ]);
+  });
+
+  test('a record stays in the small form of Redis, with two variants and a lease', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times });
+    const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null };
+    await store.warmUp();
+    const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
+    const [id, since] = String(client).split(':');
+    // The store looks as if it were an hour old.
+    await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
+    for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
+      const { stamp } = await store.lookUp(key);
+      if (stamp === null) throw new Error('still cold');
+      await store.endRead(key, { ...real, stamp, variant, isOfCollection: false });
+    }
+    await store.claim(key, { token: randomUUID(), tags: null });
+    expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
+  });
+
+  test('a record of anonymous reads expires in an hour, of their writes in minutes, of users in a day', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
+    const read = async (isAnonymous: boolean, newTag: string, fingerprint: string) => {
+      const { stamp } = await store.lookUp(key);
+      const rest = { variant: 'v', shopTag: null, isOfCollection: false };
+      if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isAnonymous });
+    };
+    const mark = { token: 'none', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+    await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
+    // Longer than any read that it is about.
+    expect(await leftMs()).toBeGreaterThan(times.longestReadMs);
+    expect(await leftMs()).toBeLessThanOrEqual(times.longestReadMs * 2);
+    await read(true, tag, 'f');
+    expect(await leftMs()).toBeGreaterThan(3_000_000);
+    expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
+    await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
+    expect(await leftMs()).toBeGreaterThan(3_000_000);
+    await store.claim(key, { token: 't', tags: null, isAnonymous: true });
+    await store.end(key, {
+      ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isAnonymous: true },
+    });
+    expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
+    await read(false, tag, 'g');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+    await read(true, tag, 'h');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+    // What is read again and again stays, though nothing of it changes.
+    await redis.command('PEXPIRE', `shopward:{tags-0}:${key}`, 60_000);
+    await read(false, tag, 'h');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+  });
+
+  describe('its clock is set', () => {
+    const hourMs = 3_600_000;
+    async function start(oldMs: number) {
+      const redis = await connect(open(await startRedis({})).url);
+      const store = new RedisTagStore({ redis, times, scripts });
+      const advance = (ms: number) => redis.command('INCRBY', clockShiftKey, ms * 1000);
+      await store.warmUp();
+      await advance(oldMs);
+      return { store, advance };
+    }
+    const stampOf = async (store: RedisTagStore) => (await store.lookUp(key)).stamp;
+    const endRead = (store: RedisTagStore, stamp: ReadStamp | null) =>
+      stamp &&
+      store.endRead(key, {
+        stamp,
+        variant: 'v',
+        fingerprint: 'f',
+        newTag: tag,
+        shopTag: null,
+        isOfCollection: false,
+      });
+
+    test('back to before its start: as a new store, not for as long as the clock needs', async () => {
+      const { store, advance } = await start(leaseMs + 1000);
+      expect(await readTag(store)).toBe(tag);
+      await advance(-hourMs);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
+      await advance(leaseMs + 1);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
+      expect(await readTag(store)).toBe(tag);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
+    });
+
+    test('back: what was written before can be read with a tag again, and has the age of now', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      await store.lookUp(key);
+      await advance(1);
+      const stamp = await stampOf(store);
+      await advance(1);
+      expect(await endRead(store, stamp)).toMatchObject({ tag });
+    });
+
+    test('back while a read is under way, and a write overtakes it: no tag', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      const early = await stampOf(store);
+      await advance(-hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      expect(await endRead(store, early)).toBeNull();
+    });
+
+    test('back while a claim runs that nobody ends: over after the longest lease that there is', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 'gone', tags: [tag] });
+      await advance(-hourMs);
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'busy' });
+      await advance(600_001);
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
+    });
+
+    test('back while nobody knows what became of a write: the same', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: true, outcome: 'unknown', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      expect((await store.lookUp(key)).unsettled).toBe('indeterminate');
+      await advance(600_001);
+      expect((await store.lookUp(key)).unsettled).toBe(null);
+    });
+
+    test('back while a writer waits, or somebody has a turn: both are over after as long as they last', async () => {
+      const { store, advance } = await start(4 * hourMs);
+      const open = (token: string) => store.claim(key, { token, tags: null, isOpen: true });
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 'child', tags: null });
+      // It waits for the one below: for half a second nobody is let in before it.
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
+      await store.end(key, { token: 'child', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      expect(await open('s')).toMatchObject({ kind: 'busy', remainingMs: expect.closeTo(500, -3) });
+      expect(await store.claim(key, { token: 'u', tags: null })).toMatchObject({ kind: 'busy' });
+      await advance(500);
+      expect(await open('s')).toMatchObject({ kind: 'granted' });
+
+      const early = await stampOf(store);
+      const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+      await store.end(key, { ...write, isOpen: true });
+      // A stranger got in its way: for a third of a lease others wait.
+      expect(await endRead(store, early)).toBeNull();
+      expect(await open('s')).toMatchObject({ kind: 'busy' });
+      await advance(-hourMs);
+      expect(await open('s')).toMatchObject({ kind: 'busy' });
+      await advance(leaseMs / 3 - 1000);
+      expect(await open('s')).toMatchObject({ kind: 'busy' });
+      await advance(1000);
+      expect(await open('s')).toMatchObject({ kind: 'granted' });
+    });
+
+    test('forward: leases are over at once, and what they held has no tag', async () => {
+      const { store, advance } = await start(leaseMs + 1000);
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 't', tags: [tag] });
+      await advance(hourMs);
+      expect(await store.claim(key, { token: 'u', tags: [tag] })).toEqual({ kind: 'not-current' });
+      await store.end(key, { token: 't', tagged: true, outcome: 'applied', newTag: tag, shopTag: null });
+      expect((await store.lookUp(key)).tag).toBeNull();
+    });
+  });
+
+  test('a write that takes no lease passes only if the replica confirms it', async () => {
+    const primary = open(await startRedis({}));
+    const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
+    const redis = await connect(primary.url, 2000);
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
+    await store.warmUp();
+    await passColdStart(redis);
+    const claim = () => store.claim(key, { token: 's', tags: null, isOpen: true });
+    await until(async () => (await claim()).kind === 'granted');
+    // Everything is confirmed, so that a claim that writes nothing would need no new confirmation.
+    await until(async () => {
+      const info = String(await redis.command('INFO', 'replication'));
+      const offset = /master_repl_offset:(\d+)/.exec(info)?.[1];
+      return info.includes(`state=online,offset=${offset},`);
+    });
+    replica.process?.pause();
+    expect(await claim()).toEqual({ kind: 'not-replicated' });
+    replica.process?.resume();
+  });
+
+  /** A store of a version that knows these forms, where `form` is in force. */
+  const versioned = (redis: Redis, oldest: number, newest: number, form: () => number) =>
+    new RedisTagStore({ redis, times, form, scripts: clockedScripts([], { forms: { oldest, newest } }) });
+
+  test('versions without a form in common are new to each other: no record is misread, and no write is granted', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const one = versioned(redis, 6, 6, () => 6);
+    const other = versioned(redis, 8, 8, () => 8);
+    await one.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(one)).toBe(tag);
+    for (const store of [other, one, other, one]) {
+      expect(await store.lookUp(key)).toMatchObject({ tag: null, unsettled: 'cold-start' });
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
+    }
+  });
+
+  test('a record or a marker of another type is a fault, not a tag', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = new RedisTagStore({ redis, times });
+    await redis.command('SET', `shopward:{tags-0}:${key}`, 'x');
+    await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({
+      name: 'RedisUnavailable',
+    });
+    await redis.command('DEL', `shopward:{tags-0}:${key}`, 'shopward:{tags-0}:epoch');
+    await redis.command('LPUSH', 'shopward:{tags-0}:epoch', 'x');
+    await expect(store.lookUp(key)).rejects.toMatchObject({ name: 'RedisUnavailable' });
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { isSafe, methods } from '../../../src/http/canonical-request.ts';
+import { buildFieldKinds, isIdentityField, isTrustableField, kindOf } from '../../../src/http/field-kinds.ts';
+import { hopByHopNames } from '../../../src/http/field-list.ts';
+
+/** Once more by hand: who takes a name out of the list takes it out of here, too, and says why. */
+const words = (text: string) => text.trim().split(/\s+/);
+const always = words(`
+  proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri
+  x-original-method x-original-path x-original-uri x-original-url x-override-url x-proxy-url
+  x-request-uri x-rewrite-uri x-rewrite-url x-script-name x-url
+`);
+const unlessTrusted = words(`
+  ali-cdn-real-ip cdn-src-ip cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 cf-visitor client-ip
+  client-cert client-cert-chain cloudfront-forwarded-proto cloudfront-viewer-address fastly-client-ip fly-client-ip forwarded
+  forwarded-for forwarded-host forwarded-proto front-end-https incap-client-ip iv-creds iv-groups iv-user
+  remote-addr remote-email remote-groups remote-name remote-user
+  true-client-ip true-client-port x-anonymous-consumer x-appengine-user-ip x-arr-clientcert x-arr-ssl
+  x-azure-clientip x-azure-socketip x-client-dn x-client-host x-client-ip x-client-verify x-cluster-client-address x-cluster-client-ip x-forwarded x-host x-host-override x-http-host x-http-host-override x-https x-nginx-proxy x-originating-ip x-port x-proto x-protocol x-proxy-host x-proxyuser-ip
+  x-real-host x-real-ip x-real-port x-real-proto x-remote-addr x-remote-ip x-remote-user x-scheme
+  x-secure x-sendfile-type x-server-name x-ssl x-ssl-cert x-true-client-ip x-true-ip x-url-scheme x-vhost
+`);
+const hopByHop = words(`
+  connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization
+  proxy-connection te trailer transfer-encoding upgrade
+`);
+/** They frame, route, authorise, are conditions, or override the method: nobody's word makes them ordinary. */
+const neverTrusted = words(`
+  authorization content-encoding content-length content-type cookie expect host if-match if-modified-since
+  if-none-match if-unmodified-since sec-websocket-key x-http-method x-http-method-override x-http-verb x-method-override
+`);
+const spellings = (name: string) => [
+  name,
+  name.toUpperCase(),
+  name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()),
+];
+
+test('no name has left its list without anybody here', () => {
+  expect([...hopByHop].toSorted()).toEqual([...hopByHopNames].toSorted());
+  const dropped = [...buildFieldKinds([])].flatMap(([name, kind]) =>
+    kind === 'dropped' && name === name.toLowerCase() ? [name] : [],
+  );
+  const ownKind = ['connection', 'transfer-encoding', 'upgrade'];
+  const expected = [...always, ...unlessTrusted, ...hopByHop.filter((name) => !ownKind.includes(name))];
+  expect(dropped.toSorted()).toEqual(expected.toSorted());
+});
+
+describe('a request field that some upstream reads as another one', () => {
+  const kinds = buildFieldKinds([]);
+  test.each([...always, ...unlessTrusted])('%s is dropped, however it is spelled', (name) => {
+    expect(spellings(name).map((one) => kindOf(kinds, one))).toEqual(['dropped', 'dropped', 'dropped']);
+  });
+
+  test.each(hopByHop)('%s is not passed on, and cannot be trusted', (name) => {
+    expect(kindOf(kinds, name)).not.toBe('end-to-end');
+    expect(isTrustableField(name)).toBe(false);
+  });
+
+  test.each([...always, ...neverTrusted])('%s cannot be trusted', (name) => {
+    expect(spellings(name).map(isTrustableField)).toEqual([false, false, false]);
+    expect(() => buildFieldKinds([name])).toThrow(`cannot be a trusted field: ${name}`);
+  });
+
+  test.each(unlessTrusted)('%s can', (name) => {
+    expect(kindOf(buildFieldKinds([name.toUpperCase()]), name)).toBe('trusted');
+  });
+});
+
+test.each([...['X-Auth-Subject', 'x-shop-user', 'Auth-Issuer', 'X-Remote-User', 'Remote-User', 'X-1']])(
+  '%s can be a field of the identity, and is then dropped of everybody',
+  (name) => {
+    expect(spellings(name.toLowerCase()).map(isIdentityField)).toEqual([true, true, true]);
+    const kinds = buildFieldKinds([], [name]);
+    expect([...spellings(name.toLowerCase()), name].map((one) => kindOf(kinds, one))).toEqual([
+      'dropped',
+      'dropped',
+      'dropped',
+      'dropped',
+    ]);
+  },
+);
+
+test.each([
+  ...[
+    'host',
+    'content-length',
+    'content-type',
+    'content-x',
+    'transfer-encoding',
+    'connection',
+    'upgrade',
+    'te',
+  ],
+  ...['authorization', 'cookie', 'proxy-authorization', 'proxy', 'expect', 'range', 'date', 'via', 'from'],
+  ...['if-match', 'if-none-match', 'if-x', 'accept', 'accept-language', 'origin', 'referer', 'user-agent'],
+  ...['x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-rewrite-url', 'x-request-id', 'forwarded'],
+  ...['x-http-method-override', 'x-real-ip', 'sec-fetch-site', 'sec-websocket-protocol', 'access-control-x'],
+  ...['x-accel-redirect', 'x-sendfile', 'store', 'traceparent', 'x-csrf-token', 'x-agent-authorization'],
+  ...['x-anonymous-customer-unique-id', 'a_b', 'a.b', '', '__proto__'],
+])('%s cannot be a field of the identity', (name) => {
+  expect(isIdentityField(name)).toBe(false);
+  expect(() => buildFieldKinds([], [name])).toThrow(`cannot be a field of the identity: ${name}`);
+});
+
+test.each([
+  ['accept', 'end-to-end'],
+  ['x-shop', 'end-to-end'],
+  ['x1', 'end-to-end'],
+  ['az09-', 'end-to-end'],
+  ['authorization', 'single'],
+  ['if-modified-since', 'single'],
+  ['if-unmodified-since', 'single'],
+  ['x-http-method', 'method-override'],
+  ['x-http-method-override', 'method-override'],
+  ['x-method-override', 'method-override'],
+  ['x-forwarded-anything', 'dropped'],
+  ['x-original-anything', 'dropped'],
+  ['sec-websocket-key', 'web-socket'],
+  ...['host', 'connection', 'upgrade', 'content-length', 'content-type'].map((name) => [name, name]),
+  ...['transfer-encoding', 'expect', 'x-forwarded-for', 'x-forwarded-proto', 'x-request-id'].map((name) => [
+    name,
+    name,
+  ]),
+  // PHP and CGI read them as another name.
+  ...['a_b', 'a.b', 'a`', 'a{', 'a/', 'a:', 'a,', ''].map((name) => [name, 'dropped']),
+])('%j: %s', (name, kind) => {
+  expect(kindOf(buildFieldKinds([]), name)).toBe(kind);
+});
+
+test('what is believed of a trusted peer anyway keeps its kind when it is named', () => {
+  const kinds = buildFieldKinds(['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Request-Id']);
+  for (const name of ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id'])
+    expect(kindOf(kinds, name)).toBe(name);
+});
+
+test('GET, HEAD and OPTIONS are safe, no other method', () => {
+  expect(methods.filter(isSafe)).toEqual(['GET', 'HEAD', 'OPTIONS']);
+});

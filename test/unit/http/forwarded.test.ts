@@ -1,0 +1,200 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';
+import { fieldValues } from '../../../src/http/field-list.ts';
+import { accepted, sampleHead } from './sample-request.ts';
+
+const trusting = { remoteAddress: '10.0.0.1', trustedProxies: ['10.0.0.0/8', 'fd00::/8'] };
+
+describe('X-Forwarded-For', () => {
+  it.each([
+    ['none', undefined, '10.0.0.1', '10.0.0.1'],
+    ['one client', '203.0.113.9', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['a client that lies', '6.6.6.6, 203.0.113.9', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['two proxies', '6.6.6.6,203.0.113.9 , 10.9.9.9', '203.0.113.9', '203.0.113.9, 10.9.9.9, 10.0.0.1'],
+    ['trusted ones only', '10.1.1.1, 10.2.2.2', '10.1.1.1', '10.1.1.1, 10.2.2.2, 10.0.0.1'],
+    ['no address', 'unknown', '10.0.0.1', '10.0.0.1'],
+    ['no address before a proxy', 'x"y\\, 10.2.2.2', '10.2.2.2', '10.2.2.2, 10.0.0.1'],
+    ['octal', '0177.0.0.1', '10.0.0.1', '10.0.0.1'],
+    ['a number', '127', '10.0.0.1', '10.0.0.1'],
+    ['an empty entry', '203.0.113.9,', '10.0.0.1', '10.0.0.1'],
+    ['a port', '203.0.113.9:4711', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['IPv6', '2001:db8::7', '2001:db8::7', '2001:db8::7, 10.0.0.1'],
+    ['IPv6 and port', '[2001:db8::7]:80, fd00::1', '2001:db8::7', '2001:db8::7, fd00::1, 10.0.0.1'],
+    ['mapped IPv4', '::ffff:203.0.113.9', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['mapped IPv4 in hexadecimal', '::FFFF:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+    ['mapped IPv4 in full', '0:0:0:0:0:ffff:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
+  ])('of a trusted peer, %s', (_name, sent, clientAddress, value) => {
+    const request = accepted(
+      sampleHead({ fields: sent === undefined ? [] : ['x-forwarded-for', sent] }),
+      trusting,
+    );
+    expect(request.clientAddress).toBe(clientAddress);
+    expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual([value]);
+  });
+
+  it('of a trusted peer, several lines as one list', () => {
+    const fields = ['X-Forwarded-For', '203.0.113.9', 'A', '1', 'X-FORWARDED-FOR', '10.2.2.2'];
+    const request = accepted(sampleHead({ fields }), trusting);
+    expect(request.clientAddress).toBe('203.0.113.9');
+    expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['203.0.113.9, 10.2.2.2, 10.0.0.1']);
+  });
+
+  it('of a trusted peer, of a long list the last 64', () => {
+    const sent = Array.from({ length: 70 }, (_, i) => `10.1.1.${i}`).join(', ');
+    const request = accepted(sampleHead({ fields: ['X-Forwarded-For', `6.6.6.6, ${sent}`] }), trusting);
+    expect(request.clientAddress).toBe('10.1.1.6');
+    const [value] = fieldValues(request.fields, 'x-forwarded-for');
+    expect(value?.split(', ')).toHaveLength(65);
+    expect(value?.endsWith('10.1.1.68, 10.1.1.69, 10.0.0.1')).toBe(true);
+  });
+
+  it.each(['192.0.2.1', '::ffff:192.0.2.1'])('of the stranger %s is replaced', (remoteAddress) => {
+    const head = sampleHead({ fields: ['X-Forwarded-For', '10.0.0.1', 'X-Forwarded-Proto', 'https'] });
+    const request = accepted(head, { ...trusting, remoteAddress });
+    expect(request).toMatchObject({ clientAddress: '192.0.2.1', scheme: 'http' });
+    expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['192.0.2.1']);
+  });
+
+  it('of a trusted peer on a dual-stack socket is believed', () => {
+    const head = sampleHead({ fields: ['X-Forwarded-For', '203.0.113.9'] });
+    const request = accepted(head, { ...trusting, remoteAddress: '::ffff:10.0.0.1' });
+    expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['203.0.113.9, 10.0.0.1']);
+  });
+});
+
+describe('X-Forwarded-Proto', () => {
+  it.each([
+    ['https', false, 'https'],
+    ['HTTPS', false, 'https'],
+    ['http', true, 'http'],
+    ['https,http', false, 'http'],
+    ['https, https', false, 'http'],
+    ['ftp', true, 'https'],
+    ['', true, 'https'],
+  ])('of a trusted peer: %j, TLS %s -> %s', (sent, isTls, scheme) => {
+    const head = sampleHead({ fields: ['X-Forwarded-Proto', sent] });
+    const request = accepted(head, { ...trusting, isTls });
+    expect(request.scheme).toBe(scheme);
+    expect(fieldValues(request.fields, 'x-forwarded-proto')).toEqual([scheme]);
+  });
+
+  it('is the connection’s own without one', () => {
+    expect(accepted(sampleHead(), { isTls: true }).scheme).toBe('https');
+    expect(accepted(sampleHead(), { isTls: false }).scheme).toBe('http');
+  });
+});
+
+describe('X-Request-Id', () => {
+  it.each([
+    ['abc-123', 'abc-123'],
+    ['a'.repeat(128), 'a'.repeat(128)],
+    ['a'.repeat(129), 'generated-id'],
+    ['', 'generated-id'],
+    ['a b', 'generated-id'],
+    ['a"b', 'generated-id'],
+    ['caf\xe9', 'generated-id'],
+  ])('of a trusted peer: %j -> %j', (sent, requestId) => {
+    const request = accepted(sampleHead({ fields: ['X-Request-Id', sent] }), trusting);
+    expect(request.requestId).toBe(requestId);
+    expect(fieldValues(request.fields, 'x-request-id')).toEqual([requestId]);
+  });
+
+  it('is replaced where two lines disagree, and for untrusted peers', () => {
+    const two = sampleHead({ fields: ['X-Request-Id', 'a', 'X-Request-Id', 'b'] });
+    expect(accepted(two, trusting).requestId).toBe('generated-id');
+    expect(accepted(sampleHead({ fields: ['X-Request-Id', 'a'] })).requestId).toBe('generated-id');
+  });
+
+  it('is random by default', () => {
+    const { generateRequestId } = buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1 });
+    const ids = new Set(Array.from({ length: 1000 }, generateRequestId));
+    expect(ids.size).toBe(1000);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('Host and X-Forwarded-Host', () => {
+  it('forwards the upstream’s own Host, or the client’s', () => {
+    const head = sampleHead({ rawHeaders: ['Host', 'SHOP.example:8080'] });
+    expect(fieldValues(accepted(head).fields, 'host')).toEqual(['upstream.internal:9000']);
+    const passing = accepted(head, { forwardHost: true });
+    expect(fieldValues(passing.fields, 'host')).toEqual(['shop.example:8080']);
+    expect(fieldValues(passing.fields, 'x-forwarded-host')).toEqual(['shop.example:8080']);
+  });
+
+  it.each([
+    ['a stranger', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
+    ['a trusted peer', trusting, 'shop.example'],
+    [
+      'a trusted peer in trustedFields',
+      { ...trusting, trustedFields: ['x-forwarded-HOST'] },
+      'front.example',
+    ],
+  ])('X-Forwarded-Host of %s', (_name, options, value) => {
+    const request = accepted(sampleHead({ fields: ['X-Forwarded-Host', 'FRONT.example'] }), options);
+    expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual([value]);
+    expect(request.host).toBe('shop.example');
+  });
+
+  it('a believed X-Forwarded-Host must be a host', () => {
+    const head = sampleHead({ fields: ['X-Forwarded-Host', 'a@b/c'] });
+    const request = accepted(head, { ...trusting, trustedFields: ['X-Forwarded-Host'] });
+    expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual(['shop.example']);
+  });
+});
+
+describe('trusted fields', () => {
+  const trustedFields = ['X-Real-IP', 'X-User-Id', 'X-Forwarded-Port', 'Store'];
+  const fields = [
+    'x-real-ip',
+    '1',
+    'X-User-Id',
+    '7',
+    'X-Forwarded-Port',
+    '443',
+    'Store',
+    'DE',
+    'True-Client-IP',
+    '1',
+  ];
+
+  it('pass from a trusted peer only, and are dropped otherwise', () => {
+    const trusted = accepted(sampleHead({ fields }), { ...trusting, trustedFields }).fields;
+    expect(trusted.slice(2, -8)).toEqual(fields.slice(0, 8));
+    expect(accepted(sampleHead({ fields }), { trustedFields }).fields.slice(2, -8)).toEqual([]);
+  });
+
+  it('bad CIDRs are refused when the rules are built', () => {
+    const build = () =>
+      buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1, trustedProxies: ['10.0.0.0/33'] });
+    expect(build).toThrow('10.0.0.0/33');
+  });
+});
+
+describe('Via', () => {
+  it.each([
+    [1, '1.1 edge'],
+    [0, '1.0 edge'],
+  ])('is added after the client’s own for HTTP/1.%i', (httpVersionMinor, value) => {
+    const head = sampleHead({ httpVersionMinor, fields: ['Via', '1.1 client'] });
+    expect(fieldValues(accepted(head, { viaName: 'edge' }).fields, 'via')).toEqual(['1.1 client', value]);
+    expect(fieldValues(accepted(head).fields, 'via')).toEqual(['1.1 client']);
+  });
+});
+
+it('a forwarded address that is kept has nothing of what the client put before it', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const kept = Array.from({ length: 500 }, (_, i) => {
+    const list = Buffer.from(`${'y'.repeat(60_000)}, 2001:db8::abcd:${1000 + i}`).toString('latin1');
+    return accepted(sampleHead({ fields: ['X-Forwarded-For', list] }), trusting).clientAddress;
+  });
+  collect();
+  // The lists have 30 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
+  expect(kept[7]).toBe('2001:db8::abcd:1007');
+});

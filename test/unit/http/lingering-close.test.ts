@@ -1,0 +1,55 @@
+import type { Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { endLingering } from '../../../src/http/write-response.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function linger() {
+  const socket = Object.assign(new PassThrough(), { bytesRead: 0 });
+  endLingering(socket as unknown as Socket);
+  /** The client sends so many octets. */
+  const send = (bytes: number) => {
+    socket.bytesRead += bytes;
+    socket.emit('data', Buffer.alloc(1));
+  };
+  return { socket, send };
+}
+
+it('a connection that is silent for 500 ms ends', () => {
+  const { socket, send } = linger();
+  expect(socket.writableEnded).toBe(true);
+  vi.advanceTimersByTime(499);
+  send(1);
+  vi.advanceTimersByTime(499);
+  expect(socket.destroyed).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('one whose client keeps sending ends after ten seconds', () => {
+  const { socket, send } = linger();
+  for (let ms = 0; ms < 10_000; ms += 400) {
+    vi.advanceTimersByTime(400);
+    expect(socket.destroyed).toBe(false);
+    send(1);
+  }
+  vi.advanceTimersByTime(400);
+  send(1);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('one whose client sends more than 64 MiB ends at once', () => {
+  const { socket, send } = linger();
+  send(67_108_864);
+  expect(socket.destroyed).toBe(false);
+  send(1);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('no timer remains after its end', () => {
+  const { socket } = linger();
+  socket.emit('close');
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compileEncodedSlash } from '../../../src/http/path-template.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
+import { type CanonicalTarget, canonicaliseTarget } from '../../../src/http/request-target.ts';
+import { anyPath, anyText } from '../../harness/any-text.ts';
+
+const rules = compileEncodedSlash(['/carts/{id}']);
+const numRuns = 20_000;
+
+/** What attacks on paths are made of, and what honest paths are. */
+const pieces = [
+  ...['/', '//', '.', '..', '%2e', '%2E', '%252e', '%25', '2e', '%2f', '%2F', '%252f', '%5c', '\\', '#', '?'],
+  ...[';', '%3b', ';x=1', '%20', '%09', '%00', '%0a', '%7f', '%', '%3f', '%23', '+', ' ', '~', '%7e', '%2D'],
+  ...['carts', '/carts/', 'ORDERS', '%63', '1', 'a', 'F', '%C3%A9', '%c0%ae', '%ff', '%C2%85', '%E2%80%AE'],
+  ...[
+    '"',
+    '{',
+    '|',
+    '^',
+    "'",
+    ':',
+    '@',
+    '%40',
+    '*',
+    'é',
+    '..;',
+    '/../',
+    '/%2e%2e/',
+    '%25%32%65',
+    'index.php',
+  ],
+];
+
+const target = fc.oneof(
+  fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => `/${parts.join('')}`),
+  fc
+    .array(fc.constantFrom(...pieces), { maxLength: 6 })
+    .map((parts) => `http://shop.example${parts.join('')}`),
+  fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => parts.join('')),
+  anyPath(),
+  anyText().map((text) => `/${text}`),
+);
+
+function acceptedOf(sent: string): CanonicalTarget | undefined {
+  const result = canonicaliseTarget(sent, 'shop.example', rules);
+  return isRejection(result) ? undefined : result;
+}
+
+/** As a tolerant server decodes: what is no escape stays. */
+function decode(path: string): string {
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8');
+  });
+}
+
+const split = (path: string) => path.replace(/^\/+/, '').split('/');
+const withoutParams = (path: string) => path.replace(/;[^/]*/g, '');
+
+/** The path as other servers take it apart. */
+const readings: Record<string, (path: string) => string[]> = {
+  'as it stands': split,
+  'decoded once': (path) => split(decode(path)),
+  'decoded twice': (path) => split(decode(decode(path))),
+  'params dropped': (path) => split(withoutParams(path)),
+  'params dropped, then decoded': (path) => split(decode(withoutParams(path))),
+  'decoded, then params dropped': (path) => split(withoutParams(decode(path))),
+  'decoded, params dropped, decoded': (path) => split(decode(withoutParams(decode(path)))),
+  'backslashes as slashes': (path) => split(decode(path).replaceAll('\\', '/')),
+  'trimmed of slashes and backslashes, as the shop does': (path) =>
+    split(path.replace(/^[/\\]+|[/\\]+$/g, '')),
+  'empty segments collapsed': (path) => split(path.replace(/\/+/g, '/')),
+  'cut at a decoded question mark or fragment': (path) => split(decode(path).split(/[?#]/, 1)[0] ?? ''),
+  'resolved by WHATWG URL': (path) => split(new URL(`http://shop.example${path}`).pathname),
+  'decoded, resolved by WHATWG URL': (path) =>
+    split(new URL(`http://shop.example/${encodeURI(decode(path)).replace(/^\/+/, '')}`).pathname),
+};
+
+/** The leniency that the matching grants: escapes, `;params`, empty segments, spaces at the end. */
+function fold(segments: readonly string[]): string[] {
+  return foldEach(segments, (segment) => withoutParams(decode(decode(segment))));
+}
+
+/** The same where an encoded slash stands after the `;`: the parameters end with the segment, not with it. */
+function foldParamsFirst(segments: readonly string[]): string[] {
+  return foldEach(segments, (segment) => withoutParams(decode(decode(withoutParams(segment)))));
+}
+
+function foldEach(segments: readonly string[], read: (segment: string) => string): string[] {
+  return segments.map((segment) => read(segment).replace(/ +$/, '')).filter((segment) => segment !== '');
+}
+
+describe('properties of request targets', () => {
+  it('canonical targets stay as they are', () => {
+    fc.assert(
+      fc.property(target, (sent) => {
+        const once = acceptedOf(sent);
+        if (once !== undefined) expect(acceptedOf(once.path + once.query)).toEqual(once);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('no other segments, however they are read', () => {
+    fc.assert(
+      fc.property(target, (sent) => {
+        const ours = acceptedOf(sent);
+        if (ours === undefined) return;
+        const both = [ours.segments, ours.alternativeSegments ?? ours.segments];
+        const folded = [...both.map(fold), ...both.map(foldParamsFirst)].map((one) => JSON.stringify(one));
+        const others = Object.entries(readings).filter(([, read]) => {
+          const theirs = read(ours.path);
+          const hasDots = theirs.some((segment) => /^ *\.\.? *(;|$)/.test(decode(segment)));
+          return hasDots || !folded.includes(JSON.stringify(fold(theirs)));
+        });
+        expect(others.map(([name]) => name)).toEqual([]);
+      }),
+      { numRuns, examples: [['/carts/;%2f%2D']] },
+    );
+  });
+
+  it('the query is what was sent, byte for byte', () => {
+    fc.assert(
+      fc.property(target, (sent) => {
+        const ours = acceptedOf(sent);
+        if (ours !== undefined) expect(ours.query).toBe(/\?.*$/s.exec(sent)?.[0] ?? '');
+      }),
+      { numRuns },
+    );
+  });
+
+  it('never throws, and accepts only what may stand in a request line', () => {
+    fc.assert(
+      fc.property(fc.oneof(target, anyText()), (sent) => {
+        const ours = acceptedOf(sent);
+        if (ours !== undefined) expect(ours.path + ours.query).toMatch(/^\/[\x21-\x7e]*$/);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('accepts enough for the properties to mean something', () => {
+    const samples = fc.sample(target, { numRuns: 2000, seed: 1 });
+    const kept = samples.filter((sent) => acceptedOf(sent) !== undefined).length;
+    expect(kept).toBeGreaterThan(200);
+  });
+});

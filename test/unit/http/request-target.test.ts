@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest';
+import { compileEncodedSlash } from '../../../src/http/path-template.ts';
+import { canonicaliseTarget } from '../../../src/http/request-target.ts';
+
+const none = compileEncodedSlash([]);
+
+const refused: Record<string, readonly string[]> = {
+  'dot-segment': [
+    '/catalog/../orders',
+    '/catalog/%2e%2e/orders',
+    '/catalog/.%2E/orders',
+    '/catalog/%2E./orders',
+    '/orders/.',
+    '/orders/%2e',
+    '/orders/..',
+    '/./orders',
+    '/.',
+    '/..',
+    '//../orders',
+    '//x/../orders',
+    '/..;/orders',
+    '/..;x=1/orders',
+    '/..;x;y/orders',
+    '/catalog;/../orders',
+    '/..%3b/orders',
+    '/%2e%2e%3Bx/orders',
+    '/.;/orders',
+    '/a/..%20/orders',
+    '/a/%2e%2e%20/orders',
+    '/a/%2e%20',
+    '/a/%20../orders',
+    '/a/.%20./orders',
+    '/a/..%20;x/orders',
+    '/a/..%20.%20/orders',
+  ],
+  'double-escape': ['/%252e%252e', '/%252E', '/%252f', '/a%25%32%65', '/%2525', '/%25aF', '/%25%41%41'],
+  'bad-escape': ['/%', '/%z', '/%2', '/%zz', '/a%u002e', '/xyz/AAAAA%%0000/abc', '/%c0%ae', '/%e0%80%af'],
+  backslash: ['/a\\..\\orders', '/\\orders', '/orders\\', '/a/..\\orders', '/a%5c..%5Corders', '/%5corders'],
+  fragment: ['/orders#x', '/orders#/../public', '/public?#', '/?a=1#b', '/orders%23x', '/#'],
+  'encoded-question-mark': ['/catalog%3f/../orders', '/carts%3Fx'],
+  'encoded-slash': ['/catalog%2forders', '/orders%2F1', '/%2Forders', '/x/..%2forders'],
+  'control-character': [
+    '/xyz/.%00../abc',
+    '/orders%0a',
+    '/orders%0d',
+    '/orders%09',
+    '/orders%7f',
+    '/orders%1F',
+    '/orders%C2%85',
+    '/orders\x7f',
+    '/?orders\x7f',
+    '/a b',
+    '/a\tb',
+    '/a\u0000b',
+    '/?a b',
+  ],
+  'non-ascii': ['/caf\u00e9', '/?q=caf\u00e9', '/\u0080'],
+  'not-origin-form': [
+    '*',
+    '',
+    'orders',
+    '\\orders',
+    '?x',
+    'http://evil.example/orders',
+    'http://shop.example.evil.example/orders',
+    'http://shop.example:80/orders',
+    'http://u:p@shop.example/orders',
+    'http://shop.example@evil.example/orders',
+    'http://shop.example\\@evil.example/orders',
+    'ftp://shop.example/orders',
+    'file:///etc/passwd',
+    'http:///orders',
+    'http://',
+    'http://[::1',
+    'http://a:99999/x',
+    'http://%/x',
+    'HTTP://[/',
+    'http://a%00b/',
+    'http:orders',
+    'javascript:alert(1)',
+  ],
+};
+
+/** Target, canonical path, segments, query. */
+const canonical: readonly (readonly [string, string, readonly string[], string])[] = [
+  ['/', '/', [''], ''],
+  ['/?', '/', [''], '?'],
+  ['/carts/123?include=items', '/carts/123', ['carts', '123'], '?include=items'],
+  ['/orders?', '/orders', ['orders'], '?'],
+  ['/orders??', '/orders', ['orders'], '??'],
+  ['/public?/orders', '/public', ['public'], '?/orders'],
+  ['/public?/../orders', '/public', ['public'], '?/../orders'],
+  ['/?a=%zz', '/', [''], '?a=%zz'],
+  ['/?url=%2Fen', '/', [''], '?url=%2Fen'],
+  ['/?q=a%5Cb\\', '/', [''], '?q=a%5Cb\\'],
+  ['/?q=caf%E9%00', '/', [''], '?q=caf%E9%00'],
+  ["/?q='", '/', [''], "?q='"],
+  ['//orders', '/orders', ['orders'], ''],
+  ['////orders?//', '/orders', ['orders'], '?//'],
+  ['//[::1', '/[::1', ['[::1'], ''],
+  ['//evil.example/orders', '/evil.example/orders', ['evil.example', 'orders'], ''],
+  ['/carts//items', '/carts//items', ['carts', '', 'items'], ''],
+  ['/a//b/', '/a//b/', ['a', '', 'b', ''], ''],
+  ['/orders//', '/orders//', ['orders', '', ''], ''],
+  ['/%6frders', '/orders', ['orders'], ''],
+  ['/o%72ders/%41%7e%2D%5f%2e1', '/orders/A~-_.1', ['orders', 'A~-_.1'], ''],
+  ['//%6frders?%6f', '/orders', ['orders'], '?%6f'],
+  ['/a%3ab%40', '/a%3Ab%40', ['a%3Ab%40'], ''],
+  ['/caf%c3%a9', '/caf%C3%A9', ['caf%C3%A9'], ''],
+  ['/100%25', '/100%25', ['100%25'], ''],
+  ['/100%25-1', '/100%25-1', ['100%25-1'], ''],
+  ['/a%25g1', '/a%25g1', ['a%25g1'], ''],
+  ['/ORDERS', '/ORDERS', ['ORDERS'], ''],
+  ['/orders.', '/orders.', ['orders.'], ''],
+  ['/orders%20', '/orders%20', ['orders%20'], ''],
+  ['/orders;a=b/1', '/orders;a=b/1', ['orders;a=b', '1'], ''],
+  ['/orders%3b', '/orders%3B', ['orders%3B'], ''],
+  ['/;/orders', '/;/orders', [';', 'orders'], ''],
+  ['/.../..a/.a/a..', '/.../..a/.a/a..', ['...', '..a', '.a', 'a..'], ''],
+  ['/a"b{c}<d>^`|', '/a"b{c}<d>^`|', ['a"b{c}<d>^`|'], ''],
+  ['/index.php/carts', '/index.php/carts', ['index.php', 'carts'], ''],
+  ['http://shop.example/orders?x', '/orders', ['orders'], '?x'],
+  ['HTTPS://SHOP.example/orders', '/orders', ['orders'], ''],
+  ['http://shop.example', '/', [''], ''],
+  ['http://shop.example?x', '/', [''], '?x'],
+  ['http://shop.example?x/', '/', [''], '?x/'],
+  ['/.a%20.', '/.a%20.', ['.a%20.'], ''],
+  ['/%20a%20.', '/%20a%20.', ['%20a%20.'], ''],
+  ['/!/~', '/!/~', ['!', '~'], ''],
+  ['/?!~', '/', [''], '?!~'],
+  ['http://shop.example//a', '/a', ['a'], ''],
+];
+
+describe('canonicaliseTarget', () => {
+  const vectors = Object.entries(refused).flatMap(([reason, targets]) =>
+    targets.map((target) => [target, reason] as const),
+  );
+
+  it.each(vectors)('refuses %j: %s', (target, reason) => {
+    expect(canonicaliseTarget(target, 'shop.example', none)).toEqual({
+      rejection: 'bad-request-target',
+      reason,
+    });
+  });
+
+  it('refuses dot segments in absolute-form too', () => {
+    const target = 'http://shop.example/a/../orders';
+    expect(canonicaliseTarget(target, 'shop.example', none)).toMatchObject({ reason: 'dot-segment' });
+  });
+
+  it('refuses absolute-form without a Host to compare with', () => {
+    const result = canonicaliseTarget('http://undefined/', undefined, none);
+    expect(result).toMatchObject({ reason: 'not-origin-form' });
+  });
+
+  it.each(canonical)('reads %j as %j', (target, path, segments, query) => {
+    expect(canonicaliseTarget(target, 'shop.example', none)).toEqual({
+      path,
+      segments,
+      query,
+      alternativeSegments: undefined,
+    });
+  });
+
+  it.each([
+    ['64 segments', `/${'a/'.repeat(63)}a`, undefined],
+    ['63 and a trailing slash', `/${'a/'.repeat(63)}`, undefined],
+    ['65 segments', `/${'a/'.repeat(64)}a`, 'bad-request-target'],
+    ['64 and a trailing slash', `/${'a/'.repeat(64)}`, 'bad-request-target'],
+    ['64 empty ones', `/a${'/'.repeat(64)}`, 'bad-request-target'],
+    ['65 with an escape', `/${'a/'.repeat(64)}%61`, 'bad-request-target'],
+    ['a path of 8192', `/${'a'.repeat(8191)}`, undefined],
+    ['a path of 8193', `/${'a'.repeat(8192)}`, 'target-too-long'],
+    ['an escaped path of 8192', `/${'%61'.repeat(2730)}a`, undefined],
+    ['an escaped path of 8194', `/${'%61'.repeat(2731)}`, 'target-too-long'],
+    ['a query of 20000', `/?${'a'.repeat(20_000)}`, undefined],
+  ])('bounds %s', (_name, target, rejection) => {
+    const result = canonicaliseTarget(target, 'shop.example', none);
+    expect('rejection' in result ? result.rejection : undefined).toBe(rejection);
+  });
+
+  it('reads long runs of dots in linear time: anything worse runs into the time-out', () => {
+    const target = `/${'.'.repeat(8000)}x`;
+    for (let i = 0; i < 2000; i++) {
+      expect(canonicaliseTarget(target, 'shop.example', none)).toMatchObject({ path: target });
+    }
+  });
+});
+
+describe('encoded slashes', () => {
+  const rules = compileEncodedSlash(['/abstract-products/{sku}', '/a/{b}/c/{d}', '/files/{folder}/{file}']);
+
+  it.each([
+    ['/abstract-products/x%2Fy', ['x%2Fy'], ['x', 'y']],
+    ['/abstract-products/x%2f%2Fy', ['x%2F%2Fy'], ['x', '', 'y']],
+    ['/abstract-products/%2Fx', ['%2Fx'], ['', 'x']],
+    ['//abstract-products/x%2f', ['x%2F'], ['x', '']],
+    ['/a/x%2Fy/c/%2F', ['a', 'x%2Fy', 'c', '%2F'], ['a', 'x', 'y', 'c', '', '']],
+    ['/files/a%2Fb/c%2Fd', ['files', 'a%2Fb', 'c%2Fd'], ['files', 'a', 'b', 'c', 'd']],
+  ])('gives both readings of %j', (target, segments, alternative) => {
+    const path = (tail: string[]) =>
+      tail[0] === 'a' || tail[0] === 'files' ? tail : ['abstract-products', ...tail];
+    expect(canonicaliseTarget(target, 'shop.example', rules)).toMatchObject({
+      segments: path(segments),
+      path: `/${path(segments).join('/')}`,
+      alternativeSegments: path(alternative),
+    });
+  });
+
+  it('has 64 segments at most, read either way', () => {
+    const target = `/abstract-products/${'%2F'.repeat(62)}`;
+    expect(canonicaliseTarget(target, 'shop.example', rules)).toHaveProperty(
+      'alternativeSegments.length',
+      64,
+    );
+  });
+
+  it('has one reading where there is no encoded slash', () => {
+    expect(canonicaliseTarget('/abstract-products/%61', 'shop.example', rules)).toMatchObject({
+      alternativeSegments: undefined,
+    });
+  });
+
+  it('takes a run of leading slashes as one in the other reading too', () => {
+    const anywhere = compileEncodedSlash(['/{any}']);
+    expect(canonicaliseTarget('/%2F%2fcarts', 'shop.example', anywhere)).toMatchObject({
+      path: '/%2F%2Fcarts',
+      alternativeSegments: ['carts'],
+    });
+  });
+
+  it.each([
+    ['/abstract-products%2Fx', 'encoded-slash'],
+    ['/Abstract-products/x%2Fy', 'encoded-slash'],
+    ['/abstract-products/x%2Fy/z', 'encoded-slash'],
+    ['/carts/x%2Fy', 'encoded-slash'],
+    ['/files%2Fa', 'encoded-slash'],
+    ['/abstract-products/x%2F..%2F..%2Fcarts', 'dot-segment'],
+    ['/abstract-products/..%2fcarts', 'dot-segment'],
+    ['/abstract-products/%2e%2e%3bx%2Fcarts', 'dot-segment'],
+    ['/abstract-products/x%2F%2E', 'dot-segment'],
+    ['/abstract-products/x%5C%2Fy', 'backslash'],
+    ['/abstract-products/x%252Fy', 'double-escape'],
+    [`/abstract-products/${'%2F'.repeat(63)}`, 'too-many-segments'],
+  ])('refuses %j: %s', (target, reason) => {
+    expect(canonicaliseTarget(target, 'shop.example', rules)).toEqual({
+      rejection: 'bad-request-target',
+      reason,
+    });
+  });
+
+  it.each([
+    'carts/{id}',
+    '/carts/{id',
+    '/carts/*',
+    '/**/carts',
+    '/carts/**',
+    '/carts/x{id}',
+    '/a;b/{id}',
+    '',
+  ])('will not compile %j', (template) => {
+    expect(() => compileEncodedSlash([template])).toThrow(`not a path template: ${template}`);
+  });
+});

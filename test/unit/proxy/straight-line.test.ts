@@ -1,0 +1,332 @@
+import { describe, expect, it } from 'vitest';
+import type { Requirement } from '../../../src/access/protected-list.ts';
+import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
+import { isRejection, reject } from '../../../src/http/rejection.ts';
+import type { Filter, FilterContext, Identity } from '../../../src/proxy/filter.ts';
+import { Pipeline, type PipelineExchange } from '../../../src/proxy/pipeline.ts';
+import { type ForwardPlan, knownRefusal, plan } from '../../../src/proxy/plan.ts';
+import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
+
+/** The pipeline among filters and exchanges made up here: what is asked, in which order, and what comes of it. */
+const identity: Identity = { subject: 'DE--21', clientId: undefined, scopes: [], expiresAtMs: 1 };
+const requirement = { route: '/row', observe: false } as unknown as Requirement;
+const refusal = reject('overloaded', { reason: 'made-up', retryAfterSeconds: 1 });
+const answer = { status: 200, fields: [], body: 'here' };
+const hooks = { bufferLimit: 0, onOutcome: async () => ({}) };
+
+function requestOf(method: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
+  const request = canonicaliseSample(
+    sampleHead({ method, url: '/a', fields: ['Authorization', 'bearer  t'] }),
+  );
+  if (isRejection(request)) throw new Error(JSON.stringify(request));
+  return { ...request, ...more };
+}
+
+const post = requestOf('POST');
+/** As the token's filter hands it on. */
+const verified = requestOf('POST', { fields: ['Host', 'a', 'Authorization', 'Bearer t'] });
+
+function filterOf(name: string, more: Partial<Filter> = {}): Filter {
+  return { name, match: () => true, describe: () => ({ text: name }), run: () => undefined, ...more };
+}
+
+interface Scene {
+  readonly request?: CanonicalRequest;
+  readonly endpoints?: readonly Filter[];
+  readonly filters?: readonly Filter[];
+  /** What the token's filter says; without it the route is open. */
+  readonly token?: ReturnType<Filter['run']>;
+  readonly requirement?: Requirement;
+  readonly observe?: boolean;
+  readonly takesClient?: boolean;
+  readonly takesSubject?: boolean;
+  readonly body?: Buffer | ReturnType<typeof reject>;
+}
+
+/** What became of one request, a line for each thing that was done. */
+async function play(scene: Scene): Promise<string[]> {
+  const { request = post, endpoints = [], filters = [], token, observe = false } = scene;
+  const done: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const end = (what: string) => {
+    done.push(what);
+    over.resolve();
+  };
+  const exchange: PipelineExchange = {
+    incoming: {} as never,
+    place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
+    route: '',
+    sender: undefined,
+    isPrivate: false,
+    variesByCookie: false,
+    responseFields: undefined,
+    setRequest: () => {},
+    observe: ({ reason }) => void done.push(`observed ${reason}`),
+    refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),
+    answer: ({ status }) => end(`answered ${status}`),
+    fail: (fault) => end(`failed: ${(fault as Error).message}`),
+  };
+  const accessToken = {
+    ...filterOf('token', { run: () => token }),
+    match: () => (token === undefined ? undefined : (scene.requirement ?? requirement)),
+  } as Filter<Requirement> & { match(): Requirement | undefined };
+  new Pipeline({
+    canonicalise: () => request,
+    rules: { endpoints, filters, accessToken, observe },
+    readBody: () => Promise.resolve(scene.body ?? Buffer.from('whole')),
+    forward: (_exchange, sent, who, body, given) => {
+      const credentials = sent.fields[sent.fields.indexOf('Authorization') + 1];
+      end(`sent ${credentials}, ${who?.subject}, ${body}, ${given === undefined ? 'no hooks' : 'hooks'}`);
+    },
+  }).run(exchange);
+  await over.promise;
+  // What comes too many would come in this turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  if (exchange.isPrivate) done.push('private');
+  if (exchange.responseFields !== undefined) done.push(`with ${exchange.responseFields.join(': ')}`);
+  return [exchange.route, ...done];
+}
+
+const late = <T>(value: T) => Promise.resolve(value);
+const fails = () => Promise.reject(new Error('bug'));
+
+describe('what a request meets', () => {
+  const holds = (name: string, more: Partial<Filter> = {}) =>
+    filterOf(name, { hooksUpstream: true, ...more });
+  const rulesOf = (filters: readonly Filter[]) => ({
+    endpoints: [],
+    filters,
+    accessToken: { match: () => undefined },
+    observe: false,
+  });
+  const planned = (request: CanonicalRequest, filters: readonly Filter[]) => {
+    const made = plan(request, rulesOf(filters));
+    if (!('forward' in made)) throw new Error(JSON.stringify(made));
+    return { names: made.filters.map(({ filter }) => filter.name), refusal: made.refusal };
+  };
+
+  it('of a read that two would watch the first one is asked, of a change neither', () => {
+    const both = [holds('one'), filterOf('plain'), holds('two')];
+    for (const method of ['GET', 'HEAD']) {
+      expect(planned(requestOf(method), both)).toEqual({ names: ['plain', 'one'], refusal: undefined });
+    }
+    expect(planned(post, both).refusal).toEqual(reject('lenient-spelling', { reason: 'two-gates' }));
+    expect(planned(post, [holds('one'), holds('two', { match: () => undefined })]).refusal).toBeUndefined();
+  });
+
+  it('who hooks the upstream comes last, wherever it stands', () => {
+    expect(planned(post, [filterOf('a'), holds('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
+    expect(planned(post, [holds('h')]).names).toEqual(['h']);
+  });
+
+  it('a handshake that a hooking filter matches is refused, one that other filters match is not', () => {
+    const handshake = requestOf('GET', { isWebSocketUpgrade: true });
+    expect(planned(handshake, [holds('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
+    expect(planned(handshake, [filterOf('a')]).refusal).toBeUndefined();
+    expect(planned(requestOf('GET'), [holds('h')]).refusal).toBeUndefined();
+  });
+
+  it.each([
+    [false, false],
+    [false, true],
+    [true, false],
+    [true, true],
+  ])('observed by the proxy %j, by its row %j', (observe, isRowObserved) => {
+    const accessToken = { match: () => ({ ...requirement, observe: isRowObserved }) };
+    expect(plan(post, { ...rulesOf([]), accessToken, observe })).toMatchObject({
+      isObserved: observe || isRowObserved,
+      route: '/row',
+    });
+  });
+
+  it('a route with limits of its own: a body that is announced as longer is refused, the rest goes with them', () => {
+    const limits = { requestBodyBytes: 10, responseTimeoutMs: 5 };
+    const limited = (body: CanonicalRequest['body']) => {
+      const made = plan(requestOf('POST', { body }), { ...rulesOf([]), limitsOf: () => limits });
+      return isRejection(made) ? made.rejection : (made as ForwardPlan).limits;
+    };
+    expect([limited({ length: 10 }), limited('chunked'), limited('none')]).toEqual([limits, limits, limits]);
+    expect(limited({ length: 11 })).toBe('payload-too-large');
+    expect(plan(requestOf('POST', { body: { length: 11 } }), rulesOf([]))).toMatchObject({
+      limits: undefined,
+    });
+  });
+
+  it('what is refused whoever asks is known before anybody is asked', () => {
+    const knowing = filterOf('knows', { refusal: () => refusal });
+    const known = (filters: readonly Filter[]) => {
+      const made = plan(post, rulesOf(filters));
+      return 'forward' in made ? knownRefusal(made) : undefined;
+    };
+    expect(known([filterOf('a'), filterOf('b', { refusal: () => undefined }), knowing])).toBe(refusal);
+    expect(known([filterOf('a')])).toBeUndefined();
+    expect(known([holds('one'), holds('two')])).toMatchObject({ reason: 'two-gates' });
+  });
+});
+
+describe('the pipeline', () => {
+  const sentOpen = 'sent bearer  t, undefined, undefined, no hooks';
+
+  it.each<[string, Scene, string[]]>([
+    ['an open route', {}, ['*', sentOpen]],
+    ['a share that is used up', { takesClient: false }, ['', 'refused overloaded client-share']],
+    [
+      'an endpoint',
+      { endpoints: [filterOf('e', { route: '/e', run: () => answer })] },
+      ['/e', 'answered 200'],
+    ],
+    ['a late one', { endpoints: [filterOf('e', { run: () => late(answer) })] }, ['*', 'answered 200']],
+    [
+      'an endpoint that refuses',
+      { endpoints: [filterOf('e', { run: () => refusal })] },
+      ['*', 'refused overloaded made-up'],
+    ],
+    [
+      'an endpoint that refuses the form',
+      { endpoints: [filterOf('e', { match: () => refusal })] },
+      ['', 'refused overloaded made-up'],
+    ],
+    [
+      'an endpoint that hands on: as any other',
+      { endpoints: [filterOf('e', { route: '/e' })] },
+      ['*', sentOpen],
+    ],
+    [
+      'an endpoint that hands on late',
+      { endpoints: [filterOf('e', { route: '/e', run: () => late(undefined) })] },
+      ['*', sentOpen],
+    ],
+    [
+      'an endpoint that hands on what a row protects: the token is asked for',
+      { endpoints: [filterOf('e', { run: () => late(undefined) })], token: refusal },
+      ['/row', 'refused overloaded made-up', 'private'],
+    ],
+    [
+      'an endpoint that hands on what a filter refuses',
+      { endpoints: [filterOf('e')], filters: [filterOf('a', { match: () => refusal })] },
+      ['*', 'refused overloaded made-up'],
+    ],
+    [
+      'an endpoint that is not meant',
+      { endpoints: [filterOf('e', { match: () => undefined, run: () => answer })] },
+      ['*', sentOpen],
+    ],
+    [
+      'a filter that is not meant',
+      { filters: [filterOf('a', { match: () => undefined, run: () => answer })] },
+      ['*', sentOpen],
+    ],
+    [
+      'a filter that refuses the form: nobody is asked for a token',
+      { token: { identity }, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
+      ['', 'refused overloaded made-up'],
+    ],
+    ['a refused token', { token: refusal }, ['/row', 'refused overloaded made-up', 'private']],
+    ['one refused late', { token: late(refusal) }, ['/row', 'refused overloaded made-up', 'private']],
+    ['an answer in place of a verdict', { token: answer }, ['/row', 'answered 200', 'private']],
+    [
+      'a good token: its canonical spelling is sent',
+      { token: { identity, request: verified } },
+      ['/row', 'sent Bearer t, DE--21, undefined, no hooks', 'private'],
+    ],
+    [
+      "a good token, and the user's share is used up",
+      { token: late({ identity, request: verified }), takesSubject: false },
+      ['/row', 'refused overloaded client-share', 'private'],
+    ],
+    [
+      'a token that was observed',
+      { token: { observed: refusal }, observe: true },
+      ['/row', 'observed made-up', sentOpen],
+    ],
+    [
+      'neither good nor refused: nothing is sent',
+      { token: {} as never },
+      ['/row', 'failed: a token was neither good nor refused', 'private'],
+    ],
+    ['a filter that fails', { filters: [filterOf('a', { run: fails })] }, ['*', 'failed: bug']],
+    [
+      'filters: one that refuses is the last that is asked',
+      {
+        filters: [
+          filterOf('a', { run: () => late({ observed: refusal }) }),
+          filterOf('b', { run: () => late(reject('overloaded', { reason: 'b', retryAfterSeconds: 1 })) }),
+          filterOf('c', { run: () => answer }),
+        ],
+      },
+      ['*', 'observed made-up', 'refused overloaded b'],
+    ],
+    [
+      'fields of the response, which a later filter without any leaves',
+      { filters: [filterOf('a', { run: () => ({ responseFields: ['X', '1'] }) }), filterOf('b')] },
+      ['*', sentOpen, 'with X: 1'],
+    ],
+    [
+      'a token in a place of its own: the answer is private, a refusal as well',
+      { token: refusal, requirement: { ...requirement, tokenIn: 'cookie' as never } },
+      ['/row', 'refused overloaded made-up', 'private'],
+    ],
+    ['a filter that answers', { filters: [filterOf('a', { run: () => answer })] }, ['*', 'answered 200']],
+    [
+      'a filter with hooks',
+      { filters: [filterOf('h', { hooksUpstream: true, run: () => hooks })] },
+      ['*', 'sent bearer  t, undefined, undefined, hooks'],
+    ],
+    [
+      'hooks of one that did not say so: nothing is sent',
+      { filters: [filterOf('h', { run: () => hooks })] },
+      ['*', 'failed: h gives hooks, and does not say so'],
+    ],
+    [
+      'two that would hook it: refused although the token is good',
+      {
+        token: { identity },
+        filters: [filterOf('g', { hooksUpstream: true }), filterOf('h', { hooksUpstream: true })],
+      },
+      ['/row', 'refused lenient-spelling two-gates', 'private'],
+    ],
+    [
+      'a body that cannot be had: no filter is asked',
+      { body: refusal, filters: [filterOf('a', { wantsBody: () => true, run: () => answer })] },
+      ['*', 'refused overloaded made-up'],
+    ],
+  ])('%s', async (_, scene, lines) => {
+    expect(await play(scene)).toEqual(lines);
+  });
+
+  it('the body is read once, for who wants it and whoever comes later', async () => {
+    const bodies: string[] = [];
+    const look = (name: string, wantsBody?: () => boolean) =>
+      filterOf(name, {
+        ...(wantsBody && { wantsBody }),
+        run: (_match, { body, identity: who, isObserved }: FilterContext) => {
+          bodies.push(`${name} ${body} ${who?.subject} ${isObserved}`);
+          return undefined;
+        },
+      });
+    let reads = 0;
+    const body = Buffer.from('whole');
+    const filters = [
+      look('a', () => false),
+      look('b', () => {
+        reads += 1;
+        return true;
+      }),
+      look('c', () => {
+        reads += 1;
+        return true;
+      }),
+      look('d'),
+    ];
+    const lines = await play({ token: { identity }, filters, body, observe: true });
+    expect(lines).toEqual(['/row', 'sent bearer  t, DE--21, whole, no hooks']);
+    const seen = (name: string, what: string) => `${name} ${what} DE--21 true`;
+    expect(bodies).toEqual([
+      seen('a', 'undefined'),
+      seen('b', 'whole'),
+      seen('c', 'whole'),
+      seen('d', 'whole'),
+    ]);
+    expect(reads).toBe(1);
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { type Member, type Register, agree } from '../../../src/redis/membership.ts';
+
+const own: Member = {
+  version: '0.1.0',
+  forms: { oldest: 6, newest: 6 },
+  owner: 'shop',
+  leaseMs: 15_000,
+  tracked: ['PATCH /carts/{id}'],
+  digestKey: 'a',
+};
+const register: Register = {
+  isNew: false,
+  form: 6,
+  digestKey: 'a',
+  others: [own],
+};
+const carts = 'PATCH /carts/{id}';
+const fine = {
+  coldStartMs: 15_000,
+  untracked: [] as string[],
+  refusesTokens: false,
+  refusesAll: false,
+  form: 6,
+};
+const newer = { ...own, version: '0.3.0', forms: { oldest: 7, newest: 8 } };
+
+describe('what follows from what the others say', () => {
+  test.each<
+    [
+      string,
+      Partial<Member>,
+      Partial<Omit<Register, 'others'>> & { others?: object[] },
+      Partial<typeof fine>,
+      RegExp | undefined,
+    ]
+  >([
+    ['all say the same', {}, {}, {}, undefined],
+    ['nobody else is there', {}, { others: [] }, {}, undefined],
+    [
+      'another has a longer lease',
+      {},
+      { others: [{ ...own, leaseMs: 60_000 }] },
+      { coldStartMs: 60_000 },
+      /lease differs.*15s, 60s/,
+    ],
+    ['another has a shorter lease', {}, { others: [{ ...own, leaseMs: 5_000 }] }, {}, /lease differs/],
+    [
+      'another has no tags',
+      {},
+      { others: [{ ...own, leaseMs: 0, tracked: [] }] },
+      { untracked: [carts] },
+      /does not track PATCH \/carts\/\{id\}/,
+    ],
+    [
+      'another tracks more',
+      {},
+      { others: [{ ...own, tracked: [...own.tracked, 'PATCH /lists/{id}'] }] },
+      {},
+      undefined,
+    ],
+    [
+      'another tracks something else',
+      {},
+      { others: [{ ...own, tracked: ['PATCH /lists/{id}'] }] },
+      { untracked: [carts] },
+      /does not track/,
+    ],
+    [
+      'one of several lacks it',
+      {},
+      { others: [own, { ...own, tracked: [] }] },
+      { untracked: [carts] },
+      /does not track/,
+    ],
+    [
+      'another does not track one of two',
+      { tracked: [carts, 'PATCH /lists/{id}'] },
+      {},
+      { untracked: ['PATCH /lists/{id}'] },
+      /does not track PATCH \/lists\/\{id\} /,
+    ],
+    [
+      'another calls a parameter otherwise, so that its records have other keys',
+      {},
+      { others: [{ ...own, tracked: ['PATCH /carts/{uuid}'] }] },
+      { untracked: [carts] },
+      /does not track/,
+    ],
+    ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
+    ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
+    [
+      'another has another key, and the marker is own',
+      {},
+      { others: [{ ...own, digestKey: 'b' }] },
+      {},
+      undefined,
+    ],
+    [
+      'a newer version writes a form that this one knows',
+      {},
+      { others: [{ ...newer, forms: { oldest: 6, newest: 7 } }] },
+      {},
+      undefined,
+    ],
+    [
+      'a newer version has written records in a form that this one does not know',
+      {},
+      { form: 7, others: [newer, own] },
+      { refusesAll: true, form: 7 },
+      /^another version of shopward shares this store: 0\.3\.0, and this is 0\.1\.0\./,
+    ],
+    [
+      'another version cannot read the records, and refuses by itself',
+      {},
+      { others: [newer] },
+      {},
+      undefined,
+    ],
+    ['no tokens here', { digestKey: '' }, { digestKey: 'b' }, {}, undefined],
+    [
+      'another shop uses the prefix',
+      {},
+      { others: [{ ...own, owner: 'stage' }] },
+      {},
+      /another shop.*"stage"/,
+    ],
+  ])('%s', (_, member, said, expected, problem) => {
+    const { problems, ...rest } = agree({ ...own, ...member }, { ...register, ...said } as Register);
+    const hold = member.leaseMs === 0 ? 15_000 : fine.coldStartMs;
+    expect(rest).toEqual({ ...fine, coldStartMs: hold, ...expected });
+    if (problem === undefined) expect(problems).toEqual([]);
+    else expect(problems.join()).toMatch(problem);
+  });
+});

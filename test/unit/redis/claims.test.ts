@@ -1,0 +1,291 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis as RawClient } from 'ioredis';
+import { describe, expect, type TestContext, test } from 'vitest';
+import { connectRedis } from '../../../src/redis/connect-redis.ts';
+import { mayHoldAfter, RedisUnavailable } from '../../../src/redis/faults.ts';
+import { defineClaim, defineScript, type Redis } from '../../../src/redis/redis.ts';
+import { startShiftedRedis } from '../../resilience/faults/shifted-redis.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startCluster, startRedis, until } from '../../harness/redis-processes.ts';
+import type { RedisProcess } from '../../harness/redis-server.ts';
+
+/** Where it is what ends a claim; all other claims have time enough on a machine that does much else. */
+const timeoutMs = 500;
+const patientMs = 10_000;
+
+/** As the features' own: a lease for one, and its give-back. */
+const take = defineClaim('take', "return redis.call('SET', KEYS[1], ARGV[1], 'NX') and 'granted' or 'busy'");
+const giveBack = defineScript(
+  'give-back',
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+);
+
+const calls = async (client: RawClient, command: string) =>
+  Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await client.info('commandstats'))?.[1] ?? 0);
+
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
+  async function connect(url: string, ms = patientMs): Promise<Redis> {
+    const redis = open(connectRedis({ url, timeoutMs: ms }));
+    await until(async () => redis.ready(1000));
+    return redis;
+  }
+  async function raw({ port }: Pick<RedisProcess, 'port'>): Promise<RawClient> {
+    const client = new RawClient({ port, host: '127.0.0.1', retryStrategy: () => 50 });
+    client.on('error', () => {});
+    open({ close: async () => client.disconnect() });
+    return client;
+  }
+  /** Every command that the server hears from now on, with its arguments. */
+  async function watch({ port }: Pick<RedisProcess, 'port'>): Promise<readonly (readonly string[])[]> {
+    const sent: string[][] = [];
+    const monitor = await (await raw({ port })).monitor();
+    open({ close: async () => monitor.disconnect() });
+    monitor.on('monitor', (_time: string, parts: string[]) => sent.push(parts));
+    return sent;
+  }
+  /** A primary and its replicas, as Sentinel or an operator has set them up. */
+  async function startReplicated(replicas: number) {
+    const settings = { 'repl-ping-replica-period': 1 };
+    const primary = open(await startRedis({ settings }));
+    const port = primary.process?.port ?? 0;
+    const others = await Promise.all(
+      Array.from({ length: replicas }, () =>
+        startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${port}` } }),
+      ),
+    );
+    for (const each of others) open(each);
+    const direct = await raw({ port });
+    await until(async () => {
+      await direct.set('warm', '1');
+      return (await direct.wait(replicas, 500)) === replicas;
+    });
+    await direct.del('warm');
+    return {
+      url: primary.url,
+      primary,
+      direct,
+      replicas: others.map(({ process }) => process as RedisProcess),
+    };
+  }
+  return { open, connect, raw, watch, startReplicated };
+}
+
+/** What a feature does: a claim that was not granted for certain is given back, as early as it may be. */
+async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas: number): Promise<string> {
+  try {
+    if (replicas === 0) return String(await redis.runScript(take, [key], [token]));
+    const { reply, replicas: confirmed } = await redis.runScriptAndWait(take, [key], [token], replicas);
+    if (confirmed >= replicas) return String(reply);
+    await redis.runScript(giveBack, [key], [token]);
+    return 'not-replicated';
+  } catch (fault) {
+    if (!(fault instanceof RedisUnavailable)) throw fault;
+    // As the features: nobody waits for it, and it may fail.
+    if (await mayHoldAfter(fault)) redis.runScript(giveBack, [key], [token]).catch(() => {});
+    return fault.word;
+  }
+}
+
+/** A first claim, before anything is broken: of as many as it takes where the time for one is short. */
+async function untilGranted(redis: Redis, replicas: number): Promise<void> {
+  const claim = () => takeOrGiveBack(redis, `first:${Math.random()}`, 'x', replicas).catch(() => '');
+  await until(async () => (await claim()) === 'granted');
+}
+
+describe.concurrent('the clock of Redis is set', () => {
+  test('forward: a claim that is late by it takes nothing, and the next one goes by it; back: it is believed', async (context) => {
+    const { open, connect } = opening(context);
+    const server = await startShiftedRedis();
+    if (server === undefined) return;
+    open(server);
+    const replica = { replicaof: `127.0.0.1 ${server.process?.port}` };
+    open(await startRedis({ settings: replica }));
+    const redis = await connect(server.url);
+    await until(async () => (await takeOrGiveBack(redis, `${Math.random()}`, 'x', 1)) === 'granted');
+    expect(await takeOrGiveBack(redis, 'a', 'x', 0)).toBe('granted');
+    server.setClock(3600);
+    // Each of the two connections hears it by itself.
+    for (const replicas of [0, 1]) {
+      expect(await takeOrGiveBack(redis, `b${replicas}`, 'x', replicas)).toBe('timeout');
+      expect(await takeOrGiveBack(redis, `b${replicas}`, 'y', replicas)).toBe('granted');
+    }
+    server.setClock(-3600);
+    expect(await takeOrGiveBack(redis, 'e', 'x', 0)).toBe('granted');
+  });
+});
+
+describe.concurrent('a claim never takes effect after its caller was answered', () => {
+  test('a replica that stands still: 56 claims, and none takes effect after its give-back', async (context) => {
+    const { connect, startReplicated } = opening(context);
+    const { url, replicas, direct } = await startReplicated(1);
+    const redis = await connect(url, timeoutMs);
+    await untilGranted(redis, 1);
+    // The store itself says in which order they came: a give-back leaves a mark, which no claim may find.
+    const claim = defineClaim(
+      'claim',
+      `if redis.call('EXISTS', 'given:' .. KEYS[1]) == 1 then redis.call('INCR', 'overtaken') end
+       return redis.call('SET', KEYS[1], ARGV[1], 'NX') and 'granted' or 'busy'`,
+    );
+    const give = defineScript(
+      'give',
+      "redis.call('SET', 'given:' .. KEYS[1], '1') return redis.call('DEL', KEYS[1])",
+    );
+    const giveBackFor = (key: string) =>
+      redis.runScript(give, [key], [key]).then(
+        () => 'given',
+        () => 'lost',
+      );
+    replicas[0]?.pause();
+    const ends: string[] = [];
+    for (let round = 0; round < 7; round += 1) {
+      const keys = Array.from({ length: 8 }, (_, user) => `lock:${round}:${user}`);
+      await Promise.all(
+        keys.map(async (key) => {
+          const asked = redis.runScriptAndWait(claim, [key], [key], 1);
+          const fault = await asked.then(
+            // Nobody confirms it.
+            ({ replicas: confirmed }) => expect(confirmed).toBe(0),
+            (error: unknown) => error,
+          );
+          if (fault instanceof RedisUnavailable && !(await mayHoldAfter(fault))) ends.push('never held');
+          else ends.push(await giveBackFor(key));
+        }),
+      );
+    }
+    replicas[0]?.resume();
+    // What still was in buffers has been read by now: a claim after it is granted.
+    await untilGranted(redis, 1);
+    expect(ends).toHaveLength(56);
+    expect(ends).toContain('given');
+    expect(await direct.get('overtaken')).toBeNull();
+    // What is left is what a give-back that was lost would have ended, which its lease does instead.
+    const lost = ends.filter((end) => end === 'lost').length;
+    expect((await direct.keys('lock:*')).length).toBeLessThanOrEqual(lost);
+  });
+
+  test.for([0, 1])(
+    'Redis itself stands still (replicas: %i): what was in its buffers is refused',
+    async (count, context) => {
+      const { connect, startReplicated } = opening(context);
+      const { url, primary, direct } = await startReplicated(count);
+      const redis = await connect(url, timeoutMs);
+      await untilGranted(redis, count);
+      primary.process?.pause();
+      // Nobody gives back: the deadline alone has to do it.
+      const faults = await Promise.all(
+        Array.from({ length: 56 }, (_, i) =>
+          (count === 0
+            ? redis.runScript(take, [`lock:${i}`], ['x'])
+            : redis.runScriptAndWait(take, [`lock:${i}`], ['x'], count)
+          ).catch((fault: unknown) => fault),
+        ),
+      );
+      expect(new Set(faults.map((fault) => (fault as RedisUnavailable).word))).toEqual(new Set(['timeout']));
+      primary.process?.resume();
+      await until(async () => (await redis.command('PING')) === 'PONG');
+      expect(await direct.keys('lock:*')).toEqual([]);
+    },
+  );
+
+  test('the connection breaks under a claim: it is known until when it may take effect, and it is given back then', async (context) => {
+    const { open, connect, raw } = opening(context);
+    const server = open(await startRedis({}));
+    const proxy = open(await startFaultProxy(server.process?.port ?? 0));
+    // Late is late for the claim, too: it must be there before that.
+    const shortMs = 4 * timeoutMs;
+    const redis = await connect(`redis://127.0.0.1:${proxy.port}`, shortMs);
+    const direct = await raw(server.process as RedisProcess);
+    await untilGranted(redis, 0);
+    await proxy.set({ toClient: { drop: true } });
+    const startedMs = performance.now();
+    const call = redis.runScript(take, ['lock'], ['x']).catch((fault: unknown) => fault);
+    await until(async () => (await direct.exists('lock')) === 1);
+    await proxy.heal();
+    const fault = (await call) as RedisUnavailable;
+    expect(fault.mayTakeEffectUntilMs).toBeGreaterThanOrEqual(startedMs + shortMs);
+    expect(await mayHoldAfter(fault)).toBe(true);
+    expect(performance.now()).toBeGreaterThanOrEqual(fault.mayTakeEffectUntilMs ?? Number.POSITIVE_INFINITY);
+  });
+
+  test('nothing is sent for who has been answered: while the connection is made, and after an unknown script', async (context) => {
+    const { open, connect, raw, watch } = opening(context);
+    const server = open(await startRedis({}));
+    const direct = await raw(server.process as RedisProcess);
+    const proxy = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${proxy.port}`, timeoutMs);
+    await until(async () => (await redis.command('PING')) === 'PONG');
+
+    // The connection of their own for claims with replicas hangs.
+    await proxy.set({ connections: 'hang' });
+    const fault = await redis.runScriptAndWait(take, ['lock'], ['x'], 1).catch((error: unknown) => error);
+    expect(fault).toMatchObject({ mayTakeEffectUntilMs: undefined });
+    await proxy.heal();
+
+    // Not known by its digest, and that was said too late.
+    await untilGranted(redis, 0);
+    await direct.script('FLUSH');
+    const sent = await watch(server.process as RedisProcess);
+    await proxy.set({ toClient: { delayMs: timeoutMs + 200 } });
+    for (const script of [take, giveBack]) {
+      expect(await redis.runScript(script, ['lock'], ['x']).catch((error) => error.word)).not.toBe('granted');
+    }
+    await proxy.heal();
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    await sleep(timeoutMs + 400);
+    expect(sent.filter(([name, , , key]) => /^eval$/i.test(name ?? '') && key === 'lock')).toEqual([]);
+    expect(sent.some(([name, , , key]) => /^evalsha$/i.test(name ?? '') && key === 'lock')).toBe(true);
+    expect(await direct.exists('lock')).toBe(0);
+  });
+
+  test('a Cluster: each node by its own clock, redirected by nobody, and a slot that has moved is found', async (context) => {
+    const { open, connect } = opening(context);
+    const cluster = open(await startCluster());
+    // As long as one is waited for that stands still, and enough for those that do not.
+    const redis = await connect(cluster.url, 4 * timeoutMs);
+    const keys = Array.from({ length: 30 }, (_, i) => `lock:{${i}}`);
+    for (const key of keys) {
+      await until(async () => (await takeOrGiveBack(redis, key, 'x', 0)) !== 'connection');
+      await redis.runScript(giveBack, [key], ['x']);
+    }
+    cluster.nodes[0]?.pause();
+    const words = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'x', 0)));
+    expect(new Set(words)).toEqual(new Set(['granted', 'timeout']));
+    cluster.nodes[0]?.resume();
+    // Each key by itself: one that was slow to come must not take from the others what they have got.
+    for (const [i, key] of keys.entries()) {
+      const wanted = words[i] === 'granted' ? 'busy' : 'granted';
+      await until(async () => (await takeOrGiveBack(redis, key, 'y', 0)) === wanted);
+    }
+  });
+});
+
+describe.concurrent('WAIT', () => {
+  test('one confirms all claims that were sent before it', async (context) => {
+    const { connect, startReplicated } = opening(context);
+    const { url, direct } = await startReplicated(1);
+    const redis = await connect(url);
+    await takeOrGiveBack(redis, 'first', 'x', 1);
+    const before = await calls(direct, 'wait');
+    const keys = Array.from({ length: 32 }, (_, i) => `lock:${i}`);
+    const words = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'x', 1)));
+    expect(new Set(words)).toEqual(new Set(['granted']));
+    expect((await calls(direct, 'wait')) - before).toBeLessThanOrEqual(2);
+  });
+
+  test('two replicas are two: one that confirms is not enough', async (context) => {
+    const { connect, startReplicated } = opening(context);
+    const { url, replicas } = await startReplicated(2);
+    // As long as one is waited for that does not confirm.
+    const redis = await connect(url, 4 * timeoutMs);
+    await until(async () => (await redis.runScriptAndWait(take, ['a'], ['x'], 2)).replicas === 2);
+    replicas[1]?.pause();
+    expect(await redis.runScriptAndWait(take, ['b'], ['x'], 2)).toEqual({ reply: 'granted', replicas: 1 });
+    expect(await redis.runScriptAndWait(take, ['c'], ['x'], 1)).toEqual({ reply: 'granted', replicas: 1 });
+    // It is waited for, not only looked for: the one that is behind confirms within the time.
+    const asked = redis.runScriptAndWait(take, ['d'], ['x'], 2);
+    setTimeout(() => replicas[1]?.resume(), 50);
+    expect(await asked).toEqual({ reply: 'granted', replicas: 2 });
+  });
+});

@@ -1,0 +1,285 @@
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer } from 'node:net';
+import { Redis as RedisClient } from 'ioredis';
+import { describe, expect, type TestContext, test } from 'vitest';
+import { type ConnectRedisOptions, connectRedis } from '../../../src/redis/connect-redis.ts';
+import { defineClaim, defineScript, type Redis } from '../../../src/redis/redis.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { startCluster, startRedis, startSentinel, until } from '../../harness/redis-processes.ts';
+
+/** Where the deadline is not the subject: what fails has failed by itself, long before. */
+const patientMs = 20_000;
+interface Connecting {
+  readonly timeoutMs?: number;
+  readonly onLine?: ConnectRedisOptions['onLine'];
+}
+
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
+  let skippedMs = 0;
+  const start = (
+    url: string,
+    { timeoutMs = patientMs, onLine }: Connecting = {},
+  ): ReturnType<typeof connectRedis> =>
+    open(connectRedis({ url, timeoutMs, ...(onLine && { onLine }), now: () => Date.now() + skippedMs }));
+  async function connect(url: string, more?: Connecting): Promise<ReturnType<typeof connectRedis>> {
+    const redis = start(url, more);
+    await until(async () => redis.ready(1000));
+    return redis;
+  }
+  /** It works again, and counts as away until that has been so for ten seconds, which are skipped. */
+  async function untilBack(redis: Redis): Promise<void> {
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    expect(redis.state().status).toBe('away');
+    skippedMs += 10_000;
+    await until(async () => redis.state().status === 'ready');
+  }
+  return { open, start, connect, untilBack };
+}
+
+/** The word of the fault: `timeout` where nothing but the deadline has ended the call. */
+function fault(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'none',
+    (error) => error.word ?? `other: ${error}`,
+  );
+}
+
+const setAndGet = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])";
+const echo = defineScript('echo', setAndGet);
+const claimEcho = defineClaim('claim-echo', setAndGet);
+
+// The longest first: a Sentinel takes its time, and the others run beside it.
+describe.concurrent('a Sentinel', () => {
+  test('writes go on with the new primary after a failover, a kill and a stop', async (context) => {
+    const { open, connect, untilBack } = opening(context);
+    const group = open(await startSentinel({ replicas: 2 }));
+    const redis = await connect(group.url, { timeoutMs: 1000 });
+    const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
+    await until(() => isSet('1'));
+    await until(async () => (await redis.runScriptAndWait(claimEcho, ['b'], ['1'], 2)).replicas === 2);
+    await group.failover();
+    await until(() => isSet('2'));
+    const primary = await group.primary();
+    primary.pause();
+    // So many failures count as away, however soon another one is the primary.
+    await Promise.all(Array.from({ length: 5 }, () => fault(redis.command('PING'))));
+    await group.awaitNewPrimary(primary);
+    await until(() => isSet('3'));
+    await untilBack(redis);
+  });
+
+  test('connections that are being made anew while the Sentinel announces the next primary come back', async (context) => {
+    const { open, connect } = opening(context);
+    const group = open(await startSentinel());
+    const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
+    const works = async (redis: Redis) =>
+      (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
+      (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 1)).replicas === 1;
+    for (const redis of all) await until(() => works(redis));
+    const before = await group.primary();
+    await before.kill();
+    await Promise.all([
+      ...all.map((redis) => until(() => works(redis))),
+      group.awaitNewPrimary(before).then(() => before.restart()),
+    ]);
+  });
+});
+
+describe.concurrent('a single Redis', () => {
+  test('commands and scripts, also after SCRIPT FLUSH', async (context) => {
+    const { open, connect } = opening(context);
+    const redis = await connect(open(await startRedis({})).url);
+    expect(redis.kind).toBe('single');
+    expect(await redis.command('SET', 'a', 'b')).toBe('OK');
+    expect(await redis.runScript(echo, ['k'], ['1'])).toBe('1');
+    await redis.command('SCRIPT', 'FLUSH');
+    expect(await redis.runScript(echo, ['k'], ['2'])).toBe('2');
+    await redis.command('SCRIPT', 'FLUSH');
+    expect(await redis.runScriptAndWait(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
+  });
+
+  test('down at the start: every call fails at once, and it recovers without a restart', async (context) => {
+    const { open, start, untilBack } = opening(context);
+    const port = await freePort();
+    const redis = start(`redis://127.0.0.1:${port}`);
+    expect(await redis.ready(100)).toBe(false);
+    expect(await fault(redis.command('PING'))).toBe('connection');
+    open(await startRedis({ port }));
+    await untilBack(redis);
+  });
+
+  test('stopped, resumed, killed, restarted: bounded failures, one change of state each, and back when it has been well for a while', async (context) => {
+    const { open, connect, untilBack } = opening(context);
+    const server = open(await startRedis({}));
+    const states: string[] = [];
+    const redis = await connect(server.url, {
+      timeoutMs: 3000,
+      onLine: (_, { status, cause }) => states.push(`${status} ${cause?.word ?? ''}`.trim()),
+    });
+    server.process?.pause();
+    const calls = [redis.command('INCR', 'n'), ...Array.from({ length: 20 }, () => redis.command('PING'))];
+    expect(new Set(await Promise.all(calls.map(fault)))).toEqual(new Set(['timeout']));
+    server.process?.resume();
+    await untilBack(redis);
+    await server.process?.kill();
+    expect(await fault(redis.command('PING'))).toBe('connection');
+    await until(async () => redis.state().status === 'away');
+    await server.process?.restart();
+    await untilBack(redis);
+    expect(states).toEqual(['ready', 'away timeout', 'ready', 'away connection', 'ready']);
+  });
+
+  test('a call under way when the connection breaks fails at once and is never sent again', async (context) => {
+    const { open, connect } = opening(context);
+    const server = open(await startRedis({}));
+    const proxy = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${proxy.port}`);
+    const direct = await connect(server.url);
+    // It is executed, and nothing of it comes back.
+    await proxy.set({ toClient: { drop: true } });
+    const call = fault(redis.command('INCR', 'n'));
+    await until(async () => (await direct.command('GET', 'n')) === '1');
+    await proxy.heal();
+    expect(await call).toBe('connection');
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    expect(await redis.command('GET', 'n')).toBe('1');
+  });
+
+  test.for([
+    ['oom', ['SET', 'k', 'v'], { maxmemory: 1 }],
+    ['readonly', ['SET', 'k', 'v'], { replicaof: '127.0.0.1 1' }],
+    ['noreplicas', ['SET', 'k', 'v'], { 'min-replicas-to-write': 1 }],
+  ] as const)('the reply after the word %s', async ([word, [name, ...args], settings], context) => {
+    const { open, connect } = opening(context);
+    const redis = await connect(open(await startRedis({ settings })).url);
+    expect(await fault(redis.command(name, ...args))).toBe(word);
+    // A replica makes the client connect anew, since another server may be the primary by now.
+    await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
+  });
+
+  test('the next connection uses changed credentials: single, Sentinel, Cluster', async (context) => {
+    const { open, connect } = opening(context);
+    const single = open(await startRedis({}));
+    const [group, cluster] = [open(await startSentinel()), open(await startCluster())];
+    for (const [url, ports] of [
+      [single.url, [single.process?.port ?? 0]],
+      [group.url, group.servers.map(({ port }) => port)],
+      [cluster.url, cluster.nodes.map(({ port }) => port)],
+    ] as const) {
+      const redis = await connect(url);
+      const whoAmI = async () => String(await redis.command('ACL', 'WHOAMI').catch(() => ''));
+      await until(async () => (await whoAmI()) === 'default');
+      redis.useCredentials({ username: 'app', password: 'new' });
+      for (const port of ports) {
+        const direct = new RedisClient(port, '127.0.0.1');
+        await direct.call('ACL', 'SETUSER', 'app', 'on', '>new', '~*', '+@all');
+        for (const line of String(await direct.call('CLIENT', 'LIST', 'TYPE', 'normal')).split('\n')) {
+          const [, id] = /^id=(\d+) (?!.*name=sentinel)(?!.*cmd=client)/.exec(line) ?? [];
+          if (id !== undefined) await direct.call('CLIENT', 'KILL', 'ID', id).catch(() => {});
+        }
+        direct.disconnect();
+      }
+      // Of a Cluster any node answers.
+      for (let i = 0; i < 9; i++) await until(async () => (await whoAmI()) === 'app');
+    }
+  });
+
+  test('a wrong type is a fault with the word error and does not count as away', async (context) => {
+    const { open, connect } = opening(context);
+    const redis = await connect(open(await startRedis({})).url);
+    await redis.command('LPUSH', 'list', 'x');
+    expect(await fault(redis.command('GET', 'list'))).toBe('error');
+    expect(redis.state().status).toBe('ready');
+  });
+
+  test('an evicting policy is refused, however long the server takes to tell it', async (context) => {
+    const { open } = opening(context);
+    const settings = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
+    const server = open(await startRedis({ settings }));
+    const relay = open(await startRelay(server.process?.port ?? 0));
+    const redis = open(connectRedis({ url: `redis://127.0.0.1:${relay.port}`, timeoutMs: 100 }));
+    await relay.asked;
+    // Asked after the question, with the same deadline: when this one has passed, the first one has.
+    expect(await fault(redis.command('PING'))).toBe('timeout');
+    relay.release();
+    await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });
+  });
+
+  test('after close every call is refused', async (context) => {
+    const { open, connect } = opening(context);
+    const redis = await connect(open(await startRedis({})).url);
+    await redis.close();
+    expect(await fault(redis.command('PING'))).toBe('closed');
+  });
+});
+
+describe.concurrent('a Cluster', () => {
+  test('commands and scripts reach the node of their keys; a dead node fails only its slots', async (context) => {
+    const { open, connect } = opening(context);
+    const cluster = open(await startCluster());
+    const redis = await connect(cluster.url, { timeoutMs: 3000 });
+    expect(redis.kind).toBe('cluster');
+    const keys = Array.from({ length: 30 }, (_, i) => `{${i}}`);
+    for (const key of keys) await until(async () => (await redis.runScript(echo, [key], [key])) === key);
+    for (const key of keys) {
+      await until(async () => (await redis.runScriptAndWait(claimEcho, [key], [key], 0)).reply === key);
+    }
+    cluster.nodes[0]?.pause();
+    const words = await Promise.all(keys.map((key) => fault(redis.runScript(echo, [key], ['x']))));
+    expect(new Set(words)).toEqual(new Set(['none', 'timeout']));
+    cluster.nodes[0]?.resume();
+    await until(
+      async () => (await redis.runScript(echo, [keys[words.indexOf('timeout')] ?? ''], ['y'])) === 'y',
+    );
+  });
+});
+
+test('calls that wait for a connection leave nothing behind', async (context) => {
+  const { open, connect } = opening(context);
+  const warnings: Error[] = [];
+  const hear = (warning: Error) => warnings.push(warning);
+  process.on('warning', hear);
+  const server = open(await startRedis({}));
+  const redis = await connect(server.url, { timeoutMs: 200 });
+  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)).reply === '1');
+  // Longer than a silent connection is kept: the next ones are taken, and nothing is said on them.
+  server.process?.pause();
+  for (let i = 0; i < 10; i += 1) {
+    const calls = Array.from({ length: 20 }, () => fault(redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)));
+    expect(new Set(await Promise.all(calls))).not.toContain('none');
+  }
+  server.process?.resume();
+  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['2'], 0)).reply === '2');
+  process.off('warning', hear);
+  expect(warnings).toEqual([]);
+});
+
+/** A path to Redis that is held up from the question for the eviction policy (`asked`) until `release`. */
+async function startRelay(redisPort: number) {
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const server = createServer((client) => {
+    const upstream = createConnection({ port: redisPort, host: '127.0.0.1' });
+    for (const socket of [client, upstream]) socket.on('error', () => {});
+    upstream.pipe(client);
+    client.on('close', () => upstream.destroy());
+    let holding = Promise.resolve();
+    client.on('data', (chunk) => {
+      if (chunk.includes('default')) {
+        asked.resolve();
+        holding = released.promise;
+      }
+      void holding.then(() => upstream.write(chunk));
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    asked: asked.promise,
+    release: released.resolve,
+    close: async () => void server.close(),
+  };
+}

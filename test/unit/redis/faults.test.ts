@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  causeOf,
+  isMoved,
+  isNotPrimary,
+  isUnknownScript,
+  lateSince,
+  mayHoldAfter,
+  RedisUnavailable,
+  toRedisFault,
+  wasNotRun,
+  withinDeadline,
+} from '../../../src/redis/faults.ts';
+
+/** An error reply as ioredis throws it. */
+function reply(message: string): Error {
+  return Object.assign(new Error(message), { name: 'ReplyError' });
+}
+
+/** What Redis says, the word that it gets, and whether the connection has to be made anew. */
+const replies: readonly (readonly [string, string, boolean])[] = [
+  ["READONLY You can't write against a read only replica.", 'readonly', true],
+  ['UNBLOCKED force unblock from blocking operation, instance state changed', 'readonly', true],
+  ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", 'masterdown', true],
+  ['LOADING Redis is loading the dataset in memory', 'loading', false],
+  ['CLUSTERDOWN The cluster is down', 'clusterdown', false],
+  ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain', false],
+  ['MOVED 3999 127.0.0.1:6381', 'clusterdown', false],
+  ['ASK 3999 127.0.0.1:6381', 'clusterdown', false],
+  ['BUSY Redis is busy running a script.', 'busy', false],
+  ["OOM command not allowed when used memory > 'maxmemory'.", 'oom', false],
+  ['MISCONF Redis is configured to save RDB snapshots', 'misconf', false],
+  ['NOREPLICAS Not enough good replicas to write.', 'noreplicas', false],
+  ['NOAUTH Authentication required.', 'noauth', false],
+  ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', false],
+  ["NOPERM this user has no permissions to run the 'eval' command", 'noperm', false],
+  ['LATE 1700000000000000', 'timeout', false],
+  ['ERR script: 1f, on @user_script:1: -MASTERDOWN Link with MASTER is down', 'masterdown', true],
+  ['WRONGTYPE Operation against a key holding the wrong kind of value', 'error', false],
+];
+
+test.each(replies)('%s', (message, word, isAnew) => {
+  expect([toRedisFault(reply(message)).word, isNotPrimary(reply(message))]).toEqual([word, isAnew]);
+});
+
+test.each<[string, boolean, boolean, number | undefined]>([
+  ['NOSCRIPT No matching script.', true, false, undefined],
+  ['MOVED 3999 127.0.0.1:6381', false, true, undefined],
+  ['LATE 1700000000000000', false, false, 1_700_000_000_000_000],
+  ['OOM command not allowed', false, false, undefined],
+  ['MOVEDX 1', false, false, undefined],
+])('%s: no script %s, another node %s, late since %s', (message, isNoScript, isElsewhere, since) => {
+  const error = reply(message);
+  expect([isUnknownScript(error), isMoved(error), lateSince(error)]).toEqual([
+    isNoScript,
+    isElsewhere,
+    since,
+  ]);
+  // Then nothing of a claim was executed.
+  expect(wasNotRun(error)).toBe(isNoScript || isElsewhere || since !== undefined);
+  for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
+});
+
+const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +info +time +wait';
+const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
+
+test.each<[string, unknown, string, string | undefined]>([
+  ['a certificate', failed('x', { code: 'CERT_HAS_EXPIRED' }), 'connection', 'certificate: CERT_HAS_EXPIRED'],
+  [
+    'an address',
+    failed('x', { code: 'ECONNREFUSED', address: '10.0.0.5', port: 6379 }),
+    'connection',
+    'ECONNREFUSED 10.0.0.5:6379',
+  ],
+  [
+    'a name',
+    failed('x', { code: 'ENOTFOUND', hostname: 'redis.example', address: '10.0.0.5' }),
+    'connection',
+    'ENOTFOUND redis.example',
+  ],
+  ['neither', failed('x', { code: 'ECONNRESET' }), 'connection', 'ECONNRESET'],
+  [
+    'a node of a cluster',
+    failed('Failed to refresh slots cache.', { lastNodeError: reply('NOAUTH Authentication required.') }),
+    'connection',
+    'NOAUTH',
+  ],
+  [
+    'what ioredis wraps',
+    failed('All sentinels are unreachable. Last error: connect ECONNREFUSED 127.0.0.1:1 and more'),
+    'connection',
+    'ECONNREFUSED 127.0.0.1:1',
+  ],
+  ['what the server says first', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
+  ['a slow one', failed('Command timed out'), 'timeout', undefined],
+  ['a silent one', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
+  ['a right', reply("NOPERM this user may not run the 'eval' command"), 'noperm', 'NOPERM eval: grant +eval'],
+  ['a right that is not named', reply('NOPERM this user may not'), 'noperm', noperm],
+  ['a right to much', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', noperm],
+  [
+    'a right to less',
+    reply(`NOPERM not '${'x'.repeat(40)}' at all`),
+    'noperm',
+    `NOPERM ${'x'.repeat(40)}: grant +${'x'.repeat(40)}`,
+  ],
+  ['a key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
+  ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', noperm],
+  ['an old server', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
+  ['its command first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
+  ['a quote that is no command', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
+  [
+    'a right in a script',
+    reply("ERR The user executing the script can't run this command"),
+    'noperm',
+    noperm,
+  ],
+  [
+    'a key in a script',
+    reply("ERR The user executing the script can't access at least one of the keys mentioned"),
+    'noperm',
+    'NOPERM: grant ~PREFIX:*',
+  ],
+  ['other words', reply('ERR a secret argument'), 'error', undefined],
+  ['no error at all', 'text', 'error', undefined],
+  ['one of ours, of another', new RedisUnavailable('oom', reply('OOM no room')), 'oom', 'OOM'],
+  ['one of ours', new RedisUnavailable('closed'), 'closed', undefined],
+])('for people, %s: its own words, and never those of others', (_, error, word, text) => {
+  expect(causeOf(error)).toEqual({ word, text });
+});
+
+describe('a call within a deadline', () => {
+  afterEach(() => void vi.useRealTimers());
+  const never = new Promise<string>(() => {});
+
+  test('settles as the call does, and leaves no timer', async () => {
+    vi.useFakeTimers();
+    expect(await withinDeadline(async () => 'OK', 100)).toBe('OK');
+    await expect(withinDeadline(() => Promise.reject(reply('OOM no room')), 100)).rejects.toMatchObject({
+      ...{ name: 'RedisUnavailable', word: 'oom' },
+    });
+    const bug = () => {
+      throw reply('READONLY a replica');
+    };
+    await expect(withinDeadline(bug, 100)).rejects.toMatchObject({ word: 'readonly' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('rejects when it is over, and not before', async () => {
+    vi.useFakeTimers();
+    let outcome: unknown;
+    withinDeadline(() => never, 100).catch((fault: unknown) => {
+      outcome = fault;
+    });
+    await vi.advanceTimersByTimeAsync(99);
+    expect(outcome).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(outcome).toMatchObject({ name: 'RedisUnavailable', word: 'timeout' });
+  });
+
+  test('a claim that may still take effect is waited for, and no other', async () => {
+    expect(await mayHoldAfter(new Error('a bug'))).toBe(true);
+    expect(await mayHoldAfter(new RedisUnavailable('connection'))).toBe(false);
+    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, 0))).toBe(true);
+    const untilMs = performance.now() + 20;
+    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, untilMs))).toBe(true);
+    expect(performance.now()).toBeGreaterThan(untilMs);
+  });
+});

@@ -1,0 +1,162 @@
+import { type TestContext, describe, expect, test } from 'vitest';
+import { connectRedis } from '../../../src/redis/connect-redis.ts';
+import {
+  type Member,
+  Membership,
+  guardRedis,
+  memberTtlMs,
+  recordForms,
+} from '../../../src/redis/membership.ts';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startCluster, startRedis, until } from '../../harness/redis-processes.ts';
+
+const shop: Member = {
+  version: '1',
+  forms: recordForms,
+  owner: 'shop',
+  leaseMs: 2000,
+  tracked: ['PATCH /carts/{}'],
+  digestKey: 'a',
+};
+
+function opening(context: TestContext) {
+  const open = closingAtEnd(context);
+  async function connect(url: string): Promise<Redis> {
+    // No deadline is the subject here.
+    const redis = open(connectRedis({ url, timeoutMs: 20_000 }));
+    await until(async () => redis.ready(1000));
+    return redis;
+  }
+  const single = async () => connect(open(await startRedis({})).url);
+  async function join(redis: Redis, more: Partial<Member> = {}, prefix = 'p') {
+    const heard = { problems: [] as string[][], newStores: 0, skippedMs: 0 };
+    const membership = open(
+      new Membership({
+        redis,
+        prefix,
+        member: { ...shop, ...more },
+        onProblems: (problems) => void heard.problems.push([...problems]),
+        onNewStore: () => {
+          heard.newStores += 1;
+        },
+        now: () => performance.now() + heard.skippedMs,
+      }),
+    );
+    await membership.announce();
+    return Object.assign(heard, { membership });
+  }
+  return { open, connect, single, join };
+}
+
+/** As if all who are there had announced themselves earlier by so much. */
+const age = (redis: Redis, ms: number) =>
+  redis.command(
+    'EVAL',
+    `
+local flat = redis.call('HGETALL', KEYS[1])
+for i = 1, #flat, 2 do
+  local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
+  redis.call('HSET', KEYS[1], flat[i], string.format('%.0f', seen - ARGV[1]) .. '|' .. said)
+end`,
+    '1',
+    'p:{members}',
+    String(ms),
+  );
+
+describe.concurrent('processes that share a store', () => {
+  test('an entry that no process can read is reported once the last reading is old, until it is gone', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const first = await join(redis);
+    await redis.command('HSET', 'p:{members}', 'x', 'written by another program');
+    await expect(first.membership.announce()).rejects.toThrow();
+    expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
+    first.skippedMs = memberTtlMs;
+    expect(first.membership.refusesTags()).toBe('settings');
+    await expect(first.membership.announce()).rejects.toThrow();
+    expect(first.membership.overdue().join()).toMatch(/^the key p:\{members\} cannot be read/);
+    await redis.command('DEL', 'p:{members}');
+    await first.membership.announce();
+    expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
+  });
+
+  test('twenty thousand that all say something else are heard', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    // Each announces itself a few seconds from now, so that none is gone when it is heard.
+    const announceAll = `
+local now = redis.call('TIME')[1] * 1000 + ARGV[2]
+for i = 1, 20000 do
+  redis.call('HSET', KEYS[1], 'member' .. i, string.format('%.0f', now) .. '|' .. string.gsub(ARGV[1], 'THIS', i))
+end`;
+    const said = JSON.stringify({ ...shop, leaseMs: 60_000, tracked: ['PATCH /THIS/{}'] });
+    await redis.command('EVAL', announceAll, '1', 'p:{members}', said, String(memberTtlMs - 1000));
+    const { membership } = await join(redis);
+    expect(membership.agreement()).toMatchObject({ untracked: ['PATCH /carts/{}'], coldStartMs: 60_000 });
+  });
+
+  test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const long = await join(redis, { leaseMs: 60_000 });
+    const short = await join(redis);
+    expect(short.membership.coldStartMs()).toBe(60_000);
+    expect(short.problems[0]?.join()).toMatch(/lease differs/);
+    long.membership.close();
+    await redis.command('FLUSHALL');
+    await short.membership.announce();
+    expect(short.membership.agreement()?.coldStartMs).toBe(2000);
+    expect(short.membership.coldStartMs()).toBe(60_000);
+  });
+
+  test('a short lease holds for long enough that the others have announced theirs', async (context) => {
+    const { single, join } = opening(context);
+    expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
+  });
+
+  test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const old = await join(redis);
+    const next = await join(redis, { digestKey: 'b' });
+    for (let round = 0; round < 5; round += 1) {
+      await next.membership.announce();
+      await old.membership.announce();
+      expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
+        undefined,
+        'settings',
+      ]);
+    }
+    old.membership.close();
+    await age(redis, memberTtlMs);
+    await until(async () => next.membership.refusesTokens() === undefined);
+    // It comes back: a process that was stopped for longer than the others remember it.
+    old.skippedMs = memberTtlMs;
+    expect(old.membership.refusesTokens()).toBe('settings');
+    await old.membership.announce();
+    expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
+      'settings',
+      undefined,
+    ]);
+  });
+
+  test('what was heard counts for less time than the others remember it, and then is asked anew', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const one = await join(redis);
+    const guarded = guardRedis(redis, () => one.membership.refusesTags());
+    expect(await guarded.command('PING')).toBe('PONG');
+    one.skippedMs = memberTtlMs - 2000;
+    await expect(guarded.command('PING')).rejects.toMatchObject({ word: 'settings' });
+    await until(async () => (await guarded.command('PING')) === 'PONG');
+  });
+
+  test('a Cluster', async (context) => {
+    const { open, connect, join } = opening(context);
+    const redis = await connect(open(await startCluster()).url);
+    const one = await join(redis);
+    const other = await join(redis, { leaseMs: 7000 });
+    expect([one.newStores, other.membership.coldStartMs()]).toEqual([1, 7000]);
+  });
+});

@@ -1,0 +1,399 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { Method } from '../../../src/http/canonical-request.ts';
+import { isAnswer, isRejection } from '../../../src/http/rejection.ts';
+import { RedisUnavailable } from '../../../src/redis/faults.ts';
+import type { RefreshTokensOptions } from '../../../src/refresh-tokens/context.ts';
+import type { TokenEndpoint } from '../../../src/refresh-tokens/endpoints.ts';
+import { createRefreshTokens, createTokenMatcher } from '../../../src/refresh-tokens/filter.ts';
+import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
+import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
+import type { TokenStore } from '../../../src/refresh-tokens/token-store.ts';
+import { requestOf } from '../entity-tags/tag-filter.ts';
+import { runFilter } from '../../harness/run-filter.ts';
+import { newSubject } from './store-contract.ts';
+import { shopEndpoints } from './token-front.ts';
+
+const lifetimeMs = 60_000;
+const answer = (refreshToken?: string) => ({
+  kind: 'answered' as const,
+  status: 201,
+  fields: ['Content-Type', 'application/json'],
+  body: Buffer.from(JSON.stringify({ data: { attributes: { refreshToken } } })),
+});
+
+/** A filter over the memory store, of which a call does something else. */
+function open(
+  change: (store: MemoryTokenStore) => Partial<TokenStore> = () => ({}),
+  options: Partial<RefreshTokensOptions> = {},
+  endpoints: readonly TokenEndpoint[] = shopEndpoints,
+) {
+  const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
+  Object.assign(store, change(store));
+  const events: string[] = [];
+  const clock = { now: 0 };
+  const filter = createRefreshTokens(createTokenMatcher(endpoints, { ignoredPrefixes: [] }), {
+    ...{ store, subjectOf: () => undefined, lifetimeMs, answerWithinMs: 50_000, marginMs: 5000 },
+    monotonicNow: () => clock.now,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
+  const request = (method: Method, path: string, text: string, type: string, isObserved = false) => {
+    const body = Buffer.from(text);
+    const head = requestOf(method, path, ['Content-Type', type]);
+    return runFilter(filter, { ...head, body: { length: body.length } }, undefined, body, isObserved);
+  };
+  const post = (path: string, text: string, isObserved: boolean) =>
+    request('POST', path, text, 'application/json', isObserved);
+  const refresh = async (token: string, isObserved = false) => {
+    const sent = JSON.stringify({ data: { attributes: { refreshToken: token } } });
+    const begun = await post('/refresh-tokens', sent, isObserved);
+    if (begun === undefined || isAnswer(begun)) throw new Error('neither refused nor forwarded');
+    return isRejection(begun) ? begun.rejection : begun;
+  };
+  const forward = async (token: string, isObserved = false) => {
+    const hooks = await refresh(token, isObserved);
+    if (typeof hooks === 'string') throw new Error(hooks);
+    return hooks;
+  };
+  const signIn = async (isObserved = false) => {
+    const hooks = await post('/access-tokens', '{}', isObserved);
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    return hooks;
+  };
+  return { filter, store, events, clock, request, post, refresh, forward, signIn };
+}
+
+const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
+const failed = { ...answer(), status: 500 };
+const away = () => Promise.reject(new RedisUnavailable('connection'));
+
+test('what the store did not take is written before the next claim', async () => {
+  let isAway = true;
+  const { forward, refresh, events } = open((store) => {
+    const markUsed = store.markUsed.bind(store);
+    return { markUsed: (...args) => (isAway ? away() : sleep(5).then(() => markUsed(...args))) };
+  });
+  const hooks = await forward('a');
+  await hooks.onOutcome(answer('b'));
+  expect(events).toContain('write-delayed');
+  isAway = false;
+  expect(await refresh('a')).toBe('refresh-token-invalid');
+});
+
+test('an outcome that nobody knows is counted, and its token unavailable until the claim lapses', async () => {
+  const { forward, refresh, events } = open();
+  const hooks = await forward('a');
+  await hooks.onOutcome({ kind: 'unknown', fault: 'reset' });
+  expect(events).toEqual(['exchange-granted', 'exchange-unknown']);
+  expect(await refresh('a')).toBe('refresh-token-unavailable');
+});
+
+test('of several interpretations of a token those that were claimed are free when one is refused', async () => {
+  const token = `${'q1'.repeat(8)}.${'r2'.repeat(8)}`;
+  const [own, other, ...more] = createDigests().ofInterpretations(token);
+  if (own === undefined || other === undefined) throw new Error('one interpretation only');
+  expect(more).toEqual([]);
+  let released = 0;
+  const { store, refresh, events } = open((memory) => {
+    const release = memory.release.bind(memory);
+    const after = async (...args: Parameters<typeof release>) => {
+      await sleep(5);
+      release(...args);
+      released += 1;
+    };
+    return { release: after };
+  });
+  store.claim(other, 'another', 1000);
+  expect(await refresh(token)).toBe('refresh-token-busy');
+  expect([released, events]).toEqual([2, ['exchange-refused-in-exchange']]);
+  expect(await store.claim(own, 'b', 1000)).toMatchObject({ kind: 'granted' });
+});
+
+// Of shops that replace the token, that repeat it, and that leave it out.
+test.each([
+  ['another token', answer('new')],
+  ['the same token', answer('a')],
+  ['an access token alone', { ...answer(), body: Buffer.from('{"accessToken":"x"}') }],
+])('revoked by a user while its owner is unknown: %s is withheld', async (_, answered) => {
+  const { store, forward, events } = open();
+  const token = createDigests().ofToken('a');
+  const by = newSubject();
+  expect(store.noteRevocation(token, by, 'r')).toBe('noted');
+  store.settleRevocation(token, by, 'r', true);
+  const hooks = await forward('a');
+  expect(await hooks.onOutcome(answered)).toMatchObject({ rejection: { reason: 'revoked' } });
+  expect(events).toContain('answer-withheld');
+});
+
+test.each(['end-family', 'forward'] as const)(
+  '%s: nobody is answered before the family has ended',
+  async (replay) => {
+    let isEnded = false;
+    const endFamily = async () => {
+      await sleep(5);
+      isEnded = true;
+    };
+    const { refresh, forward, events } = open(() => ({ endFamily }), { replay });
+    const first = await forward('a');
+    await first.onOutcome(answer('b'));
+    const again = await refresh('a');
+    if (typeof again !== 'string') await again.onOutcome(answer('c'));
+    expect([isEnded, typeof again]).toEqual([true, replay === 'forward' ? 'object' : 'string']);
+    expect(events).toContain('family-ended');
+  },
+);
+
+test.each(['claim', 'isFamilyEnded'] as const)(
+  'refused and counted where the store goes away: %s',
+  async (call) => {
+    const options = { leewayMs: 1000, replay: 'end-family' } as const;
+    let isAway = false;
+    const { forward, refresh, events } = open((store) => {
+      const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
+      return { [call]: (...args: unknown[]) => (isAway ? away() : usual(...args)) };
+    }, options);
+    const hooks = await forward('a');
+    await hooks.onOutcome(answer('b'));
+    isAway = true;
+    events.length = 0;
+    expect(await refresh(call === 'isFamilyEnded' ? 'a' : 'c')).toBe('token-store-unavailable');
+    expect(events).toEqual(['store-unavailable']);
+  },
+);
+
+test.each(['claim', 'release', 'markIndeterminate', 'markUsed'] as const)(
+  'a mistake of ours is not taken for a store that is away: %s',
+  async (call) => {
+    const mistake = () => Promise.reject(new TypeError('a mistake'));
+    const { forward } = open(() => ({ [call]: mistake }));
+    const outcomes = {
+      claim: answer('b'),
+      release: failed,
+      markIndeterminate: { kind: 'unknown', fault: 'reset' },
+      markUsed: answer('b'),
+    } as const;
+    await expect(forward('a').then((hooks) => hooks.onOutcome(outcomes[call]))).rejects.toThrow('a mistake');
+  },
+);
+
+test.each(['release', 'markIndeterminate'] as const)(
+  'what the shop said reaches the client though the store is away: %s',
+  async (call) => {
+    const { forward } = open(() => ({ [call]: away }));
+    const hooks = await forward('a');
+    const outcome = call === 'release' ? failed : { kind: 'unknown' as const, fault: 'reset' as const };
+    expect(await hooks.onOutcome(outcome)).toEqual({});
+  },
+);
+
+test('a token that the shop did not refresh is free before the client is answered', async () => {
+  const { forward, refresh, events } = open((store) => {
+    const release = store.release.bind(store);
+    return { release: (...args) => sleep(5).then(() => release(...args)) };
+  });
+  const hooks = await forward('a');
+  expect(await hooks.onOutcome(failed)).toEqual({});
+  expect(events).toEqual(['exchange-granted', 'exchange-freed']);
+  expect(await refresh('a')).toMatchObject({ ignoreClientAbort: true });
+});
+
+test('a new token is recorded before the client has it', async () => {
+  let recorded = 0;
+  const { forward, signIn, events } = open((store) => {
+    const record = store.record.bind(store);
+    const late: typeof store.record = async (...args) => {
+      await sleep(5);
+      record(...args);
+      recorded += 1;
+    };
+    return { record: late as never };
+  });
+  const hooks = await forward('a');
+  expect(await hooks.onOutcome(answer('b'))).toEqual({});
+  expect([recorded, events]).toEqual([1, ['exchange-granted', 'exchanged', 'recorded']]);
+  const signedIn = await signIn();
+  expect(await signedIn.onOutcome(answer('c'))).toEqual({});
+  expect(recorded).toBe(2);
+});
+
+test.each(['refresh', 'sign-in'] as const)(
+  'an answer that cannot be read is withheld, but in observe mode: %s',
+  async (by) => {
+    const outcomes = await Promise.all(
+      [false, true].map(async (isObserved) => {
+        const { forward, signIn, events } = open();
+        const hooks = await (by === 'refresh' ? forward('a', isObserved) : signIn(isObserved));
+        const edits = await hooks.onOutcome(unreadable);
+        expect(events).toContain('answer-unreadable');
+        expect(events).not.toContain('not-recorded-none');
+        return edits;
+      }),
+    );
+    expect(outcomes).toEqual([{ rejection: { rejection: 'token-answer-unreadable' } }, {}]);
+  },
+);
+
+test.each(['refresh', 'sign-in'] as const)('an answer without a token goes on, counted: %s', async (by) => {
+  const { forward, signIn, events } = open();
+  const hooks = await (by === 'refresh' ? forward('a') : signIn());
+  expect(await hooks.onOutcome(answer())).toEqual({});
+  expect(events.filter((event) => event === 'not-recorded-none')).toHaveLength(1);
+});
+
+test('of what the shop refused nothing is read', async () => {
+  const { signIn, events } = open();
+  const hooks = await signIn();
+  expect(await hooks.onOutcome({ ...unreadable, status: 401 })).toEqual({});
+  expect(await hooks.onOutcome({ kind: 'unknown', fault: 'reset' })).toEqual({});
+  expect(events).toEqual([]);
+});
+
+test('a token that is recorded late is counted then, with the rest of its lifetime', async () => {
+  let isAway = true;
+  const lives: number[] = [];
+  const { signIn, forward, clock, events } = open((store) => {
+    const record = store.record.bind(store);
+    return {
+      record: (token, issued) => {
+        if (isAway) return away();
+        lives.push(issued.lifetimeMs);
+        return record(token, issued);
+      },
+    };
+  });
+  const hooks = await signIn();
+  await hooks.onOutcome(answer('b'));
+  expect(events).toEqual(['write-delayed', 'record-delayed']);
+  isAway = false;
+  clock.now = 20_000;
+  await forward('another');
+  expect(lives).toEqual([lifetimeMs - 20_000]);
+  expect(events.slice(2)).toEqual(['recorded', 'exchange-granted']);
+});
+
+test('what two readers could read in two ways is refused; in observe mode it goes on, and what it yields is recorded', async () => {
+  const { post, events } = open();
+  const twice = '{"refreshToken":"a","refreshToken":"b"}';
+  const refusal = await post('/refresh-tokens', twice, false);
+  expect(refusal).toMatchObject({ rejection: 'token-request-not-plain' });
+  const observed = await post('/refresh-tokens', twice, true);
+  expect(observed).toMatchObject({ observed: refusal });
+  if (observed === undefined || !('onOutcome' in observed)) throw new Error('not forwarded');
+  expect(await observed.onOutcome(answer('c'))).toEqual({});
+  expect(events).toEqual(['refused-not-plain', 'refused-not-plain', 'recorded']);
+});
+
+test('in observe mode a used token goes on, noted', async () => {
+  const { post, forward } = open();
+  await (await forward('a')).onOutcome(answer('b'));
+  const again = '{"data":{"attributes":{"refreshToken":"a"}}}';
+  expect(await post('/refresh-tokens', again, true)).toMatchObject({
+    observed: { rejection: 'refresh-token-invalid', reason: 'used' },
+    bufferLimit: 262_144,
+  });
+});
+
+test('a claim lasts for the answer and a margin', async () => {
+  const holds: number[] = [];
+  const { forward } = open((store) => {
+    const claim = store.claim.bind(store);
+    return {
+      claim: (token, op, holdMs) => {
+        holds.push(holdMs);
+        return claim(token, op, holdMs);
+      },
+    };
+  });
+  await forward('a');
+  expect(holds).toEqual([55_000]);
+});
+
+test('the answer to a used token that is forwarded is held back as it comes, read, and given to nobody', async () => {
+  const { store, forward, events } = open(undefined, { replay: 'forward' });
+  await (await forward('a')).onOutcome(answer('b'));
+  const again = await forward('a');
+  expect([200, 201, 302, 400].map((status) => again.withholds?.(status))).toEqual([true, true, true, false]);
+  expect(again).toMatchObject({ ignoreClientAbort: true, bufferLimit: 262_144, answerWithinMs: 50_000 });
+  expect(again.requestFields).toMatchObject({ 'Accept-Encoding': 'identity' });
+  const states = async () => {
+    const found: string[] = [];
+    for await (const { state } of store.list()) found.push(state);
+    return found.toSorted();
+  };
+  events.length = 0;
+  expect(await again.onOutcome({ ...answer(), status: 400 })).toEqual({});
+  expect([events, await states()]).toEqual([[], ['used', 'valid']]);
+  expect(await again.onOutcome(answer('c'))).toMatchObject({ rejection: { reason: 'used' } });
+  expect([events, await states()]).toEqual([
+    ['replay-withheld', 'family-ended'],
+    ['revoked', 'used'],
+  ]);
+});
+
+describe('a path that ends tokens by POST and refreshes them by PUT', () => {
+  const { fields } = shopEndpoints.find(({ format }) => format === 'form') as TokenEndpoint;
+  const endpoint = (kind: 'revoke' | 'exchange', method: Method, refreshToken: string): TokenEndpoint => ({
+    ...{ kind, method, path: '/tokens', format: 'form', fields: { ...fields, refreshToken } },
+  });
+  const endpoints = [endpoint('revoke', 'POST', 'ended'), endpoint('exchange', 'PUT', 'refreshed')];
+
+  test.each([
+    ['ended=a', 'revocation-noted'],
+    ['refreshed=a', 'exchange-granted'],
+    ['ended=a&refreshed=a', 'exchange-granted'],
+    ['ended=a&refreshed=b', 'refused-not-plain'],
+    ['other=a', ''],
+  ])('%s: %s', async (body, event) => {
+    const { request, events } = open(undefined, {}, endpoints);
+    await request('POST', '/tokens', body, 'application/x-www-form-urlencoded');
+    expect(events.join()).toBe(event);
+  });
+});
+
+test.each([
+  ['POST', '{}', true],
+  ['POST', '', true],
+  ['PUT', '{"refreshToken":"a"}', true],
+  ['PUT', '', false],
+] as const)('the body of %s %j to what refreshes by POST is wanted whole: %s', (method, body, isWanted) => {
+  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
+  const request = {
+    ...requestOf(method, '/refresh-tokens?x=1', ['Content-Type', 'application/json']),
+    body: body === '' ? ('none' as const) : { length: body.length },
+  };
+  const match = matcher.match(request);
+  if (match === undefined || isRejection(match)) throw new Error('no match');
+  expect(matcher.wantsBody?.(match, request, false)).toBe(isWanted);
+});
+
+test('where tokens are only issued the body is not waited for', () => {
+  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
+  const request = { ...requestOf('POST', '/access-tokens'), body: { length: 2 } };
+  const match = matcher.match(request);
+  if (match === undefined || isRejection(match)) throw new Error('no match');
+  expect(matcher.wantsBody?.(match, request, false)).toBe(false);
+});
+
+test.each([
+  ['{"refreshToken":"a"}', 'method'],
+  ['{"refreshToken":"a","refreshToken":"b"}', 'repeated'],
+  ['{"other":"a"}', undefined],
+])('by another method, %s: not plain for %s', async (body, reason) => {
+  const { request } = open();
+  const refused = await request('PUT', '/refresh-tokens', body, 'application/json');
+  if (reason === undefined) expect(refused).toBeUndefined();
+  else expect(refused).toMatchObject({ rejection: 'token-request-not-plain', reason });
+});
+
+test.each([
+  [16_384, true],
+  [16_385, false],
+])('an answer of %i octets comes again: %s', async (length, isKept) => {
+  const { forward, post } = open(undefined, { leewayMs: 600_000 });
+  const { body } = answer('new');
+  const padded = Buffer.concat([body, Buffer.alloc(length - body.length, ' ')]);
+  await (await forward('a')).onOutcome({ ...answer('new'), body: padded });
+  const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
+  expect(again !== undefined && isAnswer(again)).toBe(isKept);
+});

@@ -1,0 +1,300 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { newFamily } from '../../../src/refresh-tokens/issue.ts';
+import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
+import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
+import type { TokenDigest } from '../../../src/refresh-tokens/token-values.ts';
+import { begun } from '../../harness/begun.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type RedisCluster, startCluster, startRedis } from '../../harness/redis-processes.ts';
+import { startRedisProcess } from '../../harness/redis-server.ts';
+import { all } from './store-contract.ts';
+import { connect } from './stores.ts';
+import {
+  asked,
+  defaultLifetimeMs,
+  startDemoShop,
+  startTokenFront,
+  type TokenFront,
+  tokenClient,
+} from './token-front.ts';
+
+const storeTimes = { lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' } as const;
+const digestKey = 'a key of this deployment';
+
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop());
+  /** A replica of its own: connection, filter, proxy. */
+  async function startReplica(url: string, timeoutMs?: number) {
+    const redis: Redis = open(await connect(url, timeoutMs));
+    const store = new RedisTokenStore({ ...storeTimes, redis });
+    const front: TokenFront = open(await startTokenFront(shop, store, { digestKey }));
+    return { redis, store, front, ...tokenClient(front.port) };
+  }
+  return { open, shop, startReplica };
+}
+
+describe.concurrent('Redis away', () => {
+  /** The deadline is waited for where Redis is stopped, and must be enough where it is not. */
+  const awayMs = 2000;
+  async function stageAway(context: Pick<TestContext, 'onTestFinished'>) {
+    const { open, shop, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
+    return { shop, server, ...(await startReplica(`redis://127.0.0.1:${server.port}`, awayMs)) };
+  }
+
+  test('away when the shop has said yes: the client gets its pair, the mark is written later', async (context) => {
+    const { shop, server, signIn, refresh, front } = await stageAway(context);
+    const { refreshToken } = await signIn();
+    shop.settings.latencyMs = 1000;
+    const refreshing = begun(refresh(refreshToken));
+    await context.expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    server.pause();
+    expect((await refreshing).status).toBe(201);
+    // The mark on the old token, the record of the new one.
+    expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
+    server.resume();
+    await context.expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
+    shop.settings.latencyMs = 0;
+    shop.received.clear();
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
+  });
+
+  test.for(['stopped', 'killed'])(
+    '%s: 503 for refresh and revocation, nothing else is touched',
+    async (how, context) => {
+      const { shop, server, signIn, refresh, exchangeForm, revoke, send, front } = await stageAway(context);
+      const { refreshToken, accessToken } = await signIn();
+      if (how === 'stopped') server.pause();
+      else await server.kill();
+      shop.received.clear();
+
+      for (const refused of [
+        await refresh(refreshToken),
+        await revoke(accessToken, refreshToken),
+        await revoke(accessToken, 'mine'),
+      ]) {
+        expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'token-store-unavailable']);
+        expect(refused.headers.get('retry-after')).toBe('1');
+      }
+      const form = await exchangeForm(refreshToken);
+      expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+        503,
+        'temporarily_unavailable',
+        '1',
+      ]);
+      expect(shop.received.total).toBe(0);
+
+      expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
+      const unrecorded = await signIn();
+      expect(typeof unrecorded.refreshToken).toBe('string');
+      expect(front.filter.stats().events['record-delayed']).toBe(1);
+
+      if (how === 'stopped') server.resume();
+      else await server.restart();
+      await context.expect.poll(async () => (await refresh(unrecorded.refreshToken)).status).toBe(201);
+      expect((await refresh(unrecorded.refreshToken)).status).toBe(401);
+    },
+  );
+
+  test('a claim whose answer was lost is released when Redis comes back in time', async (context) => {
+    const { server, signIn, refresh, redis } = await stageAway(context);
+    const { refreshToken } = await signIn();
+    server.pause();
+    expect((await refresh(refreshToken)).status).toBe(503);
+    server.resume();
+    // The claim and its release were both in the pipe; then the token is free.
+    await context.expect.poll(async () => redis.ready(500)).toBe(true);
+    await context.expect.poll(async () => (await refresh(refreshToken)).status).toBe(201);
+  });
+});
+
+describe.concurrent('what Redis holds', () => {
+  test('no token, no user and no plain digest of either, in any key or value, nor on disk', async (context) => {
+    const { open, shop, startReplica } = await stage(context);
+    const server = open(await startRedis({ settings: {} }));
+    const { signIn, refresh, revoke, redis } = await startReplica(server.url);
+    const one = await signIn();
+    const two = (await refresh(one.refreshToken)).json.data.attributes;
+    await revoke(two.accessToken, two.refreshToken);
+    await revoke(two.accessToken, 'mine');
+    await revoke(two.accessToken, 'def50200unknown');
+    const unknown = await tokenClient(shop.port).signIn('karl@shop.example');
+    await refresh(unknown.refreshToken);
+
+    const dump = await dumpOf(redis);
+    await redis.command('SAVE');
+    const directory = server.process?.directory ?? '';
+    const file = readFileSync(join(directory, 'dump.rdb')).toString('latin1');
+    const secrets = [one, two, unknown].flatMap(({ accessToken, refreshToken }) => [
+      accessToken,
+      refreshToken,
+    ]);
+    secrets.push('DE--21', 'sonia', 'customer_reference', 'def50200');
+    for (const secret of [...secrets]) {
+      for (const algorithm of ['sha256', 'sha1', 'md5']) {
+        const digest = createHash(algorithm).update(secret);
+        secrets.push(digest.copy().digest('hex'), digest.copy().digest('base64url'));
+      }
+    }
+    expect(dump).toContain('tokens-');
+    expect(secrets.filter((secret) => dump.includes(secret) || file.includes(secret))).toEqual([]);
+    // The search itself can find: the keyed digest is there.
+    expect(dump).toContain(createDigests(digestKey).ofToken(one.refreshToken));
+  });
+
+  test('retention: records and indexes go; without it they stay', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
+    const { ofToken, ofSubject } = createDigests();
+    const [token, subject] = [ofToken('a token'), ofSubject('a user')];
+    const family = newFamily();
+    const use = { family, answer: null };
+    const lifetimeMs = 1500;
+    const brief = new RedisTokenStore({ redis, lifetimeMs, retentionMs: 1500 });
+    const { generation } = await brief.standingFor(subject, lifetimeMs);
+    await brief.record(token, { subject, generation, family, lifetimeMs });
+    await brief.noteRevocation(ofToken('unknown'), subject, 'r');
+    await brief.claim(ofToken('claimed'), 'c', 100);
+    expect(await all(brief.list(subject))).toHaveLength(1);
+    await context.expect.poll(async () => (await all(brief.list())).length).toBe(0);
+    await brief.markUsed(token, { ...use, owner: null });
+    // What came after the record goes after it.
+    for (const gone of ['unknown', 'claimed']) {
+      await context.expect.poll(() => dumpOf(redis)).not.toContain(ofToken(gone));
+    }
+
+    const keeping = new RedisTokenStore({ redis, lifetimeMs: 1, retentionMs: 'keep' });
+    await keeping.record(token, { subject, generation, family, lifetimeMs: 1 });
+    await keeping.markUsed(ofToken('another'), { ...use, owner: subject });
+    expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
+  });
+
+  test('retention: a subject, its index and an ended family go too, and not before their tokens', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
+    const hourMs = 3_600_000;
+    const use = async (retentionMs: number | 'keep') => {
+      const store = new RedisTokenStore({ redis, lifetimeMs: hourMs, retentionMs });
+      const subject = createDigests().ofSubject('a user');
+      await store.standingFor(subject, 3 * hourMs);
+      const noted = await store.noteRevocationOfAll(subject, 'op');
+      await store.settleRevocationOfAll(subject, 'op', noted, true);
+      await store.endFamily(newFamily(), 3 * hourMs);
+    };
+    await use(hourMs);
+    const keys = (await redis.command('KEYS', '*')) as string[];
+    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['family', 'subject']);
+    const leftOf = (key: string) => redis.command('PTTL', key).then(Number);
+    for (const key of keys) {
+      expect(await leftOf(key), key).toBeGreaterThan(3 * hourMs);
+      expect(await leftOf(key), key).toBeLessThanOrEqual(4 * hourMs);
+    }
+    await use('keep');
+    for (const key of keys.filter((each) => !each.includes(':family:')))
+      expect(await leftOf(key), key).toBe(-1);
+  });
+});
+
+// Over one Redis, so one after the other: what one test revokes of its user is another's.
+describe.concurrent.for([
+  { kind: 'single', start: () => startRedis() },
+  { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
+])('two replicas over one Redis, $kind', ({ start }) => {
+  let server: { url: string; close(): Promise<void> };
+  beforeAll(async () => {
+    server = await start();
+  });
+  afterAll(() => server.close());
+
+  test('of fifty refreshes of one token at a time exactly one reaches the shop', {
+    concurrent: false,
+  }, async (context) => {
+    const { shop, startReplica } = await stage(context);
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    for (const isKnown of [true, false]) {
+      shop.settings.latencyMs = 0;
+      const { refreshToken } = isKnown ? await replicas[0].signIn() : await tokenClient(shop.port).signIn();
+      shop.received.clear();
+      shop.settings.latencyMs = 200;
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).refresh(refreshToken)),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses[0]).toBe(201);
+      // Who comes while it is under way comes again; who comes after its end hears that it is used.
+      expect(statuses.slice(1).filter((status) => status !== 401 && status !== 503)).toEqual([]);
+      expect(statuses).toContain(503);
+      expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    }
+  });
+
+  test('what one replica saw, the other holds to', { concurrent: false }, async (context) => {
+    const { startReplica } = await stage(context);
+    const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
+    const first = await one.signIn();
+    const second = (await other.refresh(first.refreshToken)).json.data.attributes;
+    expect((await one.refresh(first.refreshToken)).status).toBe(401);
+    await one.revoke(second.accessToken, second.refreshToken);
+    expect((await other.refresh(second.refreshToken)).status).toBe(401);
+    const third = await other.signIn();
+    await one.revoke(third.accessToken, 'mine');
+    expect((await other.refresh(third.refreshToken)).status).toBe(401);
+  });
+
+  test('a chain of refreshes with revocations in between: no token is refreshed twice', {
+    concurrent: false,
+  }, async (context) => {
+    const { startReplica } = await stage(context);
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    let { refreshToken } = await replicas[0].signIn();
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(replicas.map((replica) => replica.refresh(refreshToken)));
+      const [won, ...more] = answers.filter(({ status }) => status === 201);
+      expect(more).toEqual([]);
+      refreshToken = won?.json.data.attributes.refreshToken;
+    }
+  });
+});
+
+test.concurrent('bodies reach the shop byte for byte', async (context) => {
+  const { open, shop, startReplica } = await stage(context);
+  const server = open(await startRedis({ settings: {} }));
+  const { refreshToken } = await (await startReplica(server.url)).signIn();
+  const upstream = open(await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n'));
+  const redis = open(await connect(server.url));
+  const front = open(
+    await startTokenFront(
+      { port: upstream.port, jwksUrl: shop.jwksUrl },
+      new RedisTokenStore({ ...storeTimes, redis }),
+    ),
+  );
+  const client = tokenClient(front.port);
+  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
+  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
+  expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
+});
+
+async function dumpOf(redis: Redis): Promise<string> {
+  const keys = (await redis.command('KEYS', '*')) as string[];
+  const values = await Promise.all(
+    keys.map(async (key) => {
+      const type = await redis.command('TYPE', key);
+      return type === 'string'
+        ? redis.command('GET', key)
+        : redis.command('ZRANGE', key, 0, -1, 'WITHSCORES');
+    }),
+  );
+  return JSON.stringify([keys, values]);
+}
+
+async function keyOf(redis: Redis, digest: TokenDigest): Promise<string> {
+  const [key = ''] = (await redis.command('KEYS', `*${digest}`)) as string[];
+  return key;
+}

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { hearFaults } from '../../../src/lib/faults.ts';
+import { RedisUnavailable } from '../../../src/redis/faults.ts';
+import { RetryQueue } from '../../../src/refresh-tokens/retry-queue.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('10,000 writes wait for a store that is away, each one more is lost, and all that wait are written', async () => {
+  const seen = { delayed: 0, lost: 0, written: 0 };
+  let isAway = true;
+  const queue = new RetryQueue({
+    onDelayed() {
+      seen.delayed += 1;
+    },
+    onLost() {
+      seen.lost += 1;
+    },
+  });
+  const newWrite = () => () => {
+    if (isAway) throw new RedisUnavailable('timeout');
+    seen.written += 1;
+  };
+  for (let i = 0; i < 10_003; i += 1) expect(await queue.write(newWrite())).toBe(false);
+  expect([queue.waiting, seen]).toEqual([10_000, { delayed: 10_000, lost: 3, written: 0 }]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(queue.waiting).toBe(10_000);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(250);
+  expect([queue.waiting, seen.written, seen.lost]).toEqual([0, 10_000, 3]);
+});
+
+test('32 are tried at once when the store is back, then the next 32', async () => {
+  const seen = { isAway: true, atOnce: 0, most: 0, written: 0 };
+  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
+  const write = async () => {
+    if (seen.isAway) throw new RedisUnavailable('timeout');
+    seen.atOnce += 1;
+    seen.most = Math.max(seen.most, seen.atOnce);
+    await Promise.resolve();
+    seen.atOnce -= 1;
+    seen.written += 1;
+  };
+  for (let i = 0; i < 80; i += 1) await queue.write(() => write());
+  seen.isAway = false;
+  await queue.flush();
+  expect([seen.most, seen.written, queue.waiting]).toEqual([32, 80, 0]);
+});
+
+test('of those that are tried together each that the store takes is done, and the others wait on', async () => {
+  const tries: boolean[] = [];
+  const taken = { even: false, odd: false };
+  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
+  for (const parity of ['even', 'odd'] as const) {
+    await queue.write((isLate) => {
+      tries.push(isLate);
+      if (!taken[parity]) throw new RedisUnavailable('timeout');
+    });
+  }
+  taken.odd = true;
+  await queue.flush();
+  expect([queue.waiting, tries]).toEqual([1, [false, false, true, true]]);
+  taken.even = true;
+  await vi.advanceTimersByTimeAsync(249);
+  expect(queue.waiting).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect([queue.waiting, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test('a write that throws for another reason is lost, counted, and holds up nobody', async () => {
+  const seen = { lost: 0, written: 0, isAway: true };
+  const faults: unknown[] = [];
+  hearFaults((fault) => faults.push(fault));
+  const queue = new RetryQueue({
+    onDelayed() {},
+    onLost() {
+      seen.lost += 1;
+    },
+  });
+  await queue.write(() => {
+    if (seen.isAway) throw new RedisUnavailable('timeout');
+    throw new TypeError('a mistake');
+  });
+  await queue.write(() => {
+    if (seen.isAway) throw new RedisUnavailable('timeout');
+    seen.written += 1;
+  });
+  seen.isAway = false;
+  await queue.flush();
+  expect([seen, queue.waiting]).toEqual([{ lost: 1, written: 1, isAway: false }, 0]);
+  expect(faults).toEqual([new TypeError('a mistake')]);
+  await expect(queue.write(() => Promise.reject(new TypeError('a mistake')))).rejects.toThrow('a mistake');
+  hearFaults(() => {});
+});
+
+test('closed, it tries once more, says how many are lost, and does nothing later', async () => {
+  let tries = 0;
+  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
+  const write = () => {
+    tries += 1;
+    throw new RedisUnavailable('timeout');
+  };
+  await queue.write(write);
+  expect([await queue.close(), tries]).toEqual([1, 2]);
+  await queue.write(write);
+  expect([tries, vi.getTimerCount()]).toEqual([3, 0]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(tries).toBe(3);
+});

@@ -1,0 +1,482 @@
+import { randomUUID } from 'node:crypto';
+import { newFamily } from '../../../src/refresh-tokens/issue.ts';
+import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
+import type { TokenStore } from '../../../src/refresh-tokens/token-store.ts';
+import {
+  type ClaimAnswer,
+  type FamilyId,
+  holder,
+  type TokenDigest,
+  type TokenEntry,
+  type Use,
+} from '../../../src/refresh-tokens/token-values.ts';
+
+/** One store under test, whose clock the test moves; another machine's clock goes on by itself as well. */
+export interface Subject {
+  /** A second one over the same records is another replica. */
+  readonly stores: readonly [TokenStore, TokenStore];
+  /** So many milliseconds go by on the store's clock, and not on ours. */
+  pass(ms: number): Promise<void>;
+}
+
+export const lifetimeMs = 60_000;
+const holdMs = 50_000;
+/** Over only when time is made to pass: nothing is as slow as that. */
+const shortMs = 20_000;
+const digests = createDigests('store contract');
+/** Notes of one subject about unknown tokens: few, so that they can be used up. */
+export const notesOfSubject = 5;
+const family = newFamily();
+const use: Use = { owner: null, family, answer: null };
+
+/** What any store of the port does; each throws (with what it saw) when it does not. */
+export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
+  async 'an unknown token is granted once at a time, over replicas'({ stores: [one, other] }) {
+    const token = newToken();
+    same((await one.claim(token, 'a', holdMs)).kind, 'granted');
+    const refused = await other.claim(token, 'b', holdMs);
+    same(refused.kind, 'in-exchange');
+    same(refused.kind === 'in-exchange' && refused.waitMs, 1000);
+  },
+  async 'of fifty claims at a time one is granted'({ stores }) {
+    const token = newToken();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => stores[i % 2]?.claim(token, `op-${i}`, holdMs)),
+    );
+    same(answers.filter((answer) => answer?.kind === 'granted').length, 1);
+  },
+  async 'a release frees the token, of its own claim only'({ stores: [one, other] }) {
+    const token = newToken();
+    await one.claim(token, 'a', holdMs);
+    await other.release(token, 'b');
+    same((await other.claim(token, 'b', holdMs)).kind, 'in-exchange');
+    await one.release(token, 'a');
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'a claim lapses, and its late release leaves the next one alone'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', shortMs);
+    await pass(shortMs);
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    await one.release(token, 'a');
+    same((await one.claim(token, 'c', holdMs)).kind, 'in-exchange');
+  },
+  async 'used is final: after a claim, without one, after a late release, after being issued again'({
+    stores: [one, other],
+  }) {
+    for (const before of ['claim', 'none', 'record']) {
+      const token = newToken();
+      if (before === 'claim') await one.claim(token, 'a', holdMs);
+      if (before === 'record') await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
+      await one.markUsed(token, use);
+      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+      await one.release(token, 'a');
+      await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
+      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+    }
+  },
+  async 'a used mark counts although the claim had lapsed and another runs'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', shortMs);
+    await pass(shortMs);
+    await other.claim(token, 'b', holdMs);
+    await one.markUsed(token, use);
+    await other.release(token, 'b');
+    same((await other.claim(token, 'c', holdMs)).kind, 'used');
+  },
+  async 'a refresh with an unknown outcome says so until its claim lapses, and the next one does not'({
+    stores: [one, other],
+    pass,
+  }) {
+    const token = newToken();
+    const indeterminate = async () => {
+      const answer = await other.claim(token, 'z', holdMs);
+      return answer.kind === 'in-exchange' && answer.isIndeterminate;
+    };
+    await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
+    await one.claim(token, 'a', shortMs);
+    await one.markIndeterminate(token, 'b', holdMs);
+    same(await indeterminate(), false);
+    await one.markIndeterminate(token, 'a', holdMs);
+    same(await indeterminate(), true);
+    await pass(shortMs);
+    same((await one.claim(token, 'c', holdMs)).kind, 'granted');
+    same(await indeterminate(), false);
+  },
+  async 'an unknown outcome keeps the claim no longer than it is said'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', 10 * shortMs);
+    await one.markIndeterminate(token, 'a', shortMs);
+    const answer = await other.claim(token, 'b', holdMs);
+    same(answer.kind === 'in-exchange' && answer.waitMs > 0 && answer.waitMs <= shortMs, true);
+    await pass(shortMs);
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'a client is told to ask seldom, and within the leeway'({ stores: [one, other], pass }) {
+    const token = newToken();
+    const waitOf = async (mostWaitMs: number) => {
+      const answer = await other.claim(token, 'b', holdMs, mostWaitMs);
+      return answer.kind === 'in-exchange' && Math.floor(answer.waitMs / 1000);
+    };
+    await one.claim(token, 'a', holdMs);
+    same([await waitOf(30_000), await waitOf(100)], [1, 1]);
+    await pass(shortMs);
+    same([await waitOf(30_000), await waitOf(2000), await waitOf(100)], [20, 2, 1]);
+  },
+  async 'a client that was told to wait is awaited for that time, also after another refresh'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, alone, again] = [newToken(), newToken(), newToken()];
+    const answer = { sealed: 'sealed', leewayMs: 1 };
+    const isAwaited = async (each: TokenDigest) => {
+      const claimed = await other.claim(each, 'z', holdMs);
+      return claimed.kind === 'used' && [claimed.isAwaited, claimed.sealed];
+    };
+    for (const each of [token, alone, again]) {
+      await one.record(each, { subject: null, generation: 0, family, lifetimeMs });
+      await one.claim(each, 'a', holdMs);
+      if (each !== alone) await other.claim(each, 'b', holdMs);
+    }
+    await one.release(again, 'a');
+    await one.claim(again, 'c', holdMs);
+    for (const each of [token, alone, again]) await one.markUsed(each, { ...use, answer });
+    await pass(1);
+    same(await isAwaited(token), [true, 'sealed']);
+    same(
+      [await isAwaited(alone), await isAwaited(again)],
+      [
+        [false, null],
+        [true, 'sealed'],
+      ],
+    );
+    await pass(shortMs);
+    same(await isAwaited(token), [false, null]);
+  },
+  async 'the family of a token stays with it: as issued, or as refreshed where it was not known'({
+    stores: [one, other],
+  }) {
+    const [issued, unknown, first] = [newToken(), newToken(), newFamily()];
+    await one.record(issued, { subject: null, generation: 0, family: first, lifetimeMs });
+    await one.record(issued, { subject: null, generation: 0, family, lifetimeMs });
+    same(await one.markUsed(issued, use), first);
+    same(await one.markUsed(unknown, { ...use, family: first }), first);
+    same(await one.markUsed(unknown, use), first);
+    for (const token of [issued, unknown]) {
+      const answer = await other.claim(token, 'a', holdMs);
+      same(answer.kind === 'used' && answer.family, first);
+    }
+    const answer = await other.claim(issued, 'a', holdMs);
+    same(
+      answer.kind === 'used' && answer.lifetimeMs >= lifetimeMs && answer.lifetimeMs < 2 * lifetimeMs,
+      true,
+    );
+  },
+  async 'the end of a family is known to all, and concerns no other; its tokens are listed as revoked'({
+    stores: [one, other],
+  }) {
+    const [ended, going, token, subject] = [newFamily(), newFamily(), newToken(), newSubject()];
+    const { generation } = await one.standingFor(subject, lifetimeMs);
+    await one.record(token, { subject, generation, family: ended, lifetimeMs });
+    same(await other.isFamilyEnded(ended), false);
+    await one.endFamily(ended, lifetimeMs);
+    await one.endFamily(ended, lifetimeMs);
+    same([await other.isFamilyEnded(ended), await other.isFamilyEnded(going)], [true, false]);
+    same(toStates(await all(other.list(subject))), { [token]: 'revoked' });
+  },
+  async 'the sealed answer of a refresh is given within the leeway, to who sends a used token'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, another] = [newToken(), newToken()];
+    await one.markUsed(token, { ...use, answer: { sealed: 'sealed', leewayMs: shortMs } });
+    await one.markUsed(another, use);
+    const sealedOf = async (each: typeof token) => {
+      const answer = await other.claim(each, 'a', holdMs);
+      return answer.kind === 'used' && answer.sealed;
+    };
+    same([await sealedOf(token), await sealedOf(another)], ['sealed', null]);
+    await pass(shortMs);
+    same(await sealedOf(token), null);
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
+  },
+  async 'notes about unknown tokens are few for one subject, and do not stop another'({ stores: [one] }) {
+    const [greedy, modest] = [newSubject(), newSubject()];
+    const noted = await Promise.all(
+      Array.from({ length: notesOfSubject }, () => one.noteRevocation(newToken(), greedy, 'r')),
+    );
+    same([...new Set(noted)], ['noted']);
+    const token = newToken();
+    same(await one.noteRevocation(token, greedy, 'r'), 'full');
+    same((await one.claim(token, 'a', holdMs)).kind, 'granted');
+    same(await one.noteRevocation(token, modest, 'm'), 'noted');
+    // A second one about the same token costs nothing.
+    await one.settleRevocation(token, modest, 'm', true);
+    for (let i = 0; i < 2 * notesOfSubject; i += 1)
+      same(await one.noteRevocation(token, modest, `n${i}`), 'noted');
+    // Nor does one about a token that was issued.
+    const known = newToken();
+    await one.record(known, { subject: greedy, generation: 0, family, lifetimeMs });
+    same(await one.noteRevocation(known, greedy, 'r'), 'noted');
+  },
+  async 'a recorded token is granted with its subject and generation, and expires'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 7, family, lifetimeMs: shortMs });
+    same(await other.claim(token, 'a', 1), {
+      kind: 'granted',
+      subject,
+      generation: 7,
+      family,
+      lifetimeMs: shortMs,
+      revokedBy: [],
+    });
+    await other.release(token, 'a');
+    await pass(shortMs);
+    same((await other.claim(token, 'b', holdMs)).kind, 'expired');
+  },
+  async 'issued again, it lives longer and keeps its subject'({ stores: [one, other], pass }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 1, family, lifetimeMs: shortMs });
+    await one.record(token, { subject: newSubject(), generation: 2, family, lifetimeMs });
+    await pass(shortMs);
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'granted' && [answer.subject, answer.generation], [subject, 1]);
+  },
+  async 'issued again while it is refreshed, it is claimed until the release, and then granted again'({
+    stores: [one, other],
+  }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 1, family, lifetimeMs });
+    for (const op of ['a', 'b', 'c']) {
+      same((await one.claim(token, op, holdMs)).kind, 'granted');
+      await one.record(token, { subject, generation: 1, family, lifetimeMs });
+      same((await other.claim(token, 'x', holdMs)).kind, 'in-exchange');
+      await one.release(token, op);
+    }
+    await other.claim(token, 'd', holdMs);
+    await other.markUsed(token, { owner: subject, family, answer: null });
+    await one.record(token, { subject, generation: 1, family, lifetimeMs });
+    same((await one.claim(token, 'e', holdMs)).kind, 'used');
+  },
+  async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    same(await one.noteRevocation(token, subject, 'r'), 'noted');
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    await one.settleRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    await one.record(token, { subject, generation: 9, family, lifetimeMs });
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+  },
+  async 'a note that is taken back leaves the token as it was'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    await one.noteRevocation(token, subject, 'r');
+    await one.settleRevocation(token, subject, 'r', false);
+    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+  },
+  async 'two revocations of one token: the refused one does not undo the other, in any order'({
+    stores: [one, other],
+  }) {
+    for (const order of [
+      ['r', 's'],
+      ['s', 'r'],
+    ]) {
+      const [token, subject] = [newToken(), newSubject()];
+      await one.record(token, { subject, generation: 0, family, lifetimeMs });
+      await one.noteRevocation(token, subject, 'r');
+      await other.noteRevocation(token, subject, 's');
+      for (const op of order) await one.settleRevocation(token, subject, op, op === 'r');
+      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    }
+  },
+  async 'settled without its note (the store was emptied): revoked all the same'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    await one.settleRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+  },
+  async 'another user notes nothing'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
+    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+  },
+  async 'who has revoked an unknown token is named, and counts once it is known whose it is'({
+    stores: [one, other],
+  }) {
+    const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
+    same(await one.noteRevocation(token, otherSubject, 'r'), 'noted');
+    await one.settleRevocation(token, otherSubject, 'r', true);
+    same(await other.noteRevocation(token, subject, 's'), 'noted');
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, otherSubject].sort());
+    await other.release(token, 'a');
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
+  },
+  async 'a revocation by another subject, noted before the token was known, does not end it'({
+    stores: [one, other],
+  }) {
+    const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
+    await one.noteRevocation(token, otherSubject, 'r');
+    await one.settleRevocation(token, otherSubject, 'r', true);
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'each client that shows a token ends it: known, without subject, or unknown'({
+    stores: [one, other],
+  }) {
+    for (const subject of [newSubject(), null, undefined]) {
+      const token = newToken();
+      if (subject !== undefined) await one.record(token, { subject, generation: 0, family, lifetimeMs });
+      same(await one.noteRevocation(token, holder, 'r'), 'noted');
+      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+      await other.settleRevocation(token, holder, 'r', false);
+      same((await one.claim(token, 'b', holdMs)).kind, 'granted');
+      await one.release(token, 'b');
+      await one.settleRevocation(token, holder, 's', true);
+      same((await other.claim(token, 'c', holdMs)).kind, 'revoked');
+      await one.record(token, { subject: newSubject(), generation: 0, family, lifetimeMs });
+      same((await other.claim(token, 'd', holdMs)).kind, 'revoked');
+      const listed = (await all(other.list())).find((each) => each.token === token);
+      same([listed?.state, typeof listed?.revokedAtMs], ['revoked', 'number']);
+    }
+  },
+  async 'its holder overtakes a claim, and what was used stays so'({ stores: [one, other] }) {
+    const [token, used] = [newToken(), newToken()];
+    await one.claim(token, 'a', holdMs);
+    same(await other.noteRevocation(token, holder, 'r'), 'noted');
+    same((await one.claim(token, 'b', holdMs)).kind, 'revoked');
+    await one.markUsed(used, use);
+    same(await other.noteRevocation(used, holder, 'r'), 'noted');
+    same((await one.claim(used, 'a', holdMs)).kind, 'used');
+  },
+  async 'mine: the generation rises with each, at once, and falls back when refused'({
+    stores: [one, other],
+  }) {
+    const subject = newSubject();
+    const seen = [await one.generationOf(subject)];
+    const first = await one.noteRevocationOfAll(subject, 'r');
+    seen.push((await other.standingFor(subject, lifetimeMs)).generation);
+    const second = await one.noteRevocationOfAll(subject, 's');
+    seen.push(await other.generationOf(subject));
+    same(
+      seen,
+      [...new Set(seen)].sort((a, b) => a - b),
+    );
+    same(seen, [0, first, second]);
+    await one.settleRevocationOfAll(subject, 's', second, false);
+    same(await other.generationOf(subject), first);
+    await one.settleRevocationOfAll(subject, 'r', first, true);
+    same(await other.generationOf(subject), first);
+    const third = await one.noteRevocationOfAll(subject, 't');
+    await one.settleRevocationOfAll(subject, 't', third, false);
+    same(await other.generationOf(subject), first);
+  },
+  async 'mine settled without its note (the store was emptied) rises all the same; another subject does not'({
+    stores: [one, other],
+  }) {
+    const [subject, otherSubject] = [newSubject(), newSubject()];
+    await one.settleRevocationOfAll(subject, 'r', 1.7e15, true);
+    same(await other.generationOf(subject), 1.7e15);
+    same(await other.generationOf(otherSubject), 0);
+  },
+  async 'mine settled twice, since the first answer was lost, ends nothing that was issued in between'({
+    stores: [one, other],
+    pass,
+  }) {
+    const subject = newSubject();
+    const noted = await one.noteRevocationOfAll(subject, 'r');
+    await one.settleRevocationOfAll(subject, 'r', noted, true);
+    await pass(1000);
+    const { generation } = await other.standingFor(subject, lifetimeMs);
+    await one.settleRevocationOfAll(subject, 'r', noted, true);
+    same([generation, await other.generationOf(subject)], [noted, noted]);
+  },
+  async 'a list shows states, and only those of the subject'({ stores: [one, other], pass }) {
+    const [subject, otherSubject] = [newSubject(), newSubject()];
+    const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
+      const token = newToken();
+      const { generation } = await one.standingFor(owner, lifetime);
+      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
+      return token;
+    };
+    const expected: Record<string, string> = {};
+    const mark = (token: string, state: string) => {
+      expected[token] = state;
+    };
+    mark(await make(subject), 'valid');
+    const used = await make(subject);
+    await one.markUsed(used, use);
+    mark(used, 'used');
+    const revoked = await make(subject);
+    await one.noteRevocation(revoked, subject, 'r');
+    mark(revoked, 'revoked');
+    const claimed = await make(subject);
+    await one.claim(claimed, 'a', holdMs);
+    mark(claimed, 'in-exchange');
+    mark(await make(subject, shortMs), 'expired');
+    await make(otherSubject);
+    await one.claim(newToken(), 'b', holdMs);
+    await pass(shortMs);
+    const states = async () => toStates(await all(other.list(subject)));
+    same(await states(), expected);
+    await other.settleRevocationOfAll(subject, 'm', await one.noteRevocationOfAll(subject, 'm'), true);
+    same([...new Set(Object.values(await states()))].sort(), ['revoked', 'used']);
+    same(
+      toStates(await all(other.list(otherSubject))),
+      toStates((await all(one.list())).filter((each) => each.subject === otherSubject)),
+    );
+  },
+  async 'purging deletes what has expired, of the subject or of all'({ stores: [one, other], pass }) {
+    const [subject, otherSubject] = [newSubject(), newSubject()];
+    const make = async (owner: typeof subject, lifetime: number) => {
+      const token = newToken();
+      const { generation } = await one.standingFor(owner, lifetime);
+      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
+      return token;
+    };
+    await make(subject, shortMs);
+    const alive = await make(subject, lifetimeMs);
+    const others = await make(otherSubject, shortMs);
+    await pass(shortMs);
+    same(await other.purgeExpired(subject), 1);
+    same(Object.keys(toStates(await all(one.list(subject)))), [alive]);
+    same((await one.claim(others, 'a', 1)).kind, 'expired');
+    same((await other.purgeExpired()) >= 1, true);
+    same((await one.claim(others, 'a', 1)).kind, 'granted');
+    same(await other.purgeExpired(otherSubject), 0);
+  },
+};
+
+export const newToken = () => digests.ofToken(randomUUID());
+export const newSubject = () => digests.ofSubject(randomUUID());
+
+/** Revocations of unknown tokens, until one finds no room. */
+export async function all(entries: AsyncIterable<TokenEntry>): Promise<TokenEntry[]> {
+  const list: TokenEntry[] = [];
+  for await (const entry of entries) list.push(entry);
+  return list;
+}
+
+function toStates(entries: readonly TokenEntry[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(entries.map(({ token, state }) => [token, state]));
+}
+
+/** Compares as JSON with sorted keys: enough for what stores answer, and free of any test runner. */
+function same(seen: unknown, expected: unknown): void {
+  const [a, b] = [seen, expected].map((value) => JSON.stringify(value, sortKeys));
+  if (a !== b) throw new Error(`expected ${b}, saw ${a}`);
+}
+
+function sortKeys(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export type { ClaimAnswer, FamilyId };

@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, type TestContext, test } from 'vitest';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startSentinel } from '../../harness/redis-processes.ts';
+import { startRedisProcess } from '../../harness/redis-server.ts';
+import { newSubject, newToken } from './store-contract.ts';
+import { connect } from './stores.ts';
+import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
+
+/** Redis stands still, loses a replica, or is away from one of us while another goes on. */
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop());
+  const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
+  async function startReplica(url: string, timeoutMs: number, replicas = 0) {
+    const redis: Redis = open(await connect(url, timeoutMs));
+    const store = new RedisTokenStore({
+      redis,
+      replicas,
+      lifetimeMs: defaultLifetimeMs,
+      retentionMs: 'keep',
+    });
+    const front = open(await startTokenFront(shop, store, {}));
+    return { redis, store, front, ...tokenClient(front.port) };
+  }
+  return { open, startReplica, refreshes };
+}
+
+describe.concurrent('one replica of ours is cut off from Redis, another is not', () => {
+  async function stageBoth(context: Pick<TestContext, 'onTestFinished'>) {
+    const { open, startReplica, refreshes } = await stage(context);
+    const server = open(await startRedisProcess());
+    const path = open(await startFaultProxy(server.port));
+    const cut = await startReplica(`redis://127.0.0.1:${path.port}`, 5000);
+    const near = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
+    return { cut, near, path, refreshes };
+  }
+
+  test('a token that was issued meanwhile is recorded later, and a `mine` in between reaches it', async (context) => {
+    const { cut, near, path, refreshes } = await stageBoth(context);
+    const first = await near.signIn();
+    await path.set({ connections: 'refuse' });
+    const unrecorded = await cut.signIn();
+    expect(cut.front.filter.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
+    // Longer than the doubt about two clocks: this `mine` is certainly after the issue.
+    expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
+    await path.heal();
+    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
+    expect((await near.refresh(unrecorded.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(0);
+    expect(near.front.filter.stats().events['exchange-refused-revoked']).toBe(1);
+  });
+
+  test('a `mine` from before the issue does not reach it, and a revocation by id does', async (context) => {
+    const { cut, near, path, refreshes } = await stageBoth(context);
+    const first = await near.signIn();
+    expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
+    await sleep(1200);
+    await path.set({ connections: 'refuse' });
+    const [kept, revoked] = [await cut.signIn(), await cut.signIn()];
+    expect((await near.revoke(revoked.accessToken, revoked.refreshToken)).status).toBe(204);
+    await path.heal();
+    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
+    expect((await near.refresh(kept.refreshToken)).status).toBe(201);
+    expect((await near.refresh(revoked.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+  });
+
+  test('a `mine` through the very replica that holds the record writes it first', async (context) => {
+    const { cut, path, refreshes } = await stageBoth(context);
+    await path.set({ connections: 'refuse' });
+    const unrecorded = await cut.signIn();
+    await path.heal();
+    await context.expect
+      .poll(async () => (await cut.revoke(unrecorded.accessToken, 'mine')).status)
+      .toBe(204);
+    expect((await cut.refresh(unrecorded.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(0);
+  });
+});
+
+describe.concurrent('Redis stands still', () => {
+  test('whoever was answered 503 holds nothing: the token is free when it goes on', async (context) => {
+    const { open, startReplica, refreshes } = await stage(context);
+    const server = open(await startRedisProcess());
+    const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 1000);
+    const { refreshToken } = await signIn();
+    server.pause();
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i += 1) {
+      const { status, json, headers } = await refresh(refreshToken);
+      expect([json.errors[0].code, headers.get('retry-after')]).toEqual(['token-store-unavailable', '1']);
+      statuses.push(status);
+    }
+    expect(statuses).toEqual([503, 503, 503, 503]);
+    expect(refreshes()).toBe(0);
+    server.resume();
+    const said = new Set<string>();
+    await context.expect
+      .poll(async () => {
+        const { status, json } = await refresh(refreshToken);
+        said.add(status === 503 ? json.errors[0].code : String(status));
+        return status;
+      })
+      .toBe(201);
+    // A claim that came in late would have been reported as a refresh under way; nobody hears "used".
+    expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
+  });
+
+  test('a replica of Redis that has to confirm stands still: 503, nobody hears that a token is used', async (context) => {
+    const { open, startReplica, refreshes } = await stage(context);
+    const sentinel = open(await startSentinel({ replicas: 1 }));
+    const primary = await sentinel.primary();
+    const follower = sentinel.servers.find(({ port }) => port !== primary.port);
+    const url = `redis://127.0.0.1:${primary.port}`;
+    const { signIn, refresh } = await startReplica(url, 500, 1);
+    const tokens = await Promise.all(Array.from({ length: 8 }, async () => (await signIn()).refreshToken));
+    const ofTwo = await startReplica(url, 500, 2);
+    const { refreshToken: unconfirmed } = await ofTwo.signIn();
+    expect((await ofTwo.refresh(unconfirmed)).status).toBe(503);
+    follower?.pause();
+    const statuses = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    expect(refreshes()).toBe(0);
+    follower?.resume();
+    const after = new Set<number>();
+    for (const token of tokens) {
+      await context.expect
+        .poll(async () => {
+          const { status } = await refresh(token);
+          after.add(status);
+          return status;
+        })
+        .toBe(201);
+    }
+    expect(after.has(401)).toBe(false);
+    expect(refreshes()).toBe(tokens.length);
+  });
+});
+
+describe.concurrent('a customer who revokes what does not exist', () => {
+  test('fills no Redis: each note is short-lived, and there are few', async (context) => {
+    const { open, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
+    const { redis, signIn, refresh, revoke, front } = await startReplica(
+      `redis://127.0.0.1:${server.port}`,
+      5000,
+    );
+    const mine = await signIn();
+    const used = await signIn();
+    await refresh(used.refreshToken);
+    const bytesBefore = await usedBytes(redis);
+    const keysBefore = Number(await redis.command('DBSIZE'));
+    const attempts = 3000;
+    for (let i = 0; i < attempts; i += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, k) => revoke(mine.accessToken, `invented-${i + k}`)));
+    }
+    const keys = (await redis.command('KEYS', '*')) as string[];
+    expect(keys.length - keysBefore).toBe(256);
+    expect(front.filter.stats().events['revocation-not-noted']).toBe(attempts - 256);
+    expect((await usedBytes(redis)) - bytesBefore).toBeLessThan(400_000);
+    expect((await refresh(used.refreshToken)).status).toBe(401);
+    expect((await refresh(mine.refreshToken)).status).toBe(201);
+  });
+
+  test('each note is kept for a day', async (context) => {
+    const open = closingAtEnd(context);
+    const server = open(await startRedisProcess());
+    const redis = open(await connect(`redis://127.0.0.1:${server.port}`));
+    const store = new RedisTokenStore({ redis, lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' });
+    expect(await store.noteRevocation(newToken(), newSubject(), 'r')).toBe('noted');
+    const [key = '', ...others] = (await redis.command('KEYS', '*')) as string[];
+    expect(others).toEqual([]);
+    const leftMs = Number(await redis.command('PTTL', key));
+    expect(leftMs).toBeLessThanOrEqual(86_400_000);
+    expect(leftMs).toBeGreaterThan(86_000_000);
+  });
+
+  test('a refresh of an invented token that the shop refuses leaves nothing in the store', async (context) => {
+    const { open, startReplica } = await stage(context);
+    const server = open(await startRedisProcess());
+    const { redis, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
+    for (let i = 0; i < 20; i += 1) expect((await refresh(`def50200${i}`)).status).toBe(401);
+    expect(await redis.command('KEYS', '*')).toEqual([]);
+  });
+});
+
+async function usedBytes(redis: Redis): Promise<number> {
+  const info = String(await redis.command('INFO', 'memory'));
+  return Number(/^used_memory_dataset:(\d+)/m.exec(info)?.[1]);
+}

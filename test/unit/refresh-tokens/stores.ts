@@ -1,0 +1,72 @@
+import { connectRedis } from '../../../src/redis/connect-redis.ts';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
+import { buildTokenScripts, RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
+import type { TokenSteps } from '../../../src/refresh-tokens/token-store.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { NoteLimit } from '../../../src/refresh-tokens/note-limit.ts';
+import { lifetimeMs, notesOfSubject, type Subject } from './store-contract.ts';
+
+export function memorySubject(steps?: TokenSteps): Subject {
+  let nowMs = 1_700_000_000_000;
+  const store = new MemoryTokenStore({
+    lifetimeMs,
+    retentionMs: 'keep',
+    noteLimit: new NoteLimit(notesOfSubject),
+    now: () => nowMs,
+    ...(steps && { steps }),
+  });
+  return {
+    stores: [store, store],
+    pass: async (ms) => {
+      nowMs += ms;
+    },
+  };
+}
+
+export async function connect(url: string, timeoutMs = 20_000): Promise<Redis> {
+  const redis = connectRedis({ url, timeoutMs });
+  await eventually('store', async () => (await redis.ready(1000).catch(() => false)) || undefined);
+  return redis;
+}
+
+export interface RedisSubjectOptions {
+  /** What is broken in the scripts on purpose. */
+  readonly edit?: (lua: string, name: string) => string;
+  readonly keyPrefix?: string;
+}
+
+/** Two stores with connections of their own, as two replicas have. Their scripts' clock is Redis' own, and what passes. */
+export function redisSubject(
+  [one, other]: readonly [Redis, Redis],
+  { edit = (lua) => lua, keyPrefix }: RedisSubjectOptions = {},
+): Subject {
+  let passedMs = 0;
+  const build = () => buildTokenScripts((lua, name) => shiftClock(edit(lua, name), passedMs));
+  const scripts = { ...build() };
+  const options = {
+    lifetimeMs,
+    retentionMs: 'keep',
+    noteLimit: new NoteLimit(notesOfSubject),
+    scripts,
+    ...(keyPrefix && { keyPrefix }),
+  } as const;
+  return {
+    stores: [
+      new RedisTokenStore({ ...options, redis: one }),
+      new RedisTokenStore({ ...options, redis: other }),
+    ],
+    pass: async (ms) => {
+      passedMs += ms;
+      Object.assign(scripts, build());
+    },
+  };
+}
+
+function shiftClock(lua: string, byMs: number): string {
+  const [before, after, ...more] = lua.split(readClock);
+  if (after === undefined || more.length > 0) throw new Error('a script that does not read the clock once');
+  return `${before}${readClock} time[2] = tonumber(time[2]) + ${byMs * 1000}${after}`;
+}
+
+const readClock = "local time = redis.call('TIME')";

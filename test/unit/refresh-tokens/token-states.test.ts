@@ -1,0 +1,638 @@
+import { describe, expect, type TestContext, test } from 'vitest';
+import type { RefreshTokensOptions } from '../../../src/refresh-tokens/context.ts';
+import { newFamily } from '../../../src/refresh-tokens/issue.ts';
+import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
+import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
+import { begun } from '../../harness/begun.ts';
+import { startCarelessTokenShop } from '../../harness/careless-token-shop.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
+
+/** What each test has of its own: a shop, and a clock of the store that moves by hand. */
+async function stage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop());
+  const clock = { nowMs: 1_800_000_000_000 };
+  const storeSettings = {
+    lifetimeMs: defaultLifetimeMs,
+    retentionMs: 'keep',
+    now: () => clock.nowMs,
+  } as const;
+  async function start(options: Partial<RefreshTokensOptions> & { isObserved?: boolean } = {}) {
+    const store = new MemoryTokenStore(storeSettings);
+    const front = open(await startTokenFront(shop, store, { store, ...options }));
+    return { store, front, ...tokenClient(front.port) };
+  }
+  /** How often the shop was asked for a refresh. */
+  const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
+  /** Two generations of a login, with the first token used. */
+  async function stageReplay(options: Parameters<typeof start>[0]) {
+    const staged = await start(options);
+    const login = await staged.signIn();
+    const next = (await staged.refresh(login.refreshToken)).json.data.attributes;
+    const elsewhere = await staged.signIn();
+    shop.received.clear();
+    return { ...staged, used: login.refreshToken, descendant: next.refreshToken, elsewhere, next };
+  }
+  return { open, shop, clock, storeSettings, start, refreshes, stageReplay };
+}
+
+const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
+const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
+
+describe.concurrent('what is settled before an answer goes out', () => {
+  test('the old token is used: the new pair waits for the store', async (context) => {
+    const { storeSettings, start, refreshes } = await stage(context);
+    const [marking, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    class SlowStore extends MemoryTokenStore {
+      override markUsed(...args: Parameters<MemoryTokenStore['markUsed']>) {
+        marking.resolve();
+        return released.promise.then(() => super.markUsed(...args)) as never;
+      }
+    }
+    const store = new SlowStore(storeSettings);
+    const { signIn, refresh } = await start({ store });
+    const { refreshToken } = await signIn();
+    let isAnswered = false;
+    const answer = begun(
+      refresh(refreshToken).finally(() => {
+        isAnswered = true;
+      }),
+    );
+    await Promise.race([marking.promise, answer]);
+    // An answer that did not wait would have come by then.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(refreshes()).toBe(1);
+    expect(isAnswered).toBe(false);
+    released.resolve();
+    expect((await answer).status).toBe(201);
+  });
+
+  /** A token, and the one that decoders read in it that skip dots. */
+  const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
+
+  test('refused by one of its interpretations: the others are free at once', async (context) => {
+    const { start } = await stage(context);
+    const { store, refresh } = await start();
+    const digests = createDigests();
+    const [own, bare] = digests.ofInterpretations(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one interpretation only');
+    store.markUsed(bare, { owner: null, family: newFamily(), answer: null });
+    expect((await refresh(dotted)).status).toBe(401);
+    expect(await store.claim(own, 'another', 1000)).toMatchObject({ kind: 'granted' });
+  });
+
+  test('refreshed by the interpretation that is known: the others are free at once', async (context) => {
+    const { open, shop, storeSettings } = await stage(context);
+    const careless = open(await startCarelessTokenShop());
+    const store = new MemoryTokenStore(storeSettings);
+    const upstream = { port: Number(new URL(careless.url).port), jwksUrl: shop.jwksUrl };
+    const front = open(await startTokenFront(upstream, store, { store }));
+    const [own, bare] = createDigests().ofInterpretations(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one interpretation only');
+    const issued = { subject: null, generation: 0, family: newFamily(), lifetimeMs: defaultLifetimeMs };
+    store.record(own, issued);
+    expect((await tokenClient(front.port).refresh(dotted)).status).toBe(200);
+    expect(await store.claim(own, 'another', 1000)).toMatchObject({ kind: 'used' });
+    expect(await store.claim(bare, 'another', 1000)).toMatchObject({ kind: 'granted' });
+  });
+
+  test('the key of digests is the configured one', async (context) => {
+    const { start } = await stage(context);
+    const { store, signIn } = await start({ digestKey: 'of this shop' });
+    const { refreshToken } = await signIn();
+    const known: string[] = [];
+    for await (const { token } of store.list()) known.push(token);
+    expect(known).toEqual([createDigests('of this shop').ofToken(refreshToken)]);
+  });
+});
+
+describe.concurrent("the contract's token table", () => {
+  test('valid -> used for refresh: a new pair, each with its lifetime', async (context) => {
+    const { start } = await stage(context);
+    const { signIn, refresh } = await start();
+    const { refreshToken } = await signIn();
+    const first = await refresh(refreshToken);
+    expect(first.status).toBe(201);
+    const { accessToken, refreshToken: next, expiresIn } = first.json.data.attributes;
+    expect([typeof accessToken, next === refreshToken, expiresIn]).toEqual(['string', false, 28_800]);
+    expect((await refresh(next)).status).toBe(201);
+  });
+
+  test('used -> refresh: refused, the shop is not asked', async (context) => {
+    const { start, refreshes } = await stage(context);
+    const { signIn, refresh } = await start();
+    const { refreshToken } = await signIn();
+    await refresh(refreshToken);
+    const before = refreshes();
+    const again = await refresh(refreshToken);
+    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
+    expect(again.headers.get('content-type')).toBe('application/vnd.api+json');
+    expect(refreshes()).toBe(before);
+  });
+
+  test('valid -> revoked by its own user: 204, then refused', async (context) => {
+    const { start, refreshes } = await stage(context);
+    const { signIn, refresh, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    expect((await revoke(accessToken, refreshToken)).status).toBe(204);
+    expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
+    expect(refreshes()).toBe(0);
+  });
+
+  test('revoked as of the time of the request', async (context) => {
+    const { clock, start } = await stage(context);
+    const { signIn, revoke, store } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    clock.nowMs += 5000;
+    const at = clock.nowMs;
+    await revoke(accessToken, refreshToken);
+    clock.nowMs += 5000;
+    const states: unknown[] = [];
+    for await (const { state, revokedAtMs } of store.list()) states.push({ state, revokedAtMs });
+    expect(states).toEqual([{ state: 'revoked', revokedAtMs: at }]);
+  });
+
+  test("another user's revocation does nothing here, and the shop is asked all the same", async (context) => {
+    const { shop, start } = await stage(context);
+    const { signIn, refresh, revoke } = await start();
+    const { refreshToken } = await signIn();
+    const stranger = await signIn('karl@shop.example');
+    expect((await revoke(stranger.accessToken, refreshToken)).status).toBe(204);
+    expect(asked(shop, 'DELETE', '/refresh-tokens')).toBe(1);
+    expect((await refresh(refreshToken)).status).toBe(201);
+  });
+
+  test('mine revokes all of the user, and nobody else', async (context) => {
+    const { start } = await stage(context);
+    const { signIn, refresh, revoke } = await start();
+    const [one, two, other] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
+    expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
+    expect((await refresh(one.refreshToken)).status).toBe(401);
+    expect((await refresh(two.refreshToken)).status).toBe(401);
+    expect((await refresh(other.refreshToken)).status).toBe(201);
+    expect((await refresh((await signIn()).refreshToken)).status).toBe(201);
+  });
+
+  test('valid -> expired after the default lifetime, not before', async (context) => {
+    const { clock, start, refreshes } = await stage(context);
+    const { signIn, refresh } = await start();
+    const [early, late] = [await signIn(), await signIn()];
+    clock.nowMs += 2_628_000_000 - 1;
+    expect((await refresh(early.refreshToken)).status).toBe(201);
+    clock.nowMs += 1;
+    expect(errorOf((await refresh(late.refreshToken)).json)).toEqual(refused);
+    expect(refreshes()).toBe(1);
+  });
+
+  test('an unknown token is the shop’s to decide', async (context) => {
+    const { shop, start } = await stage(context);
+    const issuer = await start();
+    const { refreshToken } = await issuer.signIn();
+    const fresh = await start();
+    expect((await fresh.refresh(refreshToken)).status).toBe(201);
+    expect((await fresh.refresh(refreshToken)).status).toBe(401);
+    expect((await fresh.refresh('def50200nonsense')).json.errors[0].code).toBe('004');
+    expect(asked(shop, 'POST', '/refresh-tokens')).toBe(2);
+  });
+
+  test('an access token in its place is the shop’s to decide, and a body without a token too', async (context) => {
+    const { start, refreshes } = await stage(context);
+    const { signIn, refresh, send } = await start();
+    const { accessToken } = await signIn();
+    expect((await refresh(accessToken)).status).toBe(401);
+    const body = '{"data":{"type":"refresh-tokens","attributes":{}}}';
+    expect((await send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, body)).status).toBe(
+      422,
+    );
+    expect(refreshes()).toBe(2);
+  });
+
+  test('company users get pairs with the same states', async (context) => {
+    const { start } = await stage(context);
+    const { signIn, refresh, send } = await start();
+    const { accessToken } = await signIn('spencor@shop.example');
+    const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
+    const idCompanyUser = JSON.parse(sub).id_company_user;
+    const body = JSON.stringify({
+      data: { type: 'company-user-access-tokens', attributes: { idCompanyUser } },
+    });
+    const given = await send(
+      'POST',
+      '/company-user-access-tokens',
+      { 'Content-Type': 'application/json', Authorization: `Bearer ${accessToken}` },
+      body,
+    );
+    expect(given.status).toBe(201);
+    const { refreshToken } = given.json.data.attributes;
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
+  });
+});
+
+describe.concurrent('unknown tokens that were revoked', () => {
+  test('by their own user: the answer is withheld, and the token is used up', async (context) => {
+    const { start, refreshes } = await stage(context);
+    const { refreshToken } = await (await start()).signIn();
+    const { signIn, revoke, refresh, front } = await start();
+    await revoke((await signIn()).accessToken, refreshToken);
+    const answer = await refresh(refreshToken);
+    expect([answer.status, errorOf(answer.json)]).toEqual([401, refused]);
+    expect(front.filter.stats().events['answer-withheld']).toBe(1);
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+  });
+
+  test('a revocation by somebody else has no effect', async (context) => {
+    const { start } = await stage(context);
+    const { refreshToken } = await (await start()).signIn();
+    const { signIn, revoke, refresh } = await start();
+    await revoke((await signIn('karl@shop.example')).accessToken, refreshToken);
+    expect((await refresh(refreshToken)).status).toBe(201);
+  });
+});
+
+describe.concurrent('the RFC 6749 endpoint', () => {
+  test('password grant, refresh, and its own error', async (context) => {
+    const { shop, start } = await stage(context);
+    const { send, exchangeForm } = await start();
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const issued = await send(
+      'POST',
+      '/token',
+      form,
+      'grant_type=password&username=sonia%40shop.example&password=change123',
+    );
+    expect(issued.status).toBe(200);
+    const first = await exchangeForm(issued.json.refresh_token);
+    expect([first.status, typeof first.json.refresh_token]).toEqual([200, 'string']);
+    const again = await exchangeForm(issued.json.refresh_token);
+    expect([again.status, again.json.error, typeof again.json.error_description]).toEqual([
+      400,
+      'invalid_grant',
+      'string',
+    ]);
+    expect([
+      again.headers.get('content-type'),
+      again.headers.get('cache-control'),
+      again.headers.get('pragma'),
+    ]).toEqual(['application/json;charset=UTF-8', 'no-store', 'no-cache']);
+    // The shop may detect reuse. This one does not: its answer is withheld, and the family ends.
+    expect(asked(shop, 'POST', '/token')).toBe(3);
+    expect((await exchangeForm(first.json.refresh_token)).json.error).toBe('invalid_grant');
+  });
+
+  test('a token that was used at one endpoint is used at the other', async (context) => {
+    const { start } = await stage(context);
+    const { signIn, refresh, exchangeForm } = await start();
+    const { refreshToken } = await signIn();
+    await refresh(refreshToken);
+    expect((await exchangeForm(refreshToken)).json.error).toBe('invalid_grant');
+  });
+
+  test('400 for a used token whatever the grant', async (context) => {
+    const { start } = await stage(context);
+    const { signIn, refresh, send } = await start();
+    const { refreshToken } = await signIn();
+    await refresh(refreshToken);
+    const body = `grant_type=password&username=sonia%40shop.example&password=change123&refresh_token=${refreshToken}`;
+    const answer = await send(
+      'POST',
+      '/token',
+      { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body,
+    );
+    expect([answer.status, answer.json.error]).toEqual([400, 'invalid_grant']);
+  });
+});
+
+describe.concurrent('outcomes of an exchange', () => {
+  const answerWithinMs = 60_000;
+
+  test.for([
+    { outcome: '400', change: { failNext: 1, failStatus: 400 }, status: 400 },
+    { outcome: '401', change: { failNext: 1, failStatus: 401 }, status: 401 },
+    { outcome: '429', change: { failNext: 1, failStatus: 429 }, status: 429 },
+    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500 },
+    { outcome: '502', change: { failNext: 1, failStatus: 502 }, status: 502 },
+    { outcome: '503', change: { failNext: 1, failStatus: 503 }, status: 503 },
+    { outcome: '504', change: { failNext: 1, failStatus: 504 }, status: 504 },
+    {
+      outcome: '503 after the work',
+      change: { failNext: 1, failStatus: 503, failAfterWork: true },
+      status: 503,
+    },
+    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
+    { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
+  ])('a complete $outcome frees the token at once', async ({ change, status }, context) => {
+    const { shop, start } = await stage(context);
+    const { signIn, refresh } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    Object.assign(shop.settings, change);
+    expect((await refresh(refreshToken)).status).toBe(status);
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
+  });
+
+  test.for([
+    {
+      outcome: 'reset before the answer',
+      change: { resetNext: 1, resetAt: 'before-answer' },
+      status: 502,
+      seconds: 10,
+    },
+    { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502, seconds: 10 },
+    { outcome: 'time-out', change: { latencyMs: 30_000 }, status: 504, withinMs: 1000, seconds: 6 },
+  ])('after $outcome it is unavailable while the shop may be at work, then free', async (row, context) => {
+    const { shop, clock, start, refreshes } = await stage(context);
+    const { change, status, withinMs = answerWithinMs, seconds } = row;
+    const { signIn, refresh, exchangeForm } = await start({ answerWithinMs: withinMs });
+    const { refreshToken } = await signIn();
+    Object.assign(shop.settings, change);
+    expect((await refresh(refreshToken)).status).toBe(status);
+    Object.assign(shop.settings, { latencyMs: 0 });
+    const asks = refreshes();
+    const said = async () => {
+      const { status: early, json, headers } = await refresh(refreshToken);
+      return [early, errorOf(json).code, headers.get('retry-after')];
+    };
+    const code = 'refresh-token-unavailable';
+    expect(await said()).toEqual([503, code, String(seconds)]);
+    clock.nowMs += seconds * 1000 - 1500;
+    expect(await said()).toEqual([503, code, '2']);
+    const form = await exchangeForm(refreshToken);
+    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+      503,
+      'temporarily_unavailable',
+      '2',
+    ]);
+    expect(refreshes()).toBe(asks);
+    clock.nowMs += 1500;
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
+  });
+
+  test('two tabs: one gets the pair, the other a Retry-After that grows to 5 s', async (context) => {
+    const { shop, clock, start, refreshes } = await stage(context);
+    const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    shop.settings.latencyMs = 3000;
+    const first = begun(refresh(refreshToken));
+    await context.expect.poll(refreshes).toBe(1);
+    const said = async () => {
+      const { status, json, headers } = await refresh(refreshToken);
+      return [status, errorOf(json).code, headers.get('retry-after')];
+    };
+    expect(await said()).toEqual([503, 'refresh-token-busy', '1']);
+    const form = await exchangeForm(refreshToken);
+    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+      503,
+      'temporarily_unavailable',
+      '1',
+    ]);
+    clock.nowMs += 20_000;
+    expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
+    clock.nowMs += 40_000;
+    expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
+    expect((await first).status).toBe(201);
+    expect(refreshes()).toBe(1);
+    expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
+  });
+
+  test('a shop that cannot be reached frees it', async (context) => {
+    const { shop, start } = await stage(context);
+    const { signIn, refresh } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    await shop.close();
+    expect((await refresh(refreshToken)).status).toBe(502);
+    expect((await refresh(refreshToken)).status).toBe(502);
+  });
+
+  test('nothing is sent once the margin has passed since the claim', async (context) => {
+    const { start, refreshes } = await stage(context);
+    let monotonicMs = 0;
+    const { signIn, refresh } = await start({
+      monotonicNow: () => {
+        monotonicMs += 5001;
+        return monotonicMs;
+      },
+    });
+    const { refreshToken } = await signIn();
+    const asks = refreshes();
+    expect((await refresh(refreshToken)).status).toBe(503);
+    expect(refreshes()).toBe(asks);
+  });
+});
+
+describe.concurrent('outcomes of a revocation', () => {
+  test.for([
+    { outcome: '403', change: { failNext: 1, failStatus: 403 }, status: 403, after: 201 },
+    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500, after: 401 },
+    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408, after: 401 },
+    { outcome: 'reset', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502, after: 401 },
+  ])('$outcome: the next refresh is $after', async ({ change, status, after }, context) => {
+    const { shop, start } = await stage(context);
+    for (const which of ['by id', 'mine']) {
+      const { signIn, refresh, revoke } = await start();
+      const { refreshToken, accessToken } = await signIn();
+      Object.assign(shop.settings, change);
+      expect((await revoke(accessToken, which === 'mine' ? which : refreshToken)).status).toBe(status);
+      expect((await refresh(refreshToken)).status).toBe(after);
+    }
+  });
+
+  test('while it is under way, a refresh is refused', async (context) => {
+    const { shop, start, refreshes } = await stage(context);
+    const { signIn, refresh, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    shop.settings.latencyMs = 3000;
+    const revoked = begun(revoke(accessToken, refreshToken));
+    await context.expect.poll(() => shop.received.total).toBe(2);
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect((await revoked).status).toBe(204);
+    expect(refreshes()).toBe(0);
+  });
+
+  test('mine in the middle of a refresh ends the new token too', async (context) => {
+    const { shop, start, refreshes } = await stage(context);
+    const { signIn, refresh, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    shop.settings.latencyMs = 3000;
+    const refreshing = begun(refresh(refreshToken));
+    await context.expect.poll(refreshes).toBe(1);
+    await revoke(accessToken, 'mine');
+    const { status, json } = await refreshing;
+    expect(status).toBe(201);
+    expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
+  });
+});
+
+describe.concurrent('a used token that comes again', () => {
+  test('refuse, the default: nothing but the 401', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
+    const { refresh, used, descendant } = await stageReplay({});
+    expect((await refresh(used)).status).toBe(401);
+    expect(refreshes()).toBe(0);
+    expect((await refresh(descendant)).status).toBe(201);
+  });
+
+  test('end-family: every descendant ends, whatever the shop does, and no other login', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
+    const { refresh, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
+    expect(errorOf((await refresh(used)).json)).toEqual(refused);
+    expect(errorOf((await refresh(descendant)).json)).toEqual(refused);
+    expect(refreshes()).toBe(0);
+    expect((await refresh(elsewhere.refreshToken)).status).toBe(201);
+    const { events } = front.filter.stats();
+    expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
+  });
+
+  test('end-family: of a login that shopward did not see, from its first refresh on', async (context) => {
+    const { start, refreshes } = await stage(context);
+    const { refreshToken } = await (await start()).signIn();
+    const { refresh } = await start({ replay: 'end-family' });
+    const next = (await refresh(refreshToken)).json.data.attributes;
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect((await refresh(next.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+  });
+
+  test('end-family: a descendant under way gets its answer, and nothing more', async (context) => {
+    const { shop, refreshes, stageReplay } = await stage(context);
+    const { refresh, used, descendant } = await stageReplay({ replay: 'end-family' });
+    shop.settings.latencyMs = 3000;
+    const underWay = begun(refresh(descendant));
+    await context.expect.poll(refreshes).toBe(1);
+    await refresh(used);
+    shop.settings.latencyMs = 0;
+    const { status, json } = await underWay;
+    expect(status).toBe(201);
+    expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
+  });
+
+  test('a revoked or expired token ends nothing', async (context) => {
+    const { start } = await stage(context);
+    const { refresh, signIn, revoke, front } = await start({ replay: 'end-family' });
+    const login = await signIn();
+    await revoke(login.accessToken, login.refreshToken);
+    expect((await refresh(login.refreshToken)).status).toBe(401);
+    expect(front.filter.stats().events['family-ended']).toBe(0);
+  });
+
+  test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async (context) => {
+    const { refreshes, stageReplay } = await stage(context);
+    const { refresh, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
+    const before = store.size;
+    const again = await refresh(used);
+    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
+    expect(again.text).not.toMatch(/refreshToken|accessToken/);
+    expect(refreshes()).toBe(1);
+    expect((await refresh(descendant)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+    // The ended family is one record more.
+    expect(store.size).toBe(before + 1);
+    const { events } = front.filter.stats();
+    expect([events['replay-forwarded'], events['replay-withheld'], events['family-ended']]).toEqual([
+      1, 1, 1,
+    ]);
+  });
+
+  test('forward: a success that is too long to be held back is withheld all the same', async (context) => {
+    const { start, refreshes, stageReplay } = await stage(context);
+    const { refresh, used, descendant, store } = await stageReplay({});
+    const narrow = await start({ store, replay: 'forward', answerBytes: 16 });
+    expect((await narrow.refresh(used)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+    expect((await refresh(descendant)).status).toBe(401);
+  });
+
+  test('forward: a redirect, which may have tokens, is withheld, too', async (context) => {
+    const { shop, stageReplay } = await stage(context);
+    const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
+    Object.assign(shop.settings, { failNext: 1, failStatus: 303 });
+    expect((await refresh(used)).status).toBe(401);
+    expect((await refresh(descendant)).status).toBe(401);
+  });
+
+  test('forward: what the shop refuses is passed on, and ends nothing here', async (context) => {
+    const { shop, stageReplay } = await stage(context);
+    const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
+    Object.assign(shop.settings, { failNext: 1, failStatus: 403 });
+    expect((await refresh(used)).status).toBe(403);
+    expect((await refresh(descendant)).status).toBe(201);
+  });
+
+  describe('within the leeway', () => {
+    const leewayMs = 10_000;
+
+    test('the very same answer, and the shop is not asked', async (context) => {
+      const { clock, refreshes, stageReplay } = await stage(context);
+      const { refresh, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
+      const again = await refresh(used);
+      expect([again.status, again.json.data.attributes]).toEqual([201, next]);
+      expect(again.headers.get('content-type')).toContain('json');
+      expect(again.headers.get('cache-control')).toBe('no-store');
+      // Bound to its endpoint.
+      expect((await exchangeForm(used)).json.error).toBe('invalid_grant');
+      expect(refreshes()).toBe(0);
+      expect((await refresh(descendant)).status).toBe(201);
+      clock.nowMs += leewayMs - 1;
+      expect((await refresh(used)).status).toBe(201);
+      clock.nowMs += 1;
+      expect((await refresh(used)).status).toBe(401);
+      expect(front.filter.stats().events['exchange-repeated']).toBe(2);
+    });
+
+    test('a token of the same digest in another spelling gets no answer', async (context) => {
+      const { refreshes, stageReplay } = await stage(context);
+      const { refresh, used } = await stageReplay({ leewayMs });
+      const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
+      expect((await refresh(respelled)).status).toBe(401);
+      expect(refreshes()).toBe(0);
+    });
+
+    test('not for what was revoked meanwhile: the user, the family', async (context) => {
+      const { clock, stageReplay } = await stage(context);
+      const { refresh, revoke, used, next } = await stageReplay({ leewayMs });
+      await revoke(next.accessToken, 'mine');
+      expect((await refresh(used)).status).toBe(401);
+      const staged = await stageReplay({ leewayMs, replay: 'end-family' });
+      clock.nowMs += leewayMs;
+      const { refreshToken } = (await staged.refresh(staged.descendant)).json.data.attributes;
+      await staged.refresh(staged.used);
+      expect((await staged.refresh(staged.descendant)).status).toBe(401);
+      expect((await staged.refresh(refreshToken)).status).toBe(401);
+    });
+
+    test('two tabs end no family, also where the answer could not be kept', async (context) => {
+      const { stageReplay } = await stage(context);
+      const { refresh, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
+      expect((await refresh(used)).status).toBe(201);
+      const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
+      expect((await refresh(respelled)).status).toBe(401);
+      expect((await refresh(descendant)).status).toBe(201);
+    });
+  });
+
+  test('observe mode ends no family, withholds nothing', async (context) => {
+    const { stageReplay } = await stage(context);
+    const { refresh, used, descendant, front } = await stageReplay({
+      replay: 'end-family',
+      isObserved: true,
+    } as never);
+    expect((await refresh(used)).status).toBe(201);
+    expect((await refresh(descendant)).status).toBe(201);
+    expect(front.filter.stats().events['family-ended']).toBe(0);
+  });
+});
+
+test.concurrent('observe mode: the refresh goes on, and what it yields is known', async (context) => {
+  const { start, refreshes } = await stage(context);
+  const { signIn, refresh, front } = await start({ isObserved: true });
+  const { refreshToken } = await signIn();
+  await refresh(refreshToken);
+  const again = await refresh(refreshToken);
+  expect([again.status, refreshes()]).toEqual([201, 2]);
+  const { events } = front.filter.stats();
+  expect([events['exchange-refused-used'], events.recorded]).toEqual([1, 3]);
+});

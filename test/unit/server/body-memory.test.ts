@@ -1,0 +1,224 @@
+import { createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { request } from '../../harness/attack-stage.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { openRawConnection, type RawConnection } from '../../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { octetsTaken, octetsUnread, untilStill } from '../../harness/until-still.ts';
+import { leastBytes, ProcessMemory, probed } from './process-memory.ts';
+
+/** What one connection may hold above rest, whatever it sends. */
+const allowedBytes = 262_144;
+/** Connections of each cut: one object of the process itself more or less is then no matter. */
+const count = 4;
+/** Connections to the shop: bodies that arrive get half of them, and at most five cuts are measured side by side. */
+const places = 2 * 5 * count;
+
+interface Cut {
+  readonly framing: string;
+  readonly pieces: readonly Buffer[];
+}
+
+const chunksOf = (octets: number, times: number) =>
+  Buffer.from(`${octets.toString(16)}\r\n${'a'.repeat(octets)}\r\n`.repeat(times));
+
+/** Bodies without their end, within the limits of this test, and longer than a connection may hold. */
+const cuts: Record<string, Cut> = {
+  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 70_000)] },
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 1_500)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_500_000, 1)] },
+  'with a length': { framing: 'Content-Length: 1600000', pieces: [Buffer.alloc(1_500_000, 'a')] },
+  'packets of one octet': {
+    framing: 'Transfer-Encoding: chunked',
+    pieces: Array.from({ length: 3_000 }, () => chunksOf(1, 1)),
+  },
+};
+
+/** The same, short enough to be collected. */
+const shortCuts: typeof cuts = {
+  ...cuts,
+  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 100_000)] },
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 120)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(120_000, 1)] },
+  'with a length': { framing: 'Content-Length: 65000', pieces: [Buffer.alloc(64_000, 'a')] },
+};
+
+/** More than the kernel keeps of a connection that nobody reads. */
+const longCuts: typeof cuts = {
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 14_000)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(14_000_000, 1)] },
+  'with a length': { framing: 'Content-Length: 15000000', pieces: [Buffer.alloc(14_000_000, 'a')] },
+};
+
+interface Kind {
+  readonly line: string;
+  readonly cuts: typeof cuts;
+  /** Cuts that are measured side by side first: together they hold less than one of them may. */
+  readonly batches: readonly (readonly string[])[];
+  /** The connection ends after its refusal. */
+  readonly isRefused?: boolean;
+  /** Connections that are there first. */
+  before?(port: number): Promise<RawConnection[]>;
+}
+
+const kinds: Record<string, Kind> = {
+  'streamed to a shop that reads later': { line: 'POST /stores', cuts, batches: [Object.keys(cuts)] },
+  'streamed to a shop that never reads': {
+    line: 'POST /stores',
+    cuts: longCuts,
+    batches: [['chunks of 1 KB'], ['one chunk'], ['with a length']],
+  },
+  'waiting for a connection to the shop': {
+    line: 'POST /stores',
+    cuts,
+    batches: [
+      ['chunks of one octet', 'chunks of 1 KB', 'packets of one octet'],
+      ['one chunk', 'with a length'],
+    ],
+    before: (port) => takeAll(port),
+  },
+  'collected whole': {
+    line: 'POST /refresh-tokens',
+    cuts: shortCuts,
+    batches: [
+      ['chunks of one octet', 'packets of one octet'],
+      ['chunks of 1 KB', 'with a length'],
+      ['one chunk'],
+    ],
+  },
+  'refused, and nobody wants it': {
+    line: 'GET /stores',
+    cuts,
+    batches: [Object.keys(cuts)],
+    isRefused: true,
+  },
+};
+
+const rows = Object.entries(kinds).flatMap(([kind, one]) =>
+  one.batches.flatMap((batch) => batch.map((name) => [kind, name, one, batch] as const)),
+);
+
+describe('memory of a connection while its body is under way', () => {
+  let shopward: Shopward;
+  let shop: Awaited<ReturnType<typeof startSilentShop>>;
+  let memory: ProcessMemory;
+  beforeAll(async () => {
+    shop = await startSilentShop();
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${shop.port}`,
+      config: {
+        upstream: { connections: places, connectTimeout: '10m', responseTimeout: '10m' },
+        // One client here stands for many.
+        limits: { requestBody: '32MiB', clientShare: 100 },
+      },
+      env: probed,
+    });
+    memory = new ProcessMemory(shopward);
+    // What is loaded and made only once belongs to the state of rest.
+    for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
+  });
+  afterAll(async () => {
+    await shopward.kill();
+    await shop.close();
+  });
+
+  const inFlight = async () => {
+    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1]);
+  };
+
+  const livez = () => fetch(`${shopward.adminUrl}/livez`);
+
+  /** What connections hold, one for each of the cuts. */
+  const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
+    const others = (await before?.(shopward.port)) ?? [];
+    const connections = [...others];
+    const open = async () => {
+      const connection = await openRawConnection(shopward.port);
+      connections.push(connection);
+      return connection;
+    };
+    try {
+      await eventually('the requests before them', async () =>
+        (await inFlight()) === others.length ? true : undefined,
+      );
+      const senders = await Promise.all(
+        names.flatMap((name) =>
+          Array.from({ length: count }, async () => ({ cut: cuts[name] as Cut, connection: await open() })),
+        ),
+      );
+      const sockets = senders.map(({ connection }) => connection.socket);
+      for (const socket of sockets) socket.on('error', () => {});
+      const rest = await memory.bytes();
+      for (const { cut, connection } of senders) {
+        connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
+      }
+      const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
+      for (let i = 0; i < most; i += 1) {
+        for (const { cut, connection } of senders) {
+          const piece = cut.pieces[i];
+          if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+        }
+        if (most > 1) await sleep(0);
+      }
+      // Otherwise the measure would be of nothing.
+      const expected = others.length + (isRefused === true ? 0 : senders.length);
+      await eventually('requests under way', async () =>
+        (await inFlight()) === expected ? true : undefined,
+      );
+      await untilStill(livez, () => octetsTaken(sockets) - octetsUnread(shopward.port));
+      expect(await inFlight()).toBe(expected);
+      return ((await memory.bytes(rest + allowedBytes * count)) - rest) / count;
+    } finally {
+      for (const connection of connections) connection.close();
+      shop.cut();
+      while ((await inFlight()) > 0) await sleep(50);
+    }
+  };
+
+  /** What is measured side by side is measured once, by the first case of it. */
+  const measured = new Map<readonly string[], Promise<number>>();
+  const together = async (kind: Kind, batch: readonly string[]) => {
+    const before = measured.get(batch);
+    if (before !== undefined) return before;
+    const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
+    measured.set(batch, bytes);
+    // A second try measures anew.
+    bytes.catch(() => measured.delete(batch));
+    console.info(`${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
+    return bytes;
+  };
+
+  it.each(rows)('%s, %s', { concurrent: false }, async (_, name, kind, batch) => {
+    let bytes = await together(kind, batch);
+    // Which of them it is, or none: each alone tells.
+    if (bytes >= allowedBytes) bytes = await leastBytes(allowedBytes, () => bytesEach(kind, [name]));
+    expect(bytes).toBeLessThan(allowedBytes);
+  });
+});
+
+/** Every connection to the shop is taken by a request that it does not answer. */
+async function takeAll(port: number): Promise<RawConnection[]> {
+  const all = await Promise.all(Array.from({ length: places }, () => openRawConnection(port)));
+  for (const connection of all) await connection.write(request('GET /stores'));
+  return all;
+}
+
+/** A shop that takes connections, and reads and says nothing. */
+async function startSilentShop() {
+  const sockets = new Set<Socket>();
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+}

@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, expect, it } from 'vitest';
+import { Listener } from '../../../src/server/listener.ts';
+import { openRawConnection, type RawConnection } from '../../harness/raw-client.ts';
+
+let listener: Listener;
+let client: RawConnection;
+/** Requests under `/held` that wait for their answer. */
+let held: (() => void)[] = [];
+afterEach(async () => {
+  client.close();
+  await listener.drain({ graceMs: 0, withinMs: 0 });
+});
+
+/** A client of a listener that answers with method, target and body, at the end of the body. */
+async function start(): Promise<void> {
+  held = [];
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
+    if (incoming.headers.expect !== undefined) response.writeContinue();
+    let body = '';
+    for await (const piece of incoming) body += piece;
+    const end = () => response.end(`${incoming.method} ${incoming.url} ${body}`.trim());
+    if (incoming.url?.startsWith('/held')) held.push(end);
+    else end();
+  };
+  listener = new Listener({
+    ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
+    rejectMalformed: (why, socket) => {
+      const body = `refused ${why}`;
+      socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    },
+    handle: (incoming, response) => {
+      answer(incoming, response).catch(() => {});
+      return undefined;
+    },
+    handleUpgrade: (_incoming, socket) => void socket.end('an upgrade'),
+  });
+  client = await openRawConnection((await listener.listen()).port);
+}
+
+const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: s\r\n\r\n`;
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+
+/** Bodies of the next answers, and which of them say that the connection closes. */
+async function answers(methods: readonly string[]) {
+  const all: string[] = [];
+  for (const method of methods) {
+    const response = await client.readResponse(method);
+    if (response.status === 100) all.push('100');
+    else all.push(`${response.body}${response.field('connection') === 'close' ? ', close' : ''}`.trim());
+  }
+  return all;
+}
+
+it.each([17, 1])(
+  '%i requests in one segment are answered in their order, and the connection stays',
+  async (count) => {
+    await start();
+    for (const turn of [1, 2]) {
+      await client.write(
+        range(count)
+          .map((i) => get(`/${turn}/${i}`))
+          .join(''),
+      );
+      expect(await answers(range(count).map(() => 'GET'))).toEqual(
+        range(count).map((i) => `GET /${turn}/${i}`),
+      );
+    }
+  },
+);
+
+it.each([18, 100, 5_000])(
+  'of %i requests in one segment 17 are answered, and the connection closes',
+  async (count) => {
+    await start();
+    await client.write(
+      range(count)
+        .map((i) => get(`/${i}`))
+        .join(''),
+    );
+    expect(await answers(range(17).map(() => 'GET'))).toEqual([
+      ...range(16).map((i) => `GET /${i}`),
+      'GET /16, close',
+    ]);
+    // By FIN, not by a reset, although octets of it were never read.
+    expect(String(await client.readAll())).toBe('');
+  },
+);
+
+it('17 requests octet by octet are all answered', async () => {
+  await start();
+  for (const octet of range(17)
+    .map((i) => get(`/${i}`))
+    .join(''))
+    await client.write(octet);
+  expect(await answers(range(17).map(() => 'GET'))).toEqual(range(17).map((i) => `GET /${i}`));
+});
+
+it('requests that together have more than 512 fields are too many as well', async () => {
+  await start();
+  const wide = `GET /wide HTTP/1.1\r\nHost: s\r\n${'A: b\r\n'.repeat(199)}\r\n`;
+  await client.write(get('/held') + wide.repeat(5));
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers(range(4).map(() => 'GET'))).toEqual([
+    'GET /held',
+    ...['GET /wide', 'GET /wide', 'GET /wide, close'],
+  ]);
+});
+
+it('nothing is read while a request waits, and the client is answered once it goes on', async () => {
+  await start();
+  const accepted = once(listener.server, 'request') as Promise<[IncomingMessage]>;
+  await client.write(get('/held'));
+  const [{ socket }] = await accepted;
+  await client.write(get('/a'));
+  await expect.poll(() => socket.bytesRead).toBe(get('/held').length + get('/a').length);
+  const read = socket.bytesRead;
+  for (const i of range(200)) await client.write(get(`/${i}`));
+  expect(socket.bytesRead).toBe(read);
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+});
+
+const post = (target: string, body: string) =>
+  `POST ${target} HTTP/1.1\r\nHost: s\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const chunked = (target: string, body: string) =>
+  `POST ${target} HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+const upgrade = 'GET /ws HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+const expecting = 'POST /e HTTP/1.1\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi';
+const head = (target: string) => get(target).replace('GET', 'HEAD');
+const closed = 'refused bad-request';
+
+it.each<[string, string, readonly string[], readonly string[]]>([
+  [
+    'bodies',
+    post('/a', get('/x')) + chunked('/b', get('/y')) + get('/c'),
+    ['POST', 'POST', 'GET'],
+    [`POST /a ${get('/x').trim()}`, `POST /b ${get('/y').trim()}`, 'GET /c'],
+  ],
+  ['HEAD', get('/a') + head('/b') + get('/c'), ['GET', 'HEAD', 'GET'], ['GET /a', '', 'GET /c']],
+  [
+    'Expect',
+    get('/a') + expecting + get('/c'),
+    ['GET', 'POST', 'POST', 'GET'],
+    ['GET /a', '100', 'POST /e hi', 'GET /c'],
+  ],
+  [
+    'an upgrade',
+    get('/a') + get('/b') + upgrade + get('/c'),
+    ['GET', 'GET', 'GET'],
+    ['GET /a', 'GET /b', closed],
+  ],
+  [
+    'octets that are no request',
+    `${get('/a')}${get('/b')}nonsense\r\n\r\n`,
+    ['GET', 'GET', 'GET'],
+    ['GET /a', 'GET /b', 'refused method-not-allowed'],
+  ],
+  [
+    'a body that breaks',
+    `${get('/a')}${chunked('/b', 'hi').replace('2\r\n', 'x\r\n')}`,
+    ['GET', 'POST'],
+    ['GET /a', closed],
+  ],
+  [
+    '18 requests and nonsense',
+    `${range(18)
+      .map((i) => get(`/${i}`))
+      .join('')}nonsense`,
+    range(17).map(() => 'GET'),
+    [...range(16).map((i) => `GET /${i}`), 'GET /16, close'],
+  ],
+])('a pipeline with %s, in one segment and octet by octet', async (_, octets, methods, expected) => {
+  await start();
+  await client.write(octets);
+  expect(await answers(methods)).toEqual(expected);
+  // Later than the requests before it, a handshake is made, and a client finds room for one more.
+  if (octets.includes('Upgrade') || expected.length === 17) return;
+  client.close();
+  await listener.drain({ graceMs: 0, withinMs: 0 });
+  await start();
+  for (const octet of octets) await client.write(octet);
+  expect(await answers(methods)).toEqual(expected);
+});
+
+it('the body of the last request that may wait comes when its turn has come', async () => {
+  await start();
+  const body = 'b'.repeat(200_000);
+  const octets =
+    get('/held') +
+    range(15)
+      .map((i) => get(`/${i}`))
+      .join('') +
+    post('/last', body) +
+    get('/beyond');
+  const written = client.write(octets);
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers([...range(16).map(() => 'GET'), 'POST', 'GET'])).toEqual([
+    'GET /held',
+    ...range(15).map((i) => `GET /${i}`),
+    `POST /last ${body}`,
+    'GET /beyond',
+  ]);
+  await written;
+});
+
+it('fields that come slowly while others wait are read in their turn', async () => {
+  await start();
+  await client.write(`${get('/held')}${get('/a')}GET /b HTTP/1.1\r\nHo`);
+  await expect.poll(() => held.length).toBe(1);
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+  await client.write('st: s\r\n\r\n');
+  expect(await answers(['GET'])).toEqual(['GET /b']);
+});
+
+it('a drain marks only the last of the answers that wait', async () => {
+  await start();
+  await client.write(get('/held') + get('/a'));
+  await expect.poll(() => held.length).toBe(1);
+  const drained = listener.drain({ graceMs: 60_000, withinMs: 0 });
+  held.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a, close']);
+  void drained;
+});

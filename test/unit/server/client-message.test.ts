@@ -1,0 +1,223 @@
+import { type IncomingMessage, type Server, createServer } from 'node:http';
+import { type AddressInfo, Socket, connect } from 'node:net';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ClientMessage } from '../../../src/server/client-message.ts';
+import { readWholeBody } from '../../../src/upstream/request-body.ts';
+import { pumpBody } from '../../../src/upstream/request-framing.ts';
+
+/** What node's parser handed over, and in how many of them one turn of the event loop. */
+let chunks = 0;
+let mostInTurn = 0;
+class CountedMessage extends ClientMessage {
+  static inTurn = 0;
+  override push(chunk: Buffer | null): boolean {
+    chunks += 1;
+    if (CountedMessage.inTurn === 0) setImmediate(() => (CountedMessage.inTurn = 0));
+    CountedMessage.inTurn += 1;
+    mostInTurn = Math.max(mostInTurn, CountedMessage.inTurn);
+    return super.push(chunk);
+  }
+}
+
+let server: Server;
+let client: Socket;
+afterEach(() => {
+  client.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+/** The request that `head` and what the caller writes make. */
+async function receive(head: string): Promise<IncomingMessage> {
+  chunks = 0;
+  mostInTurn = 0;
+  server = createServer({ IncomingMessage: CountedMessage });
+  const incoming = new Promise<IncomingMessage>((resolve) => server.on('request', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  client = connect((server.address() as AddressInfo).port, '127.0.0.1').setNoDelay(true);
+  client.on('error', () => {});
+  client.write(`POST / HTTP/1.1\r\nHost: s\r\n${head}\r\n\r\n`);
+  return incoming;
+}
+
+const chunked = 'Transfer-Encoding: chunked';
+const octets = 200_000;
+const crumbs = Buffer.from('1\r\na\r\n'.repeat(octets));
+
+describe('a body in chunks of one octet', () => {
+  it('reaches its reader in few chunks, a bounded number of chunks in a turn', async () => {
+    const incoming = await receive(chunked);
+    client.write(crumbs);
+    client.write('0\r\n\r\n');
+    const read: Buffer[] = [];
+    for await (const chunk of incoming) read.push(chunk);
+    expect(Buffer.concat(read).equals(Buffer.alloc(octets, 'a'))).toBe(true);
+    expect(chunks).toBe(octets + 1);
+    // One read of node's is 64 KiB, six octets a chunk; without a bound all that has arrived is parsed in one turn.
+    expect(mostInTurn).toBeLessThan(12_000);
+    expect(read.length).toBeLessThan(octets / 1_000);
+  });
+
+  it.each([
+    ['the reader has not begun', () => {}],
+    [
+      'its reader has paused',
+      (incoming: IncomingMessage) => void incoming.on('data', () => incoming.pause()),
+    ],
+    [
+      'the forwarded body is not read',
+      (incoming: IncomingMessage) =>
+        void pumpBody(
+          incoming,
+          undefined,
+          { write: () => false, end() {} },
+          { onWritten() {}, onBroken() {} },
+        ),
+    ],
+  ])('waits as few octets in few chunks while %s', async (_, begin) => {
+    const incoming = await receive(chunked);
+    begin(incoming);
+    client.write(crumbs);
+    await sleep(300);
+    for (let i = 0; i < 500 && client.writableLength === 0; i++) {
+      client.write('1\r\na\r\n');
+      await turn();
+    }
+    const { length, buffer } = (
+      incoming as unknown as { _readableState: { length: number; buffer: Buffer[] } }
+    )._readableState;
+    expect(length).toBeLessThan(100_000);
+    expect(buffer.length).toBeLessThan(16);
+    // The rest waits with its sender.
+    expect(chunks).toBeLessThan(60_000);
+  });
+});
+
+it('a body of few octets a packet waits in one chunk, and arrives whole', async () => {
+  const incoming = await receive('Content-Length: 600');
+  for (let i = 0; i < 500; i++) {
+    client.write('b');
+    if (i % 5 === 0) await sleep(1);
+  }
+  await sleep(50);
+  const { buffer } = (incoming as unknown as { _readableState: { buffer: Buffer[] } })._readableState;
+  expect(buffer.length).toBeLessThan(3);
+  client.write('b'.repeat(100));
+  const read: Buffer[] = [];
+  for await (const chunk of incoming) read.push(chunk);
+  expect(Buffer.concat(read).toString()).toBe('b'.repeat(600));
+});
+
+it('large chunks keep their order among small ones', async () => {
+  const incoming = await receive(chunked);
+  const parts = Array.from({ length: 60 }, (_, i) =>
+    String.fromCharCode(97 + (i % 26)).repeat([1, 5_000, 700, 20_000][i % 4] as number),
+  );
+  for (const part of parts) client.write(`${part.length.toString(16)}\r\n${part}\r\n`);
+  client.write('0\r\n\r\n');
+  const read: Buffer[] = [];
+  for await (const chunk of incoming) read.push(chunk);
+  expect(Buffer.concat(read).toString()).toBe(parts.join(''));
+});
+
+describe('a body that may have come with its head', () => {
+  const early = (incoming: IncomingMessage) =>
+    new Promise<Buffer | undefined>((resolve) => (incoming as ClientMessage).readEarly(resolve));
+  const readAll = async (incoming: IncomingMessage) => {
+    const read: Buffer[] = [];
+    for await (const chunk of incoming) read.push(chunk);
+    return Buffer.concat(read).toString();
+  };
+
+  /** What the first request of these octets is given in the turn of its head, and what its stream has then. */
+  function ask(sent: string, more: { afterwards?: () => void } = {}) {
+    server = createServer({ IncomingMessage: CountedMessage });
+    const asked = new Promise<{ incoming: IncomingMessage; given: string | undefined }>((resolve) =>
+      server.once('request', async (incoming) => {
+        const given = await early(incoming);
+        resolve({ incoming, given: given?.toString() });
+      }),
+    );
+    server.listen(0, '127.0.0.1', () => {
+      client = connect((server.address() as AddressInfo).port, '127.0.0.1', () => {
+        client.write(sent);
+        more.afterwards?.();
+      });
+      client.setNoDelay(true).on('error', () => {});
+    });
+    return asked;
+  }
+  const post = (length: number, body: string) =>
+    `POST / HTTP/1.1\r\nHost: s\r\nContent-Length: ${length}\r\n\r\n${body}`;
+
+  it.each(['x', 'x'.repeat(5_000)])('is given at once, without a stream', async (body) => {
+    const { incoming, given } = await ask(post(body.length, body));
+    expect(given).toBe(body);
+    for (const event of ['data', 'end', 'close']) expect(incoming.listenerCount(event)).toBe(0);
+    expect(incoming.readableFlowing).toBe(null);
+    expect(await readAll(incoming)).toBe('');
+  });
+
+  it('is refused to a second reader, and an empty one is not made of it', async () => {
+    const { incoming, given } = await ask(post(4, 'abcd'));
+    const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 1000 };
+    expect([given, await readWholeBody(incoming, { length: 4 }, limits)]).toMatchObject([
+      'abcd',
+      { rejection: 'bad-request', reason: 'body-cut' },
+    ]);
+  });
+
+  it('is given to the first of two who ask in one turn', async () => {
+    server = createServer({ IncomingMessage: CountedMessage });
+    const both = new Promise((resolve) =>
+      server.once('request', (incoming) => resolve(Promise.all([early(incoming), early(incoming)]))),
+    );
+    server.listen(0, '127.0.0.1', () => {
+      client = connect((server.address() as AddressInfo).port, '127.0.0.1', () =>
+        client.write(post(2, 'ab')),
+      );
+      client.on('error', () => {});
+    });
+    expect(await both).toEqual([Buffer.from('ab'), undefined]);
+  });
+
+  it('is its stream where the rest comes later', async () => {
+    const { incoming, given } = await ask(post(4, 'ab'));
+    expect(given).toBeUndefined();
+    client.write('cd');
+    expect(await readAll(incoming)).toBe('abcd');
+  });
+
+  it('is its stream where nothing of it came', async () => {
+    const { incoming, given } = await ask(post(2, ''));
+    expect(given).toBeUndefined();
+    client.write('ab');
+    expect(await readAll(incoming)).toBe('ab');
+  });
+
+  it('is its stream where it takes more than one read', async () => {
+    const body = Array.from({ length: 200_000 }, (_, i) => i % 10).join('');
+    const { incoming, given } = await ask(post(body.length, body));
+    expect(given).toBeUndefined();
+    expect(await readAll(incoming)).toBe(body);
+  });
+
+  it('is its stream where somebody asks after its first octets', async () => {
+    const incoming = new ClientMessage(new Socket());
+    incoming.push(Buffer.from('ab'));
+    const given: unknown[] = [];
+    incoming.readEarly((whole) => void given.push(whole));
+    incoming.push(Buffer.from('cd'));
+    incoming.push(null);
+    expect(given).toEqual([undefined]);
+    expect(await readAll(incoming)).toBe('abcd');
+  });
+
+  it('is nothing where its connection broke', async () => {
+    const { incoming, given } = await ask(post(4, 'ab'), { afterwards: () => client.resetAndDestroy() });
+    expect(given).toBeUndefined();
+    while (!incoming.destroyed) await sleep(1);
+    expect(incoming.complete).toBe(false);
+  });
+});

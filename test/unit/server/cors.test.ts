@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { type CorsSettings, createCors } from '../../../src/server/own-fields.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
+
+const shop = 'https://shop.example';
+const open = (more: Partial<CorsSettings> = {}) =>
+  createCors({ origins: [shop], exposedFields: ['ETag', 'Location'], ...more });
+const request = (method: string, fields: readonly string[]) => accepted(sampleHead({ method, fields }));
+const asked = ['Access-Control-Request-Method', 'PATCH'];
+
+describe('a preflight', () => {
+  test.each([
+    ['OPTIONS', ['Origin', shop, ...asked], true],
+    ['GET', ['Origin', shop, ...asked], false],
+    ['OPTIONS', ['Origin', 'https://evil.example', ...asked], false],
+    ['OPTIONS', ['Origin', `${shop}.evil.example`, ...asked], false],
+    ['OPTIONS', ['Origin', shop.toUpperCase(), ...asked], false],
+    ['OPTIONS', ['Origin', 'null', ...asked], false],
+    ['OPTIONS', asked, false],
+    ['OPTIONS', ['Origin', shop], false],
+  ])('%s %j: %s', (method, fields, is) => {
+    expect(open().isPreflight(request(method, fields))).toBe(is);
+  });
+
+  test('of any origin where every one is allowed, of none without one', () => {
+    const everybody = open({ origins: ['*'] });
+    expect(everybody.isPreflight(request('OPTIONS', ['Origin', 'null', ...asked]))).toBe(true);
+    expect(everybody.isPreflight(request('OPTIONS', asked))).toBe(false);
+  });
+
+  test('allows the request fields that were asked for, each once, and nothing that is not a field name', () => {
+    const sent = 'X-New, if-match,*, a b, x-new, ,x_y';
+    const { status, fields, body } = open().answerPreflight(
+      request('OPTIONS', ['Origin', shop, 'Access-Control-Request-Headers', sent]),
+    );
+    expect([status, body]).toEqual([204, null]);
+    expect(fields).toEqual([
+      'Access-Control-Allow-Headers',
+      'Accept, Accept-Language, Authorization, Content-Type, If-Match, If-None-Match, Store, X-Anonymous-Customer-Unique-Id, X-New, *',
+      ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
+      ...['Access-Control-Max-Age', '600'],
+    ]);
+  });
+
+  test.each([100, 101])('a name of %i characters', (length) => {
+    const sent = ['Access-Control-Request-Headers', 'x'.repeat(length)];
+    const [, allowed] = open().answerPreflight(request('OPTIONS', sent)).fields;
+    expect(allowed?.endsWith(`, ${'x'.repeat(length)}`)).toBe(length === 100);
+  });
+});
+
+describe('an answer', () => {
+  const exposed = ['Access-Control-Expose-Headers', 'ETag, Location'];
+  const own = ['Access-Control-Allow-Origin', shop];
+  const credentials = ['Access-Control-Allow-Credentials', 'true'];
+  const vary = ['Vary', 'Origin'];
+  test.each<[string, Partial<CorsSettings>, string | undefined, string[], string[]]>([
+    ['to a known origin', {}, shop, [], [...own, ...credentials, ...exposed, ...vary]],
+    ['to another one', {}, 'https://evil.example', [], vary],
+    ['to no page', {}, undefined, [], vary],
+    ['without credentials', { credentials: false }, shop, [], [...own, ...exposed, ...vary]],
+    ['with them', { credentials: true }, shop, [], [...own, ...credentials, ...exposed, ...vary]],
+    ['to everybody', { origins: ['*'] }, 'x', [], ['Access-Control-Allow-Origin', '*', ...exposed]],
+    [
+      'to everybody, whatever is said of credentials',
+      { origins: ['*'], credentials: true },
+      undefined,
+      [],
+      ['Access-Control-Allow-Origin', '*', ...exposed],
+    ],
+    [
+      'of a shop that names fields, too',
+      {},
+      shop,
+      ['etag, X-Shop', 'x-more'],
+      [...own, ...credentials, 'Access-Control-Expose-Headers', 'ETag, Location, X-Shop, x-more', ...vary],
+    ],
+  ])('%s', (_, settings, origin, ofShop, fields) => {
+    expect(open(settings).fieldsFor(origin, ofShop)).toEqual(fields);
+  });
+});

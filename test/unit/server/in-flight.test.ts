@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { connectionsFor } from '../../../src/app/places.ts';
+import { plainAddress } from '../../../src/http/peer.ts';
+import { InFlight, networkOf, Shares } from '../../../src/server/in-flight.ts';
+
+describe('who is one client', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:2::6', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::', '0:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    // A network of its own behind zeros.
+    ['fd00::1:a:b:c:d', 'fd00:0:0:1::/64'],
+    ['::4:5:6:7:8', '0:0:0:4::/64'],
+    ['::3:4:5:6:192.0.2.1', '0:0:3:4::/64'],
+    ['fe80::a:b:c:d%eth0', 'fe80:0:0:0::/64'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['', ''],
+  ])('%s counts as %s', (address, network) => {
+    expect(networkOf(plainAddress(address))).toBe(network);
+  });
+});
+
+it('is so however an address is shortened', () => {
+  for (let zeros = 0; zeros < 256; zeros += 1) {
+    const groups = Array.from({ length: 8 }, (_, i) => ((zeros >> i) & 1 ? '0' : `a${i}`));
+    const whole = groups.join(':');
+    const short = new URL(`http://[${whole}]/`).hostname.slice(1, -1);
+    expect([short, networkOf(short)]).toEqual([short, networkOf(whole)]);
+    expect(networkOf(whole)).toBe(`${groups.slice(0, 4).join(':')}::/64`);
+  }
+});
+
+describe('shares of requests in flight', () => {
+  it('end at half of it for an address, and for a subject, and come back', () => {
+    const inFlight = new InFlight({ limit: 8, sharePercent: 50 });
+    const places = Array.from({ length: 6 }, () => inFlight.enter());
+    expect(places.map((place) => place.takeFor('192.0.2.1'))).toEqual([true, true, true, true, false, false]);
+    expect(places[4]?.takeFor('192.0.2.2')).toBe(true);
+    expect(places.map((place) => place.takeForSubject('a'))).toEqual([true, true, true, true, false, false]);
+    for (const place of places) {
+      place.leave();
+      place.leave();
+    }
+    expect(inFlight.count).toBe(0);
+    const again = Array.from({ length: 5 }, () => inFlight.enter());
+    const four = [true, true, true, true, false];
+    expect(again.map((place) => place.takeFor('192.0.2.1'))).toEqual(four);
+    expect(again.map((place) => place.takeForSubject('a'))).toEqual(four);
+  });
+
+  it('of those who have nothing left are forgotten, and of nobody else', () => {
+    const shares = new Shares({ limit: 4, sharePercent: 50 });
+    const held = Array.from({ length: 1100 }, (_, i) => shares.take(`held ${i}`));
+    for (let i = 0; i < 10_000; i += 1) {
+      const share = shares.take(`client ${i}`);
+      if (share !== undefined) shares.giveBack(share);
+      // As many as have something, or 1,024 of them, and the one that came last.
+      expect(shares.size).toBeLessThanOrEqual(2 * held.length + 1);
+    }
+    for (const [i, share] of held.entries()) {
+      expect(shares.take(`held ${i}`)).toBe(share);
+      expect(shares.take(`held ${i}`)).toBeUndefined();
+    }
+  });
+
+  it.each([
+    [0, 1024],
+    [10, 1024],
+    [1024, 1024],
+    [1100, 1100],
+  ])('beside %i that are held %i stay that are not, and the next one clears them away', (held, unheld) => {
+    const shares = new Shares({ limit: 4, sharePercent: 50 });
+    const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
+    for (let i = 0; i < held; i += 1) {
+      take(`held ${i}`);
+      shares.giveBack(take(`held ${i}`));
+    }
+    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`client ${i}`));
+    expect(shares.size).toBe(held + unheld);
+    shares.giveBack(take('one more'));
+    expect(shares.size).toBe(held);
+    // And again: none of those that were cleared away is counted any more.
+    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`other ${i}`));
+    expect(shares.size).toBe(held + unheld);
+  });
+
+  it('are at least one, and none at 100 percent', () => {
+    expect(new InFlight({ limit: 1, sharePercent: 1 }).enter().takeFor('192.0.2.1')).toBe(true);
+    const open = new InFlight({ limit: 2, sharePercent: 100 });
+    expect(Array.from({ length: 9 }, () => open.enter().takeFor('192.0.2.1'))).not.toContain(false);
+  });
+
+  it('the limit of all holds as well', () => {
+    const inFlight = new InFlight({ limit: 2, sharePercent: 100 });
+    expect(Array.from({ length: 3 }, () => inFlight.enter().isBeyond)).toEqual([false, false, true]);
+  });
+});
+
+describe('connections that a limit of open files leaves room for', () => {
+  const upstream = { connections: 256, webSocket: false } as never;
+  it.each([
+    [1_048_576, 1_048_160],
+    [1_024, 608],
+    [256, 80],
+    [60, 7],
+    [1, 1],
+  ])('%i files: %i', (files, connections) => {
+    expect(connectionsFor(files, { upstream })).toBe(connections);
+  });
+
+  it('half of them where each may be a WebSocket', () => {
+    expect(connectionsFor(10_096, { upstream: { connections: 256, webSocket: true } as never })).toBe(5_000);
+  });
+});

@@ -1,0 +1,122 @@
+import type { Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
+import { type Rejection, reject } from '../../../src/http/rejection.ts';
+import { OpenWebSockets } from '../../../src/server/upgrade.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
+
+const dayMs = 86_400_000;
+const expired = reject('access-token-invalid', { reason: 'expired' });
+
+describe('the checks of an open WebSocket', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: 1_000 * dayMs }));
+  afterEach(() => void vi.useRealTimers());
+
+  type Verdict = Rejection | 'admitted' | 'free';
+
+  /** `verdict`: of a list and a key source that do not look at the time. */
+  function join(
+    expiresInMs: number | undefined,
+    verdict?: () => Verdict | Promise<Verdict>,
+    isDraining = false,
+  ) {
+    const expiresAtMs = expiresInMs === undefined ? undefined : Date.now() + expiresInMs;
+    const usual = () =>
+      expiresAtMs !== undefined && expiresAtMs + 1_000 <= Date.now() ? expired : 'admitted';
+    const checks: CanonicalRequest[] = [];
+    const admits = (request: CanonicalRequest) => {
+      checks.push(request);
+      return (verdict ?? usual)();
+    };
+    const sockets = new OpenWebSockets({ clockToleranceMs: 1_000, admits });
+    if (isDraining) sockets.close();
+    const [client, upstream] = [new PassThrough(), new PassThrough()].map((one) =>
+      Object.assign(one, { destroySoon: () => one.end() }),
+    ) as unknown as [Socket, Socket];
+    const identity = expiresAtMs === undefined ? undefined : { expiresAtMs };
+    sockets.join(client, upstream, accepted(sampleHead()), identity);
+    return { sockets, checks, client, isEnded: () => client.writableEnded };
+  }
+
+  it('it ends with its token and the tolerance, to the millisecond', () => {
+    const { isEnded } = join(45_000);
+    vi.advanceTimersByTime(45_999);
+    expect(isEnded()).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(isEnded()).toBe(true);
+  });
+
+  it.each([
+    ['back', -dayMs, 60_999],
+    ['forward', dayMs, 29_999],
+  ])('it ends if the clock is set %s by a day', (_, jumpMs, stillOpenMs) => {
+    const { isEnded } = join(60_000);
+    vi.setSystemTime(Date.now() + jumpMs);
+    vi.advanceTimersByTime(stillOpenMs);
+    expect(isEnded()).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(isEnded()).toBe(true);
+  });
+
+  it.each<[string, () => Verdict | Promise<Verdict>, boolean]>([
+    ['needs no token any more', () => 'free', false],
+    ['is refused', () => reject('insufficient-scope'), true],
+    ['is refused late', () => Promise.resolve(reject('access-token-missing')), true],
+    ['cannot be judged, and its token has expired', () => reject('keys-unavailable'), true],
+    [
+      'throws',
+      () => {
+        throw new Error('a bug');
+      },
+      true,
+    ],
+    ['rejects', () => Promise.reject(new Error('a bug')), true],
+  ])('30 s later, its request %s', async (_, verdict, isEnded) => {
+    const one = join(20_000, verdict);
+    await vi.advanceTimersByTimeAsync(31_000);
+    expect(one.isEnded()).toBe(isEnded);
+  });
+
+  it.each(['keys-unavailable', 'overloaded', 'internal-error'] as const)(
+    '%s says nothing about a token that counts',
+    (name) => {
+      const one = join(90_000, () => reject(name));
+      one.sockets.recheck();
+      vi.advanceTimersByTime(90_999);
+      expect(one.isEnded()).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect(one.isEnded()).toBe(true);
+    },
+  );
+
+  it.each([
+    ['the list has changed', 'refused'],
+    ['a drain has begun', 'drained'],
+  ])('it ends at once if %s since its handshake was let in', (_, how) => {
+    const one = join(undefined, () => (how === 'refused' ? expired : 'free'), how === 'drained');
+    expect([one.isEnded(), one.sockets.drained]).toEqual([true, how === 'drained' ? 1 : 0]);
+  });
+
+  it('an edit of the list is a check at once', () => {
+    let verdict: Verdict = 'admitted';
+    const { sockets, isEnded } = join(undefined, () => verdict);
+    sockets.recheck();
+    expect(isEnded()).toBe(false);
+    verdict = expired;
+    sockets.recheck();
+    expect(isEnded()).toBe(true);
+  });
+
+  it('without a token it is checked every 30 s, and no clock runs after its end', () => {
+    const { sockets, checks, client } = join(undefined);
+    vi.advanceTimersByTime(90_000);
+    sockets.close();
+    expect([checks.length, sockets.drained]).toEqual([4, 1]);
+    client.emit('close');
+    sockets.close();
+    expect(sockets.drained).toBe(1);
+    vi.advanceTimersByTime(1_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { compileProtectedList, type ProtectedResource } from '../../../src/access/protected-list.ts';
+import { RowCounts } from '../../../src/admin/row-counts.ts';
+import { combineEntries, describeFresh, type RolloutEntry } from '../../../src/rollout/counts.ts';
+import { bounds, DecisionCounts, dayMs, sumRows } from '../../../src/telemetry/decision-counts.ts';
+import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
+
+function listOf(rows: readonly Pick<ProtectedResource, 'method' | 'template'>[]) {
+  const rest = { group: 'A', scopes: [], observe: false, source: { file: 'l', line: 1, column: 1 } };
+  return compileProtectedList({ rows: rows.map((row) => ({ ...row, ...rest })) }, { ignoredPrefixes: [] });
+}
+
+describe('counts of rows', () => {
+  const rows = listOf([
+    { method: 'GET', template: '/carts' },
+    { method: 'ANY', template: '/orders/**' },
+    { method: 'PATCH', template: '/carts/{id}' },
+    { method: 'DELETE', template: '/carts/{id}' },
+    { method: 'ANY', template: '/mixed' },
+    { method: 'GET', template: '/mixed' },
+  ]);
+  const countsOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) => {
+    const counts = new RowCounts(decisions);
+    return Array.from(list.rows, (row, place) => sumRows(counts.countOf(list, place, row)).requests);
+  };
+  const unmetOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) =>
+    new RowCounts(decisions).countUnmet(list);
+  const requestsOf = (records: readonly Partial<ExchangeRecord>[]) => {
+    const decisions = new DecisionCounts();
+    for (const record of records) decisions.note(exchangeRecord(record), 1_000);
+    const counts = countsOf(decisions, rows);
+    expect(unmetOf(decisions, rows)).toBe(counts.filter((requests) => requests === 0).length);
+    return counts;
+  };
+
+  it.each([
+    ['nothing', [], [0, 0, 0, 0, 0, 0]],
+    ['an open route', [{ route: '*', path: '/carts' }], [0, 0, 0, 0, 0, 0]],
+    ['an own endpoint', [{ route: '/url-resolver' }], [0, 0, 0, 0, 0, 0]],
+    [
+      'GET and HEAD of one row',
+      [{ route: '/carts' }, { route: '/carts', method: 'HEAD' }],
+      [2, 0, 0, 0, 0, 0],
+    ],
+    ['any method', [{ route: '/orders/**' }, { route: '/orders/**', method: 'POST' }], [0, 2, 0, 0, 0, 0]],
+    ['the method of a row', [{ route: '/carts/{id}', method: 'DELETE' }], [0, 0, 0, 1, 0, 0]],
+    [
+      'a form POST, which the first row decides',
+      [{ route: '/carts/{id}', method: 'POST' }],
+      [0, 0, 1, 0, 0, 0],
+    ],
+    [
+      'rows of one path with and without a method',
+      [{ route: '/mixed' }, { route: '/mixed', method: 'PUT' }, { route: '/mixed', method: 'PUT' }],
+      [0, 0, 0, 0, 2, 1],
+    ],
+  ] as const)('%s', (_, records, expected) => {
+    expect(requestsOf(records)).toEqual(expected);
+  });
+
+  it('rows of one route are met by the same requests', () => {
+    const twins = listOf([
+      { method: 'GET', template: '/customers/{reference}' },
+      { method: 'GET', template: '/Customers/{id}' },
+      { method: 'PATCH', template: '/customers/{id}' },
+    ]);
+    const decisions = new DecisionCounts();
+    decisions.note(exchangeRecord({ route: '/customers/{reference}' }), 1);
+    expect(countsOf(decisions, twins)).toEqual([1, 1, 0]);
+    expect(unmetOf(decisions, twins)).toBe(1);
+  });
+
+  it('survives a reload, and counts no more rows than its limit, but every request', () => {
+    const decisions = new DecisionCounts();
+    decisions.note(exchangeRecord({ route: '/carts' }), 1);
+    for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);
+    expect(countsOf(decisions, rows)[0]).toBe(1);
+    expect(countsOf(decisions, listOf([{ method: 'GET', template: `/other/${bounds.rows}` }]))).toEqual([0]);
+    expect(sumRows(decisions.rows()).requests).toBe(bounds.rows + 1);
+  });
+});
+
+/** The beginning of a day. */
+const startMs = 20_000 * dayMs;
+const missing = { route: '/carts/{id}', observed: 'access-token-missing' } as const;
+
+function countsOf(...times: readonly number[]): DecisionCounts {
+  const counts = new DecisionCounts({ forRollout: true });
+  for (const atMs of times) counts.note(exchangeRecord(missing), atMs);
+  return counts;
+}
+const entriesOf = (counts: DecisionCounts) => describeFresh(counts.fresh().reasons, (client) => client);
+
+describe('refused requests', () => {
+  it('are counted by what was decided, its reason, row and method', () => {
+    const counts = countsOf();
+    const invalid = { route: '/carts/{id}', rejection: 'access-token-invalid', decision: 'refused' } as const;
+    for (const reason of ['expired', 'audience', 'expired'])
+      counts.note(exchangeRecord({ ...invalid, reason }), startMs);
+    counts.note(exchangeRecord({ ...missing, method: 'HEAD' }), startMs);
+    counts.note(exchangeRecord({ ...missing, rejection: 'upstream-timeout' }), startMs);
+    counts.note(exchangeRecord({ ...missing, rejection: 'url-not-found' }), startMs);
+    expect(
+      entriesOf(counts).map((one) => [one.kind, one.rejection, one.reason, one.method, one.requests]),
+    ).toEqual([
+      ['refused', 'access-token-invalid', 'expired', 'GET', 2],
+      ['refused', 'access-token-invalid', 'audience', 'GET', 1],
+      ['observed', 'access-token-missing', undefined, 'GET', 1],
+    ]);
+    expect(sumRows(counts.rows())).toEqual({
+      ...{ requests: 6, lastSeenMs: startMs, refusals: { 'access-token-invalid': 3 } },
+      ...{ observed: { 'access-token-missing': 1 }, outages: { 'upstream-timeout': 1 } },
+    });
+  });
+
+  it('are taken once, while the sums go on', () => {
+    const counts = countsOf(startMs, startMs + 1);
+    expect(counts.take().reasons[0]?.requests).toBe(2);
+    expect(entriesOf(counts)).toEqual([]);
+    counts.note(exchangeRecord(missing), startMs + 2);
+    expect(entriesOf(counts)).toMatchObject([{ requests: 1, sinceMs: startMs + 2 }]);
+    expect(sumRows(counts.rows()).observed).toEqual({ 'access-token-missing': 3 });
+  });
+
+  it('forget days before the last nine', () => {
+    const counts = countsOf(...[0, 1, 9, 8].map((days) => startMs + days * dayMs));
+    expect(entriesOf(counts)).toMatchObject([{ requests: 4, days: { 20001: 1, 20008: 1, 20009: 1 } }]);
+  });
+
+  it('of too many reasons are left out of the roll-out, since when is known, and the sums are whole', () => {
+    const counts = countsOf();
+    const note = (route: string, atMs: number) => counts.note(exchangeRecord({ ...missing, route }), atMs);
+    for (let i = 0; i < bounds.reasons; i++) note(`/${i}`, startMs);
+    expect(counts.fresh().leftOutSinceMs).toBeUndefined();
+    for (const atMs of [startMs + 1, startMs + 2]) note('/more', atMs);
+    expect([counts.fresh().leftOutSinceMs, entriesOf(counts).length]).toEqual([startMs + 1, bounds.reasons]);
+    expect(sumRows(counts.rows()).observed).toEqual({ 'access-token-missing': bounds.reasons + 2 });
+  });
+
+  it('keep 100 clients each, and 5,000 together; further ones are counted without a name', () => {
+    const counts = countsOf();
+    const note = (row: number, clientAddress: string) =>
+      counts.note(exchangeRecord({ ...missing, route: `/${row}`, clientAddress }), startMs);
+    for (let row = 0; row < 51; row++) for (let i = 0; i <= 100; i++) note(row, `${row} ${i}`);
+    const entries = entriesOf(counts);
+    expect(entries.map(({ clients }) => clients.length)).toEqual([...Array(50).fill(100), 0]);
+    expect(entries.map(({ beyond }) => beyond)).toEqual([...Array(50).fill(1), 101]);
+    note(0, '0 7');
+    expect(entriesOf(counts)[0]?.clients[0]).toMatchObject({ client: '0 7', requests: 2 });
+  });
+});
+
+it('the entries of several processes are added up, each client once', () => {
+  const [a] = entriesOf(countsOf(startMs, startMs + 1)) as [RolloutEntry];
+  const [b] = entriesOf(countsOf(startMs + 1, startMs + dayMs)) as [RolloutEntry];
+  const other = { client: 'other', userAgent: 'app/1', requests: 9, lastSeenMs: startMs };
+  const many = { ...a, method: 'PUT', requests: 100 };
+  const [first, second, ...none] = combineEntries([
+    [{ ...a, beyond: 2 }],
+    [{ ...b, beyond: 3, clients: [...b.clients, other] }],
+    [many],
+  ]);
+  expect(none).toEqual([]);
+  expect(first).toEqual(many);
+  expect(second).toEqual({
+    ...a,
+    ...{ requests: 4, sinceMs: startMs, lastSeenMs: startMs + dayMs, beyond: 5 },
+    days: { 20000: 3, 20001: 1 },
+    clients: [other, { ...a.clients[0], requests: 4, lastSeenMs: startMs + dayMs }],
+  });
+});

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LogOutput } from '../../../src/telemetry/log-output.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A reader with so many bytes of room, which fails with a code when it has none. */
+function setUp(keptBytes?: number) {
+  const reader = {
+    ...{ room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '', writes: 0 },
+    onPiece: (_: string) => {},
+  };
+  const output = new LogOutput({
+    ...(keptBytes !== undefined && { keptBytes }),
+    write(piece) {
+      const bytes = Math.min(piece.length, reader.room);
+      if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
+      reader.room -= bytes;
+      reader.writes += 1;
+      reader.onPiece(piece.toString());
+      reader.taken += piece.toString('utf8', 0, bytes);
+      return bytes;
+    },
+    droppedLine: (count) => `dropped ${count}\n`,
+  });
+  return { output, reader };
+}
+
+test('lines of 5 ms are written together, in order', () => {
+  const { output, reader } = setUp(1000);
+  output.write('a\n');
+  vi.advanceTimersByTime(4);
+  output.write('ä\n');
+  expect(reader.taken).toBe('');
+  vi.advanceTimersByTime(1);
+  expect([reader.taken, reader.writes]).toEqual(['a\nä\n', 1]);
+  output.write('b\n');
+  vi.advanceTimersByTime(5);
+  expect([reader.taken, reader.writes]).toEqual(['a\nä\nb\n', 2]);
+});
+
+test('16 KiB of lines are written at once, in pieces of whole lines and at most 4,096 octets', () => {
+  const { output, reader } = setUp();
+  const pieces = { longest: 0 };
+  reader.onPiece = (piece) => {
+    pieces.longest = Math.max(pieces.longest, piece.length);
+    expect(piece.endsWith('\n')).toBe(true);
+  };
+  const lines = Array.from({ length: 60 }, (_, i) => `${i} ${'ä'.repeat(150)}\n`);
+  for (const line of lines) output.write(line);
+  expect(Buffer.byteLength(reader.taken)).toBeGreaterThan(4 * 4096 - 400);
+  vi.advanceTimersByTime(5);
+  expect(reader.taken).toBe(lines.join(''));
+  expect(pieces.longest).toBeLessThanOrEqual(4096);
+  // A longer line is a piece of its own.
+  const long = `${'l'.repeat(20_000)}\n`;
+  for (const line of ['before\n', long, 'after\n']) output.write(line);
+  vi.advanceTimersByTime(5);
+  expect(reader.taken).toBe(`${lines.join('')}before\n${long}after\n`);
+});
+
+test('a reader that stops gets the lines that fit, whole; the others are dropped, counted and reported', () => {
+  const { output, reader } = setUp(20);
+  reader.room = 3;
+  for (let i = 0; i < 10; i++) output.write(`line ${i}\n`);
+  vi.advanceTimersByTime(5);
+  expect(reader.taken).toBe('lin');
+  for (let i = 10; i < 15; i++) output.write(`line ${i}\n`);
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, losesLines: true, fault: 'EAGAIN' });
+  reader.room = Number.POSITIVE_INFINITY;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\n');
+  output.write('more\n');
+  vi.advanceTimersByTime(5);
+  expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\nmore\n');
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, losesLines: false, fault: undefined });
+});
+
+test('1 MiB of lines is kept by default, and not an octet more', () => {
+  const { output, reader } = setUp();
+  reader.room = 0;
+  const line = `${'x'.repeat(1023)}\n`;
+  for (let i = 0; i < 1024; i++) output.write(line);
+  vi.advanceTimersByTime(5);
+  expect(output.status.droppedLines).toBe(0);
+  output.write('\n');
+  expect(output.status.droppedLines).toBe(1);
+  reader.room = Number.POSITIVE_INFINITY;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe(`${line.repeat(1024)}dropped 1\n`);
+});
+
+test('a reader that is merely slow is no fault', () => {
+  const { output, reader } = setUp(100);
+  reader.room = 0;
+  output.write('a\n');
+  vi.advanceTimersByTime(1000);
+  expect(output.status).toEqual({ failures: 0, droppedLines: 0, losesLines: false, fault: undefined });
+});
+
+test('a full disk is tried again, and counted each time', () => {
+  const { output, reader } = setUp(100);
+  Object.assign(reader, { room: 0, code: 'ENOSPC' });
+  output.write('a\n');
+  vi.advanceTimersByTime(500);
+  const { failures, fault } = output.status;
+  expect([failures > 3, fault]).toEqual([true, 'ENOSPC']);
+  reader.room = 100;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('a\n');
+});
+
+test('EPIPE drops the lines that wait, and each further line', () => {
+  const { output, reader } = setUp(100);
+  Object.assign(reader, { room: 0, code: 'EPIPE' });
+  for (let second = 1; second <= 3; second++) {
+    const before = output.status.failures;
+    output.write(`${second}\n`);
+    vi.advanceTimersByTime(1000);
+    expect(output.status).toMatchObject({ droppedLines: second, fault: 'EPIPE' });
+    expect(output.status.failures).toBeGreaterThan(before);
+  }
+  reader.room = 100;
+  output.write('4\n');
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('4\ndropped 3\n');
+});
+
+test('one attempt to write is scheduled at a time', () => {
+  const { output, reader } = setUp(1000);
+  reader.room = 0;
+  for (let i = 0; i < 100; i++) {
+    output.write('a\n');
+    output.flushSync();
+    vi.advanceTimersByTime(60);
+  }
+  expect(vi.getTimerCount()).toBe(1);
+});

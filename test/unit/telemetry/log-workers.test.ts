@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+
+const log = path.join(import.meta.dirname, '../../../src/telemetry/log.ts');
+const workers = [1, 2, 3];
+const perWorker = 20_000;
+
+test('workers that share one pipe write whole lines, and tell of those that a slow reader made them drop', async () => {
+  const program = `
+    const { createLog } = await import(${JSON.stringify(log)});
+    const log = createLog('info', { pretty: false, worker: Number(process.env.WORKER) });
+    let n = 0;
+    const turn = () => {
+      for (let i = 0; i < 40; i++) log.info({ event: 'line', n: n++, path: '/ä'.repeat(100) }, 'x');
+      if (n < ${perWorker}) setImmediate(turn);
+    };
+    turn();`;
+  const writers = workers.map((worker) => `WORKER=${worker} "$0" --input-type=module --eval "$1" &`);
+  // A real pipe (node's own is a socket), read a page at a time: it is full, and a longer write waits in its middle.
+  const shell = spawn(
+    'sh',
+    ['-c', `(${writers.join(' ')} wait) | dd bs=4096 status=none`, process.execPath, program],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  let text = '';
+  shell.stdout.setEncoding('utf8').on('data', (piece) => {
+    text += piece;
+  });
+  await once(shell, 'close');
+  const counts = new Map<number, number>();
+  const torn: string[] = [];
+  for (const line of text.split('\n').filter(Boolean)) {
+    try {
+      const { worker, event, count } = JSON.parse(line) as { worker: number; event: string; count: number };
+      counts.set(worker, (counts.get(worker) ?? 0) + (event === 'log-lines-dropped' ? count : 1));
+    } catch {
+      torn.push(line);
+    }
+  }
+  expect(torn).toEqual([]);
+  expect([...counts].sort()).toEqual(workers.map((worker) => [worker, perWorker]));
+});

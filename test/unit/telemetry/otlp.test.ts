@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../../harness/eventually.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+interface Attribute {
+  readonly key: string;
+  readonly value: { readonly stringValue?: string; readonly intValue?: number | string };
+}
+interface OtlpSpan {
+  readonly traceId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly attributes: readonly Attribute[];
+}
+interface OtlpPoint {
+  readonly attributes: readonly Attribute[];
+  readonly asDouble?: number;
+  readonly asInt?: number;
+  readonly count?: number;
+  readonly bucketCounts?: readonly number[];
+  readonly explicitBounds?: readonly number[];
+}
+interface OtlpMetric extends Partial<Record<'sum' | 'gauge' | 'histogram', { dataPoints: OtlpPoint[] }>> {
+  readonly name: string;
+}
+interface Exported {
+  readonly resource: { readonly attributes: readonly Attribute[] };
+  readonly scopeSpans?: readonly { readonly spans: readonly OtlpSpan[] }[];
+  readonly scopeMetrics?: readonly { readonly metrics: readonly OtlpMetric[] }[];
+}
+
+/** What a collector does with OTLP/HTTP in JSON: takes it apart by path. */
+class Collector {
+  /** A path that it refuses. */
+  refused = '';
+  readonly traces: Exported[] = [];
+  readonly metrics: Exported[] = [];
+  readonly #server: Server = createServer(async (incoming, response) => {
+    const body = Buffer.concat(await incoming.toArray()).toString();
+    if (incoming.headers['content-type'] !== 'application/json') return void response.writeHead(415).end();
+    if (incoming.url === this.refused) return void response.writeHead(404).end();
+    if (incoming.url === '/v1/traces') this.traces.push(...JSON.parse(body).resourceSpans);
+    else if (incoming.url === '/v1/metrics') this.metrics.push(...JSON.parse(body).resourceMetrics);
+    else return void response.writeHead(404).end();
+    response.setHeader('Content-Type', 'application/json');
+    response.end('{}');
+  });
+
+  async listen(port = 0): Promise<number> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  get spans(): OtlpSpan[] {
+    return this.traces.flatMap(({ scopeSpans = [] }) => scopeSpans.flatMap(({ spans }) => spans));
+  }
+
+  /** The points of the metric when it was sent last. */
+  pointsOf(name: string): OtlpPoint[] {
+    const all = this.metrics.flatMap(({ scopeMetrics = [] }) =>
+      scopeMetrics.flatMap(({ metrics }) => metrics),
+    );
+    const { sum, gauge, histogram } = all.findLast((metric) => metric.name === name) ?? {};
+    return (sum ?? gauge ?? histogram)?.dataPoints ?? [];
+  }
+}
+
+const textOf = (attributes: readonly Attribute[], name: string) => {
+  const { stringValue, intValue } = attributes.find(({ key }) => key === name)?.value ?? {};
+  return stringValue ?? (intValue === undefined ? undefined : Number(intValue));
+};
+
+describe('telemetry.otlp', () => {
+  let collector: Collector;
+  let upstream: RecordingUpstream;
+  let shopward: Shopward | undefined;
+
+  beforeEach(async () => {
+    collector = new Collector();
+    upstream = await startRecordingUpstream(() => answer());
+  });
+  afterEach(async () => {
+    await shopward?.kill();
+    await upstream.close();
+    await collector.close();
+  });
+
+  const start = async (port: number, more: object = {}, env: Readonly<Record<string, string>> = {}) => {
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${upstream.port}`,
+      rows: ['GET /carts/{cart_id}'],
+      config: { telemetry: { otlp: { endpoint: `http://127.0.0.1:${port}`, ...more } } },
+      env,
+    });
+    return shopward;
+  };
+  const get = async ({ url }: Shopward, path: string, headers = {}) => {
+    const response = await fetch(`${url}${path}`, { headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  it('sends a span for each exchange and the metrics, the last of them when it stops', async () => {
+    const running = await start(await collector.listen(), {}, { OTEL_SERVICE_NAME: 'front' });
+    expect(await get(running, '/carts/7?token=s3cret', { traceparent })).toBe(401);
+    expect(await get(running, '/open')).toBe(200);
+    await running.stop();
+
+    const [refused, forwarded] = collector.spans;
+    expect(collector.spans).toHaveLength(2);
+    expect(refused).toMatchObject({
+      name: 'GET /carts/{cart_id}',
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      parentSpanId: 'b7ad6b7169203331',
+    });
+    expect(textOf(refused?.attributes ?? [], 'error.type')).toBe('access-token-missing');
+    expect(forwarded?.name).toBe('GET');
+    expect(forwarded?.traceId).not.toBe(refused?.traceId);
+    expect(JSON.stringify(collector.traces)).not.toContain('s3cret');
+
+    for (const { resource } of [...collector.traces, ...collector.metrics]) {
+      expect(textOf(resource.attributes, 'service.name')).toBe('front');
+      expect(textOf(resource.attributes, 'service.instance.id')).toMatch(/^[\da-f-]{36}$/);
+    }
+    const [refusals] = collector.pointsOf('shopward_rejections');
+    expect(textOf(refusals?.attributes ?? [], 'rejection')).toBe('access-token-missing');
+    const durations = collector.pointsOf('http_server_request_duration_seconds');
+    const byStatus = durations.map(({ attributes, count, bucketCounts = [], explicitBounds = [] }) => [
+      textOf(attributes, 'http_response_status_code'),
+      count,
+      bucketCounts.reduce((sum, own) => sum + Number(own), 0),
+      bucketCounts.length - explicitBounds.length,
+    ]);
+    expect(byStatus.toSorted()).toEqual([
+      [200, 1, 1, 1],
+      [401, 1, 1, 1],
+    ]);
+  });
+
+  it('traces only what the client traces, where the ratio is 0', async () => {
+    const running = await start(await collector.listen(), { sampleRatio: 0 });
+    await get(running, '/not-traced');
+    await get(running, '/traced', { traceparent });
+    for (const odd of ['00-0-0-01', `${traceparent}0`, traceparent.replace(/^00/, 'ff')])
+      await get(running, '/odd', { traceparent: odd });
+    await running.stop();
+    expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(['b7ad6b7169203331']);
+  });
+
+  it('says that spans are refused though metrics are taken', async () => {
+    const running = await start(await collector.listen());
+    collector.refused = '/v1/traces';
+    await get(running, '/open');
+    await eventually('the failure is said', async () =>
+      (await (await fetch(`${running.adminUrl}/readyz`)).text()).includes('takes no telemetry')
+        ? true
+        : undefined,
+    );
+    await running.stop();
+    expect(collector.metrics.length).toBeGreaterThan(0);
+    expect(running.output()).not.toContain('takes telemetry again');
+  });
+
+  it('stops beside a collector that never answers', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const running = await start(port, {}, { OTEL_EXPORTER_OTLP_TIMEOUT: '600000' });
+    await get(running, '/open');
+    await running.stop();
+    expect(running.exitCode).toBe(0);
+  });
+
+  it('serves on and says so while the collector is away, and sends again when it is back', async () => {
+    const port = await collector.listen();
+    await collector.close();
+    const running = await start(port);
+    const readyz = async () => (await fetch(`${running.adminUrl}/readyz`)).text();
+    await eventually('the failure is said', async () => {
+      expect(await get(running, '/open')).toBe(200);
+      return (await readyz()).includes('takes no telemetry') ? true : undefined;
+    });
+    expect(running.output()).toContain('telemetry cannot be sent');
+    collector = new Collector();
+    await collector.listen(port);
+    await eventually('it is well again', async () => {
+      await get(running, '/open');
+      return (await readyz()).includes('takes no telemetry') ? undefined : true;
+    });
+    expect(collector.spans.length).toBeGreaterThan(0);
+    await collector.close();
+    await get(running, '/open');
+    await running.stop();
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { DecisionCounts } from '../../../src/telemetry/decision-counts.ts';
+import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import { outcomes } from '../../../src/telemetry/outcome.ts';
+import { percentileOf } from '../../../src/telemetry/trends.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
+
+const refused = (record: Partial<ExchangeRecord>) =>
+  exchangeRecord({ decision: 'refused', status: 401, rejection: 'access-token-missing', ...record });
+/** Notes exchanges, and reads their courses. */
+function startTrends() {
+  const counts = new DecisionCounts({ withTrends: true });
+  const { trends } = counts;
+  if (trends === undefined) throw new Error('no trends');
+  return {
+    note: (record: ExchangeRecord, nowMs: number) => counts.note(record, nowMs),
+    read: trends.read.bind(trends),
+  };
+}
+const sum = (counts: readonly number[] | undefined) => (counts ?? []).reduce((a, b) => a + b, 0);
+
+describe('outcomes over time', () => {
+  it.each([
+    ['passed', exchangeRecord()],
+    ['passed', exchangeRecord({ status: 404 })],
+    ['passed', exchangeRecord({ decision: 'answered' })],
+    ['passed', exchangeRecord({ decision: 'aborted', status: 0 })],
+    ['passed', refused({ status: 404, rejection: 'url-not-found' })],
+    ['passed', refused({ status: 422, rejection: 'url-missing' })],
+    ['refused', refused({})],
+    ['refused', refused({ status: 503, rejection: 'overloaded' })],
+    ['observed', exchangeRecord({ observed: 'access-token-missing' })],
+    ['failed', exchangeRecord({ status: 500 })],
+    ['failed', refused({ status: 502, rejection: 'upstream-unreachable' })],
+    ['failed', refused({ status: 418, rejection: 'tag-store-unavailable' })],
+    ['failed', exchangeRecord({ decision: 'aborted', status: 200 })],
+  ] as const)('have one place for each exchange: %s', (outcome, record) => {
+    const series = startTrends();
+    series.note(record, 1_000_000);
+    const reading = series.read('5m', 1_000_000).outcomes;
+    for (const one of outcomes) expect(sum(reading[one]), one).toBe(one === outcome ? 1 : 0);
+  });
+
+  it('move on, and forget what is older than their range', () => {
+    const series = startTrends();
+    const at = (seconds: number) => 1_000_000_200 + seconds * 1_000;
+    for (const seconds of [0, 4, 5]) series.note(exchangeRecord(), at(seconds));
+    const passed = (seconds: number) => series.read('5m', at(seconds)).outcomes.passed;
+    expect(passed(9).slice(-3)).toEqual([0, 2, 1]);
+    expect(series.read('5m', at(9)).endMs % 5_000).toBe(0);
+    expect(sum(passed(290))).toBe(3);
+    expect(sum(passed(310))).toBe(0);
+    expect(sum(series.read('1h', at(310)).outcomes.passed)).toBe(3);
+    expect(sum(series.read('1h', at(3_700)).outcomes.passed)).toBe(0);
+    expect(sum(series.read('24h', at(3_700)).outcomes.passed)).toBe(3);
+    expect(sum(series.read('24h', at(90_000)).outcomes.passed)).toBe(0);
+    series.note(exchangeRecord(), at(90_000));
+    for (const range of ['5m', '1h', '24h'] as const)
+      expect(series.read(range, at(90_000)).outcomes.passed.at(-1), range).toBe(1);
+  });
+
+  it('begin anew when the clock was far ahead, and is set right', () => {
+    const series = startTrends();
+    const nowMs = 1_000_000_000;
+    series.note(exchangeRecord(), nowMs + 3_600_000);
+    for (const ms of [0, 6_000, 60_000]) series.note(refused({}), nowMs + ms);
+    const { endMs, outcomes } = series.read('5m', nowMs + 60_000);
+    expect(endMs).toBeLessThanOrEqual(nowMs + 65_000);
+    expect(outcomes.refused.filter((count) => count > 0)).toEqual([1, 1, 1]);
+    expect(sum(outcomes.passed)).toBe(0);
+  });
+});
+
+describe('what has most requests', () => {
+  it('is told by reason, row and client, each with its course', () => {
+    const series = startTrends();
+    const expired = { rejection: 'access-token-invalid', reason: 'expired', clientAddress: '7' } as const;
+    for (const atMs of [1_000, 1_000, 7_000]) series.note(refused({ ...expired, route: '/carts' }), atMs);
+    series.note(exchangeRecord({ route: '/carts', observed: 'access-token-missing', durationMs: 50 }), 7_000);
+    series.note(refused({ status: 504, rejection: 'upstream-timeout', route: '*' }), 7_000);
+    series.note(refused({ status: 404, rejection: 'url-not-found', route: '*' }), 7_000);
+    const { reasons, rows, clients } = series.read('5m', 7_000);
+    expect(
+      reasons.map(({ kind, rejection, reason, requests }) => [kind, rejection, reason, requests]),
+    ).toEqual([
+      ['refused', 'access-token-invalid', 'expired', 3],
+      ['observed', 'access-token-missing', undefined, 1],
+      ['outage', 'upstream-timeout', undefined, 1],
+    ]);
+    expect(reasons[0]?.counts.slice(-2)).toEqual([2, 1]);
+    expect(rows).toMatchObject([
+      { method: 'GET', route: '/carts', requests: 4, refused: 3, observed: 1, failed: 0 },
+      { method: 'GET', route: '*', requests: 2, refused: 0, observed: 0, failed: 1 },
+    ]);
+    expect(Math.abs((rows[0]?.p95 ?? 0) / 50 - 1)).toBeLessThan(0.13);
+    expect(clients).toMatchObject([
+      { client: '7', requests: 3, last: { rejection: 'access-token-invalid', reason: 'expired' } },
+      { client: '192.0.2.1', requests: 1 },
+    ]);
+    expect(series.read('5m', 400_000).reasons).toEqual([]);
+    expect(series.read('1h', 400_000).reasons).toHaveLength(3);
+  });
+
+  it('is bounded: one of many clients takes a place once a second, and the greatest ones stay', () => {
+    const series = startTrends();
+    for (let i = 0; i < 50; i++) series.note(refused({ clientAddress: 'great' }), 10_000);
+    for (let i = 0; i < 5_000; i++) series.note(refused({ clientAddress: `small ${i}` }), 10_000);
+    for (let i = 0; i < 9; i++) series.note(refused({ clientAddress: 'late' }), 11_500 + i);
+    const { clients } = series.read('5m', 12_000);
+    expect(clients.map(({ client, requests }) => [client, requests]).slice(0, 2)).toEqual([
+      ['great', 50],
+      ['late', 9],
+    ]);
+    expect(clients).toHaveLength(12);
+  });
+});
+
+describe('latency', () => {
+  it('is given for the whole, for the shop, and for what is left', () => {
+    const series = startTrends();
+    for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
+    const { latency } = series.read('5m', 1_000);
+    const last = (share: keyof typeof latency) => latency[share].p50.at(-1) ?? 0;
+    for (const [share, ms] of [
+      ['whole', 30],
+      ['shop', 20],
+      ['own', 10],
+    ] as const) {
+      expect(last(share) / ms, share).toBeGreaterThan(0.87);
+      expect(last(share) / ms, share).toBeLessThan(1.15);
+    }
+    expect(latency.whole.p50.at(-2)).toBeNull();
+  });
+
+  it('of what was never asked of the shop is all our own; who left, and an upgraded line, have none', () => {
+    const series = startTrends();
+    series.note(refused({ durationMs: 2 }), 1_000);
+    series.note(exchangeRecord({ decision: 'aborted', status: 0, durationMs: 900 }), 1_000);
+    series.note(exchangeRecord({ status: 101, durationMs: 900_000 }), 1_000);
+    const { latency } = series.read('5m', 1_000);
+    expect(latency.shop.p99.at(-1)).toBeNull();
+    expect(latency.own.p99.at(-1)).toBeLessThan(3);
+  });
+
+  it('has percentiles that are at most an eighth off, whatever the spread', () => {
+    const series = startTrends();
+    for (let ms = 1; ms <= 1_000; ms++) series.note(exchangeRecord({ durationMs: ms }), 1_000);
+    const { p50, p95, p99 } = series.read('5m', 1_000).latency.whole;
+    for (const [got, wanted] of [
+      [p50, 500],
+      [p95, 950],
+      [p99, 990],
+    ] as const) {
+      expect(Math.abs((got.at(-1) ?? 0) / wanted - 1)).toBeLessThan(0.13);
+    }
+    expect(percentileOf(new Uint32Array(61), 0.5)).toBeNull();
+  });
+
+  it.each([Number.NaN, -5, 0, Number.POSITIVE_INFINITY, 1e12])(
+    'takes %s ms without a fault',
+    (durationMs) => {
+      const series = startTrends();
+      series.note(exchangeRecord({ durationMs }), 1_000);
+      expect(sum(series.read('5m', 1_000).outcomes.passed)).toBe(1);
+    },
+  );
+});

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ClientResponse } from '../../../src/upstream/client-response.ts';
+
+const patience = { writeStallTimeoutMs: 10_000, bodyTimeoutMs: 3_200 };
+const ends: (() => unknown)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const end of ends.splice(0).reverse()) end();
+});
+
+/** A response to a client that does not read, whose kernel takes no more. */
+async function startUnread(onDrain: () => void, onGone: () => void) {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  client.on('error', () => {});
+  client.write('GET / HTTP/1.1\r\nHost: s\r\n\r\n');
+  ends.push(() => client.destroy());
+  const [incoming, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  const unread = new ClientResponse(incoming, response, patience, { onDrain, onGone });
+  unread.begin(200, 'OK', ['Content-Type', 'text/plain']);
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const piece = Buffer.alloc(65_536, 'a');
+  do {
+    unread.write(piece);
+    await turn();
+  } while (response.writableLength === 0);
+  return { client, response, unread, turn };
+}
+
+it('two pieces wait at most, however short they are, and it goes on once they are taken', async () => {
+  const onDrain = vi.fn();
+  const { client, response, unread, turn } = await startUnread(onDrain, () => {});
+  const before = response.writableLength;
+  expect(unread.write(Buffer.from('a'))).toBe(false);
+  await turn();
+  expect(response.writableLength - before).toBeLessThan(20);
+  expect(onDrain).not.toHaveBeenCalled();
+  client.resume();
+  await vi.waitFor(() => expect(onDrain).toHaveBeenCalled());
+  expect(response.writableLength).toBe(0);
+  expect(unread.write(Buffer.from('a'))).toBe(true);
+});
+
+it('a response that breaks off still gets to its client as far as it came', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { client, unread } = await startUnread(
+    () => {},
+    () => {},
+  );
+  unread.cut();
+  const chunks: Buffer[] = [];
+  client.on('data', (chunk: Buffer) => chunks.push(chunk));
+  client.resume();
+  await once(client, 'close');
+  // The pieces, without the heads of their chunks.
+  const received =
+    Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/a{65536}/g) ?? [];
+  expect(received.length * 65_536).toBe(unread.bytes);
+});
+
+it.each([
+  ['is not over', () => {}],
+  ['is over', (unread: ClientResponse) => unread.end()],
+])('a client that takes nothing of a response that %s is let go', async (_, finish) => {
+  const onGone = vi.fn();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { response, unread, turn } = await startUnread(() => {}, onGone);
+  unread.write(Buffer.from('a'));
+  finish(unread);
+  await turn();
+  await turn();
+  vi.advanceTimersByTime(9_000);
+  expect(response.destroyed).toBe(false);
+  vi.advanceTimersByTime(1_001);
+  expect(response.destroyed).toBe(true);
+  await turn();
+  expect(onGone).toHaveBeenCalledOnce();
+});
+
+describe('a client that reads slowly', () => {
+  /** Milliseconds until it is cut, at most 300,000, if it takes so many octets each time. */
+  async function timeOf(octets: number, everyMs: number): Promise<number> {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    let taken: () => void = () => {};
+    const socket = new Writable({
+      highWaterMark: 1,
+      write(_chunk, _encoding, done) {
+        taken = done;
+      },
+    });
+    const incoming = Object.assign(new IncomingMessage(socket as Socket), {
+      method: 'GET',
+      httpVersion: '1.1',
+    });
+    const response = new ServerResponse(incoming);
+    response.assignSocket(socket as Socket);
+    const events = { onDrain: () => void client.write(Buffer.alloc(octets)), onGone: () => {} };
+    const slow = { writeStallTimeoutMs: 60_000, bodyTimeoutMs: 20_000 };
+    const client = new ClientResponse(incoming, response, slow, events);
+    client.begin(200, 'OK', []);
+    for (let i = 0; i < 3; i += 1) client.write(Buffer.alloc(5_000));
+    let ms = 0;
+    for (; ms < 300_000 && !response.destroyed; ms += 100) {
+      vi.advanceTimersByTime(100);
+      if (octets > 0 && ms % everyMs === 0) taken();
+      await new Promise((resolve) => process.nextTick(resolve));
+    }
+    return ms;
+  }
+
+  it.each([
+    ['nothing', 0, 0, 60_000],
+    ['half of the rate', 1_000, 500, 120_000],
+    ['more', 5_000, 1_000, 300_000],
+    ['64 KB/s, which a kernel shows every 22 s', 700_000, 11_000, 300_000],
+  ])('and takes %s has its time', async (_, octets, everyMs, expectedMs) => {
+    const ms = await timeOf(octets, everyMs);
+    expect(Math.abs(ms - expectedMs)).toBeLessThan(18_000);
+  });
+});

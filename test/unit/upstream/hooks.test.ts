@@ -1,0 +1,260 @@
+import { expect, it } from 'vitest';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../../src/upstream/hooks.ts';
+import { frontSuite } from '../../harness/forwarding-front.ts';
+import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
+import { answer } from '../../harness/recording-upstream.ts';
+
+const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
+const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
+
+/** Hooks that note their outcomes. */
+function noting(
+  more: Partial<UpstreamHooks> = {},
+  edits: ResponseEdits = {},
+): { hooks: () => UpstreamHooks; outcomes: ForwardOutcome[] } {
+  const outcomes: ForwardOutcome[] = [];
+  const onOutcome = (outcome: ForwardOutcome) => {
+    outcomes.push(outcome);
+    return edits;
+  };
+  return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
+}
+
+frontSuite('upstream hooks', (start) => {
+  it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
+    const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
+    const { port, upstream } = await start(
+      ({ connection }) => {
+        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
+        const talk = setInterval(() => connection.socket.write('a'), 10);
+        connection.socket.once('close', () => clearInterval(talk));
+        return undefined;
+      },
+      { hooks },
+    );
+    const response = await exchangeRaw(port, patch);
+    expect(response.status).toBe(200);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+    await upstream.connections[0]?.closed;
+  });
+
+  it('answerWithinMs holds for a body that was held back', async () => {
+    const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
+    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
+    expect((await exchangeRaw(port, patch)).status).toBe(504);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+  });
+
+  it.each([
+    ['streams', 1],
+    ['is whole', 100_000_000],
+  ])(
+    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
+    async (_how, wholeBodyBytes) => {
+      const { hooks, outcomes } = noting({ sendWithinMs: 100 });
+      const { port, front, upstream } = await start(() => undefined, {
+        hooks,
+        wholeBodyBytes,
+        bodyLimitBytes: 100_000_000,
+      });
+      upstream.onConnection = ({ socket }) => socket.pause();
+      const client = await openRawConnection(port);
+      await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
+      client.socket.write(Buffer.alloc(50_000_000));
+      expect((await client.readResponse()).status).toBe(504);
+      expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
+      await front.resultsOf(1);
+      client.close();
+    },
+  );
+
+  it('edits the forwarded request and the answer, and hears of both', async () => {
+    const { hooks, outcomes } = noting(
+      { requestFields: { 'If-Match': '"shop"', 'if-none-match': null } },
+      { fields: { etag: null, ETag: '"ours"', 'X-New': '1' } },
+    );
+    const { port, upstream } = await start(() => answer('{}', 'ETag: "shop"\r\n'), { hooks });
+    const response = await exchangeRaw(
+      port,
+      'GET / HTTP/1.1\r\nHost: s\r\nIf-Match: "a"\r\nIf-None-Match: "b"\r\n\r\n',
+    );
+    expect(response.fields('etag')).toEqual(['"ours"']);
+    expect([response.field('x-new'), response.body.toString()]).toEqual(['1', '{}']);
+    expect(upstream.bytes().match(/if-[^\r]*/gi)).toEqual(['If-Match: "shop"']);
+    expect(outcomes).toEqual([
+      {
+        kind: 'answered',
+        status: 200,
+        fields: ['Content-Length', '2', 'ETag', '"shop"'],
+        body: Buffer.from('{}'),
+      },
+    ]);
+  });
+
+  it('turns an answer into a 304', async () => {
+    const { hooks } = noting({}, { notModified: true, fields: { ETag: '"1"' } });
+    const fields =
+      'Content-Type: text/plain\r\nContent-Language: de\r\nVary: Accept\r\nCache-Control: no-cache\r\n';
+    const { port } = await start(() => answer('{}', fields), { hooks });
+    const response = await exchangeRaw(port, get);
+    expect([response.status, response.body.length]).toEqual([304, 0]);
+    expect(response.rawFields.filter((_, i) => i % 2 === 0).slice(0, 3)).toEqual([
+      'Vary',
+      'Cache-Control',
+      'ETag',
+    ]);
+  });
+
+  it.each([
+    ['announced to be too long', 1001, answer('a'.repeat(1001))],
+    [
+      'too long',
+      1001,
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'a'.repeat(1001)}\r\n0\r\n\r\n`,
+    ],
+    ['a stream of events', 5, answer('aaaaa', 'Content-Type: Text/Event-Stream; charset=utf-8\r\n')],
+  ])('a body that is %s passes through, and is heard of at its end', async (_how, length, bytes) => {
+    const { hooks, outcomes } = noting(
+      { streamedHeaderEdits: () => ({ ETag: null, 'X-S': '1' }) },
+      { fields: { 'X-E': '1' } },
+    );
+    const { port } = await start(() => bytes.replace('\r\n', '\r\nETag: "shop"\r\n'), { hooks });
+    const response = await exchangeRaw(port, get);
+    expect([response.body.length, response.field('etag'), response.field('x-s')]).toEqual([
+      length,
+      undefined,
+      '1',
+    ]);
+    expect(response.field('x-e')).toBeUndefined();
+    expect(outcomes).toMatchObject([{ kind: 'answered', status: 200, body: null }]);
+  });
+
+  it('a body that stalls passes through', async () => {
+    const { hooks, outcomes } = noting();
+    const { port, upstream } = await start(
+      ({ connection }) => {
+        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf');
+        return undefined;
+      },
+      { hooks },
+    );
+    const client = await openRawConnection(port);
+    await client.write(get);
+    while (!client.pending().includes('half'))
+      await new Promise((resolve) => client.socket.once('data', resolve));
+    expect(outcomes).toEqual([]);
+    upstream.connections[0]?.socket.write('more');
+    expect((await client.readResponse()).body.toString()).toBe('halfmore');
+    expect(outcomes).toMatchObject([{ kind: 'answered', body: null }]);
+    client.close();
+  });
+
+  it.each([
+    ['HEAD', '200 OK', 'Content-Length: 5\r\n'],
+    ['GET', '304 Not Modified', 'Content-Length: 5\r\n'],
+    ['DELETE', '204 No Content', ''],
+  ])('%s %s has an empty body, and keeps its length', async (method, status, fields) => {
+    const { hooks, outcomes } = noting({}, { fields: { ETag: '"1"' } });
+    const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`, { hooks });
+    const response = await exchangeRaw(port, `${method} / HTTP/1.1\r\nHost: s\r\n\r\n`, method);
+    expect([response.field('etag'), response.field('content-length')]).toEqual([
+      '"1"',
+      fields === '' ? undefined : '5',
+    ]);
+    expect(outcomes).toMatchObject([{ kind: 'answered', body: Buffer.alloc(0) }]);
+  });
+
+  it('maySend: false leaves not a byte, on a new connection and on an idle one', async () => {
+    let may = false;
+    const { hooks, outcomes } = noting({ maySend: () => may });
+    const { port, upstream } = await start(() => answer(), { hooks });
+    const refused = await exchangeRaw(port, patch);
+    expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
+    expect(upstream.bytes()).toBe('');
+    may = true;
+    expect((await exchangeRaw(port, patch)).status).toBe(200);
+    may = false;
+    expect((await exchangeRaw(port, patch)).status).toBe(503);
+    expect(upstream.requestLines).toHaveLength(1);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['unsent', 'answered', 'unsent']);
+    expect(outcomes[0]).toEqual({ kind: 'unsent', fault: 'not-sent' });
+  });
+
+  it('maySend that throws is a no', async () => {
+    const { hooks, outcomes } = noting({
+      maySend: () => {
+        throw new Error('a bug');
+      },
+    });
+    const { port, upstream } = await start(() => answer(), { hooks });
+    expect((await exchangeRaw(port, patch)).status).toBe(500);
+    expect([upstream.bytes(), outcomes]).toEqual(['', [{ kind: 'unsent', fault: 'not-sent' }]]);
+  });
+
+  it('maySend is asked when a connected socket is there, not before', async () => {
+    const order: string[] = [];
+    const { hooks } = noting({
+      maySend: () => order.push(`asked with ${upstream.connections.length}`) > 0,
+    });
+    const { port, upstream } = await start(() => answer(), { hooks });
+    await exchangeRaw(port, patch);
+    expect(order).toHaveLength(1);
+  });
+
+  it('answerWithinMs counts the queue; what never left is unsent', async () => {
+    const { hooks, outcomes } = noting({ answerWithinMs: 150 });
+    const { port, front } = await start(() => undefined, {
+      connections: 1,
+      hooks: ({ method }) => (method === 'PATCH' ? hooks() : undefined),
+    });
+    const first = await openRawConnection(port);
+    await first.write(get);
+    while (front.forwarder.inFlight === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    expect((await exchangeRaw(port, patch)).status).toBe(504);
+    expect(outcomes).toEqual([{ kind: 'unsent', fault: 'aborted' }]);
+    first.close();
+  });
+
+  it.each([
+    ['answers', () => answer(), 'answered'],
+    ['resets', undefined, 'unknown'],
+  ] as const)('onOutcome that fails when the upstream %s is no hang', async (_what, script, kind) => {
+    const kinds: string[] = [];
+    const { port, front } = await start(
+      script ??
+        (({ connection }) => {
+          connection.socket.resetAndDestroy();
+          return undefined;
+        }),
+      {
+        hooks: () => ({
+          bufferLimit: 100,
+          onOutcome: (outcome) => {
+            kinds.push(outcome.kind);
+            return Promise.reject(new Error('a bug'));
+          },
+        }),
+      },
+    );
+    expect((await exchangeRaw(port, patch)).status).toBe(kind === 'answered' ? 500 : 502);
+    expect(kinds).toEqual([kind]);
+    expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
+  });
+
+  it('the answer waits for onOutcome', async ({ expect }) => {
+    let release: ((edits: ResponseEdits) => void) | undefined;
+    const { port, front } = await start(() => answer(), {
+      hooks: () => ({
+        bufferLimit: 100,
+        onOutcome: () => new Promise<ResponseEdits>((resolve) => (release = resolve)),
+      }),
+    });
+    const client = await openRawConnection(port);
+    await client.write(patch);
+    await expect.poll(() => release !== undefined && front.forwarder.inFlight === 0).toBe(true);
+    expect(client.pending()).toHaveLength(0);
+    release?.({ fields: { 'X-Done': '1' } });
+    expect((await client.readResponse()).field('x-done')).toBe('1');
+    client.close();
+  });
+});

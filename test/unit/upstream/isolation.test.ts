@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { type AddressInfo, type Socket, createServer } from 'node:net';
+import { Readable } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hearFaults } from '../../../src/lib/faults.ts';
+import { createUpstreamClient } from '../../../src/upstream/client.ts';
+import type { UpstreamClient, UpstreamFault, UpstreamHandler } from '../../../src/upstream/port.ts';
+import { ResponseHeadCheck } from '../../../src/upstream/response-parser.ts';
+import { answer } from '../../harness/recording-upstream.ts';
+
+const bug = () => {
+  throw new Error('a bug');
+};
+
+/** Each place in which an exchange can throw. */
+const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFault['kind']])[] = [
+  ['onConnection', { onConnection: bug }, 'internal'],
+  ['onSent', { onSent: bug }, 'internal'],
+  ['onInformational', { onInformational: bug }, 'internal'],
+  ['onHead', { onHead: bug }, 'internal'],
+  ['onData', { onData: bug }, 'internal'],
+  ['onEnd', { onEnd: bug }, 'internal'],
+];
+
+describe('one exchange that throws ends alone', () => {
+  const ends: (() => Promise<void> | void)[] = [];
+  afterEach(async () => {
+    hearFaults(() => {});
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  async function start() {
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('data', () => socket.write(`HTTP/1.1 103 Early\r\n\r\n${answer('x'.repeat(1_000))}`));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = createUpstreamClient({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
+      connectTimeoutMs: 30_000,
+      connections: 10,
+      queueLimit: 100,
+      queueTimeoutMs: 60_000,
+    });
+    const faults: unknown[] = [];
+    hearFaults((fault) => faults.push(fault));
+    ends.push(
+      () => void server.close(),
+      () => {
+        for (const socket of sockets) socket.destroy();
+      },
+      () => client.close(),
+    );
+    return { client, faults };
+  }
+
+  /** Asks 20 others in the same tick, which is more than there are connections. */
+  async function askAmongOthers(
+    client: UpstreamClient,
+    throws: Partial<UpstreamHandler>,
+    maySend?: () => boolean,
+  ) {
+    const before = Array.from({ length: 10 }, () => ask(client));
+    const one = ask(client, throws, maySend);
+    const after = Array.from({ length: 10 }, () => ask(client));
+    expect(await Promise.all([...before, ...after])).toEqual(Array(20).fill('200 whole'));
+    return one;
+  }
+
+  it.each(places)('in %s', async (_, throws, kind) => {
+    const { client, faults } = await start();
+    expect(await askAmongOthers(client, throws)).toBe(kind);
+    expect(faults).toMatchObject([{ message: 'a bug' }]);
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
+  });
+
+  it('in maySend', async () => {
+    const { client } = await start();
+    expect(await askAmongOthers(client, {}, bug)).toBe('not-sent');
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
+  });
+
+  it('in onFault', async () => {
+    const { client, faults } = await start();
+    const others = Array.from({ length: 20 }, () => ask(client));
+    const exchange = client.dispatch(
+      { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
+      { onHead() {}, onData: () => true, onEnd() {}, onFault: bug },
+    );
+    exchange.abort();
+    expect(await Promise.all(others)).toEqual(Array(20).fill('200 whole'));
+    expect(faults).toMatchObject([{ message: 'a bug' }]);
+  });
+
+  it('while the call leaves its connection', async () => {
+    const { client, faults } = await start();
+    const stream = new Readable({ read() {} });
+    // Stopping the body throws, after the first byte was sent.
+    stream.pause = () => {
+      throw new Error('a bug');
+    };
+    const ended = new Promise<string>((resolve) =>
+      client.dispatch(
+        { method: 'POST', target: '/', fields: ['Host', 's'], body: { stream, length: undefined } },
+        {
+          onHead() {},
+          onData: () => true,
+          onEnd: () => resolve('whole'),
+          onFault: ({ kind }) => resolve(kind),
+        },
+      ),
+    );
+    stream.push('x');
+    expect(await ended).toBe('whole');
+    expect(faults[0]).toMatchObject({ message: 'a bug' });
+    expect(await ask(client)).toBe('200 whole');
+    expect([client.inFlight, client.queued]).toEqual([0, 0]);
+  });
+
+  it('in what reads the answer', async () => {
+    const { client, faults } = await start();
+    const read = ResponseHeadCheck.prototype.read;
+    let reads = 0;
+    ResponseHeadCheck.prototype.read = function (piece, length) {
+      reads += 1;
+      if (reads === 3) bug();
+      return read.call(this, piece, length);
+    };
+    try {
+      const seen = await Promise.all(Array.from({ length: 20 }, () => ask(client)));
+      expect(seen.filter((one) => one !== '200 whole')).toEqual(['internal']);
+      expect(faults).toMatchObject([{ message: 'a bug' }]);
+    } finally {
+      ResponseHeadCheck.prototype.read = read;
+    }
+  });
+});
+
+function ask(
+  client: UpstreamClient,
+  throws: Partial<UpstreamHandler> = {},
+  maySend?: () => boolean,
+): Promise<string> {
+  return new Promise((resolve) => {
+    let seen = 0;
+    client.dispatch(
+      { method: 'GET', target: '/', fields: ['Host', 's'], body: null, maySend },
+      {
+        onHead: (status) => {
+          seen = status;
+        },
+        onData: () => true,
+        onEnd: () => resolve(`${seen} whole`),
+        onFault: ({ kind }) => resolve(kind),
+        ...throws,
+      },
+    );
+  });
+}

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createUpstreamClient } from '../../../src/upstream/client.ts';
+import type { UpstreamClient, UpstreamFault } from '../../../src/upstream/port.ts';
+import { answer } from '../../harness/recording-upstream.ts';
+
+interface Shop {
+  readonly port: number;
+  /** No new connection; those that are open are answered. */
+  closeListener(): Promise<void>;
+  close(): void;
+}
+
+async function startShop(): Promise<Shop> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    socket.on('data', () => setTimeout(() => socket.write(answer()), 2));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    closeListener: async () => {
+      server.close();
+      while (server.listening) await sleep(1);
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function ask(client: UpstreamClient): Promise<number | UpstreamFault['kind']> {
+  return new Promise((resolve) => {
+    let seen = 0;
+    client.dispatch(
+      { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
+      {
+        onHead: (status) => {
+          seen = status;
+        },
+        onData: () => true,
+        onEnd: () => resolve(seen),
+        onFault: ({ kind }) => resolve(kind),
+      },
+    );
+  });
+}
+
+/**
+ * A rolling restart: the old listener is closed, and connections that are open still answer. There are more clients than
+ * connections, so that somebody always waits, and now and then a connection ends, for which no other comes.
+ */
+describe('a listener that closes under load', () => {
+  it.each([4, 16, 32, 64])(
+    'everybody is answered, and the process goes on (%i connections)',
+    async (connections) => {
+      const shop = await startShop();
+      const client = createUpstreamClient({
+        upstream: { scheme: 'http', hostname: '127.0.0.1', port: shop.port },
+        connectTimeoutMs: 30_000,
+        queueLimit: 1_000,
+        queueTimeoutMs: 60_000,
+        connections,
+      });
+      // Not all places are taken when the listener closes: each that is missing is tried for again and again.
+      await Promise.all(Array.from({ length: connections / 2 }, () => ask(client)));
+      await shop.closeListener();
+      const seen = new Map<number | string, number>();
+      const visit = async () => {
+        for (let i = 0; i < 20; i += 1) {
+          const what = await ask(client);
+          seen.set(what, (seen.get(what) ?? 0) + 1);
+        }
+      };
+      await Promise.all(Array.from({ length: 32 }, visit));
+      const { 200: answered = 0, unreachable = 0, ...others } = Object.fromEntries(seen);
+      expect([answered + unreachable, others]).toEqual([640, {}]);
+      // Connections that are open are used as long as they answer.
+      expect(answered).toBeGreaterThan(0);
+      expect([client.inFlight, client.queued]).toEqual([0, 0]);
+      shop.close();
+      await client.close();
+    },
+  );
+});

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { longestRead } from '../../../src/upstream/llhttp.ts';
+import { ResponseParser } from '../../../src/upstream/response-parser.ts';
+
+/** What came out of a response, whatever the pieces were. */
+interface Heard {
+  informational: number[];
+  head: { status: number; reason: string; fields: readonly string[] } | undefined;
+  body: string;
+  end: 'whole' | 'whole, last' | 'broken' | 'open';
+}
+
+interface Response {
+  readonly bytes: string;
+  readonly isHeadRequest?: boolean;
+  /** The connection ends after it. */
+  readonly ends?: boolean;
+}
+
+/** As a connection has it: the bytes stand at the start of a longer buffer, the same each time. */
+const piece = Buffer.alloc(longestRead);
+
+function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: readonly number[] = []): Heard {
+  const all = Buffer.from(bytes, 'latin1');
+  const parser = new ResponseParser(1000);
+  const heard: Heard = { informational: [], head: undefined, body: '', end: 'open' };
+  const isOpen = () => heard.end === 'open';
+  const take = (isLast: boolean) => {
+    heard.informational.push(...parser.informational.map(({ status }) => status));
+    if (parser.head !== undefined) heard.head = parser.head;
+    heard.body += piece.toString('latin1', parser.bodyStart, parser.bodyEnd);
+    if (parser.fault !== undefined) heard.end = 'broken';
+    // Bytes after the end that come in a piece of their own are the connection's business.
+    else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
+  };
+  parser.begin(isHeadRequest);
+  const places = [0, ...cuts.map((cut) => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
+  for (let i = 1; i < places.length && isOpen(); i++) {
+    const part = all.subarray(places[i - 1], places[i]);
+    if (part.length === 0) continue;
+    piece.fill('x');
+    part.copy(piece);
+    parser.read(piece, part.length);
+    take(places[i] === all.length);
+  }
+  if (ends && isOpen()) {
+    parser.finish();
+    take(true);
+  }
+  parser.free();
+  return heard;
+}
+
+const ok = 'HTTP/1.1 200 OK\r\n';
+const whole = (status: number, reason: string, fields: string[], body = ''): Heard => ({
+  informational: [],
+  head: { status, reason, fields },
+  body,
+  end: 'whole',
+});
+
+/** No other request follows on its connection: what has no body may get one later. */
+const last = (heard: Heard): Heard => ({ ...heard, end: 'whole, last' });
+
+const responses: readonly (readonly [string, Response, Heard])[] = [
+  [
+    'a length',
+    { bytes: `${ok}Content-Length: 3\r\n\r\nabc` },
+    whole(200, 'OK', ['Content-Length', '3'], 'abc'),
+  ],
+  ['no body', { bytes: `${ok}Content-Length: 0\r\n\r\n` }, whole(200, 'OK', ['Content-Length', '0'])],
+  [
+    'chunks with extensions and trailers',
+    { bytes: `${ok}Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n` },
+    whole(200, 'OK', ['Transfer-Encoding', 'chunked'], 'abcde'),
+  ],
+  [
+    'a request of HEAD',
+    { bytes: `${ok}Content-Length: 3\r\n\r\n`, isHeadRequest: true },
+    last(whole(200, 'OK', ['Content-Length', '3'])),
+  ],
+  ['204', { bytes: 'HTTP/1.1 204 No Content\r\n\r\n' }, last(whole(204, 'No Content', []))],
+  [
+    '304',
+    { bytes: 'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n' },
+    last(whole(304, 'Not Modified', ['ETag', '"1"'])),
+  ],
+  [
+    'interim responses',
+    {
+      bytes: `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 1\r\n\r\na`,
+    },
+    { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), informational: [102, 103] },
+  ],
+  [
+    'the end of the connection as the end of the body',
+    { bytes: `${ok}A: b\r\n\r\nabc`, ends: true },
+    { ...whole(200, 'OK', ['A', 'b'], 'abc'), end: 'whole, last' },
+  ],
+  [
+    'Connection: close',
+    { bytes: `${ok}Connection: close\r\nContent-Length: 1\r\n\r\na` },
+    { ...whole(200, 'OK', ['Connection', 'close', 'Content-Length', '1'], 'a'), end: 'whole, last' },
+  ],
+  [
+    'HTTP/1.0',
+    { bytes: 'HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na' },
+    { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), end: 'whole, last' },
+  ],
+  [
+    'a reason and values in latin-1, an empty value, repeated fields',
+    { bytes: 'HTTP/1.1 200 D\xe9j\xe0\r\nA:\r\na: \xfc\r\nA: 2\r\nContent-Length: 0\r\n\r\n' },
+    whole(200, 'D\xe9j\xe0', ['A', '', 'a', '\xfc', 'A', '2', 'Content-Length', '0']),
+  ],
+  [
+    'space around values',
+    { bytes: `${ok}A: \tb c\xa0\t \r\nB:  \r\nContent-Length: 0 \r\n\r\n` },
+    whole(200, 'OK', ['A', 'b c\xa0', 'B', '', 'Content-Length', '0']),
+  ],
+  [
+    'a length of an interim response',
+    { bytes: `HTTP/1.1 103 Hints\r\nContent-Length: 5\r\n\r\n${ok}Content-Length: 1\r\n\r\na` },
+    { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), informational: [103] },
+  ],
+  [
+    '204 that announces no body',
+    { bytes: 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n' },
+    last(whole(204, 'No Content', ['Content-Length', '0'])),
+  ],
+  [
+    '204 that announces a body',
+    { bytes: 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n' },
+    { ...whole(204, 'No Content', ['Content-Length', '5']), end: 'whole, last' },
+  ],
+  [
+    '304 that announces chunks',
+    { bytes: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n' },
+    { ...whole(304, 'Not Modified', ['Transfer-Encoding', 'chunked']), end: 'whole, last' },
+  ],
+  [
+    'no reason',
+    { bytes: 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n' },
+    whole(200, '', ['Content-Length', '0']),
+  ],
+  [
+    'bytes after the end',
+    { bytes: `${ok}Content-Length: 1\r\n\r\na${ok}Content-Length: 1\r\n\r\nb` },
+    { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), end: 'whole, last' },
+  ],
+];
+
+describe('whatever the pieces', () => {
+  test.each(responses)('%s', (_, response, expected) => {
+    expect(hear(response)).toEqual(expected);
+    for (let cut = 1; cut < response.bytes.length; cut++) assert.deepEqual(hear(response, [cut]), expected);
+    fc.assert(
+      fc.property(fc.array(fc.nat(10_000), { maxLength: 20 }), (cuts) => {
+        assert.deepEqual(hear(response, cuts), expected);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+test.each([
+  ['a second length', `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+  [
+    'a length beside chunks',
+    `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`,
+  ],
+  ['a length that is no number', `${ok}Content-Length: 1a\r\n\r\na`],
+  ['a negative length', `${ok}Content-Length: -1\r\n\r\na`],
+  ['a chunk size that is no number', `${ok}Transfer-Encoding: chunked\r\n\r\nx\r\n`],
+  ['a chunk longer than its size', `${ok}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n`],
+  ['a bare LF', `${ok}A: b\nC: d\r\n\r\n`],
+  ['a bare CR in a value', `${ok}A: b\rC: d\r\n\r\n`],
+  ['a NUL in a value', `${ok}A: \0\r\n\r\n`],
+  ['a space before the colon', `${ok}A : b\r\n\r\n`],
+  ['two codings', `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['two lines of a coding', `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['a coding with a no-break space', `${ok}Transfer-Encoding: chunked\xa0\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['a coding with a space behind it', `${ok}Transfer-Encoding: chunked \r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['an empty coding', `${ok}Transfer-Encoding: \r\n\r\na`],
+  ['a coding of an interim response', `HTTP/1.1 103 \r\nTransfer-Encoding: gzip\r\n\r\n${ok}\r\n`],
+  ['a bare CR for the end of the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\n'],
+  ['a bare CR for the only line end', 'HTTP/1.1 200 OK\r\r\r\n'],
+  ['an empty line in front', `\r\n${ok}Content-Length: 0\r\n\r\n`],
+  ['a LF in front', `\n${ok}Content-Length: 0\r\n\r\n`],
+  ['lower case', 'http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['HTTP/1.2', 'HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['a tab after the version', 'HTTP/1.1\t200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['a folded line', `${ok}A: b\r\n c\r\n\r\n`],
+  ['HTTP/3.0', 'HTTP/3.0 200 OK\r\n\r\n'],
+  ['another coding than chunks', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['another coding instead of chunks', `${ok}Transfer-Encoding: gzip\r\n\r\na`],
+  ['interim responses without end', 'HTTP/1.1 103 \r\n\r\n'.repeat(100)],
+  ['another protocol', 'SSH-2.0-OpenSSH_9\r\n'],
+  ['an unasked 101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n'],
+  ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+  ['no space behind the status', 'HTTP/1.1 200OK\r\n\r\n'],
+  ['DEL in the reason', 'HTTP/1.1 200 O\x7fK\r\n\r\n'],
+  ['a field without a name', `${ok}: b\r\n\r\n`],
+  ['status 99', 'HTTP/1.1 099 Low\r\n\r\n'],
+  ['status 600', 'HTTP/1.1 600 High\r\n\r\n'],
+  ['status 1000', 'HTTP/1.1 1000 Higher\r\n\r\n'],
+  ['fields that are too long', `${ok}A: ${'b'.repeat(1000)}\r\n\r\n`],
+  [
+    'trailers that are too long',
+    `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\nA: ${'b'.repeat(1000)}\r\n\r\n`,
+  ],
+])('%s is no response', (_, bytes) => {
+  expect(hear({ bytes }).end).toBe('broken');
+  for (let cut = 1; cut < bytes.length; cut++) expect(hear({ bytes }, [cut]).end).toBe('broken');
+});
+
+test.each([
+  ['in the head', `${ok}A: b\r\n`],
+  ['in a body with a length', `${ok}Content-Length: 3\r\n\r\nab`],
+  ['in a chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n3\r\nab`],
+  ['before the last chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n`],
+  ['before anything', ''],
+])('an end of the connection %s breaks the response', (_, bytes) => {
+  expect(hear({ bytes, ends: true }).end).toBe('broken');
+});
+
+test.each([
+  [1000, 'whole'],
+  [1001, 'broken'],
+])('a head of %i octets, interim ones and all, is %s', (octets, end) => {
+  const start = `HTTP/1.1 103 Hints\r\n\r\n${ok}Content-Length: 0\r\nA: `;
+  const bytes = `${start}${'x'.repeat(octets - start.length - 4)}\r\n\r\n`;
+  for (const cut of [1, 20, 500, octets - 1]) expect(hear({ bytes }, [cut]).end).toBe(end);
+});
+
+test.each([
+  [512, false],
+  [513, true],
+])('%i interim responses are too many: %s', (count, isFault) => {
+  const parser = new ResponseParser(1_000_000);
+  const octets = Buffer.from('HTTP/1.1 100 C\r\n\r\n'.repeat(count));
+  parser.begin(false);
+  parser.read(octets, octets.length);
+  expect(parser.fault !== undefined).toBe(isFault);
+  parser.free();
+});
+
+test('a parser reads one response after another, also when the memory of WebAssembly has grown', () => {
+  const parser = new ResponseParser(1000);
+  const piece = Buffer.from(`${ok}Content-Length: 1\r\n\r\na`);
+  const others: ResponseParser[] = [];
+  for (let i = 0; i < 5; i++) {
+    parser.begin(false);
+    parser.read(piece, piece.length);
+    expect([parser.head?.status, parser.bodyStart, parser.bodyEnd]).toEqual([
+      200,
+      piece.length - 1,
+      piece.length,
+    ]);
+    expect([parser.isComplete, parser.isReusable]).toEqual([true, true]);
+    for (let k = 0; k < 5_000; k++) others.push(new ResponseParser(1000));
+  }
+  for (const other of others) other.free();
+});

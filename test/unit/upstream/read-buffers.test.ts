@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { createUpstreamClient } from '../../../src/upstream/client.ts';
+import type { UpstreamClient } from '../../../src/upstream/port.ts';
+import { type ForwardingFront, startFront } from '../../harness/forwarding-front.ts';
+
+const connections = 8;
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** An upstream that ends each connection with its answer, of the body that the target names: a letter and its length. */
+async function startClosing(): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (head) => {
+      const [, letter = 'x', length = '1'] = /^GET \/(\w)(\d+)/.exec(head.toString()) ?? [];
+      socket.end(
+        `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n${letter.repeat(Number(length))}`,
+      );
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+function clientFor(port: number): UpstreamClient {
+  const client = createUpstreamClient({
+    upstream: { scheme: 'http', hostname: '127.0.0.1', port },
+    connectTimeoutMs: 30_000,
+    connections,
+    queueLimit: 1_000,
+    queueTimeoutMs: 60_000,
+  });
+  ends.push(() => client.close());
+  return client;
+}
+
+function ask(client: UpstreamClient, target: string): Promise<readonly Buffer[] | string> {
+  const pieces: Buffer[] = [];
+  return new Promise((resolve) => {
+    client.dispatch(
+      { method: 'GET', target, fields: ['Host', 's'], body: null },
+      {
+        onHead() {},
+        onData: (piece) => pieces.push(piece) > 0,
+        onEnd: () => resolve(pieces),
+        onFault: ({ kind }) => resolve(kind),
+      },
+    );
+  });
+}
+
+/** Buffers of the length in which connections read, that were made meanwhile. */
+async function countPieces(run: () => Promise<unknown>): Promise<number> {
+  const made = vi.spyOn(Buffer, 'allocUnsafeSlow');
+  await run();
+  return made.mock.calls.filter(([bytes]) => bytes >= 65_536).length;
+}
+
+// A connection for each request is what an upstream without keep-alive, and one that is away, has us open.
+test.each([
+  ['ended with their answer', startClosing, /^x+$/],
+  [
+    'refused',
+    async () => {
+      const port = await startClosing();
+      await ends.pop()?.();
+      return port;
+    },
+    /^unreachable$/,
+  ],
+])('connections that are %s leave no memory behind', async (_, start, expected) => {
+  const client = clientFor(await start());
+  const made = await countPieces(async () => {
+    for (let round = 0; round < 25; round += 1) {
+      const burst = await Promise.all(Array.from({ length: connections }, () => ask(client, '/x100')));
+      for (const seen of burst) {
+        expect(typeof seen === 'string' ? seen : Buffer.concat(seen).toString()).toMatch(expected);
+      }
+    }
+  });
+  // Of 200: those of one burst, and as many whose end was not yet seen when the next one came.
+  expect(made).toBeLessThanOrEqual(3 * connections);
+});
+
+test('what somebody was given is never written to again', async () => {
+  const client = clientFor(await startClosing());
+  const held = await Promise.all([ask(client, '/a10'), ask(client, '/b4000'), ask(client, '/c60000')]);
+  for (let round = 0; round < 10; round += 1) {
+    await Promise.all(Array.from({ length: connections }, () => ask(client, '/z60000')));
+  }
+  const texts = held.map((pieces) =>
+    typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
+  );
+  expect(texts).toEqual(['a'.repeat(10), 'b'.repeat(4_000), 'c'.repeat(60_000)]);
+});
+
+/** More than the kernel's buffers of a connection take, so that what a slow client was sent waits here. */
+const bodyBytes = 8_000_000;
+const letters = [...'abcdefghijklmnopqrstuvwxyz'];
+
+async function frontOf(): Promise<ForwardingFront> {
+  const upstreamPort = await startKeeping();
+  const front = await startFront({
+    upstreamPort,
+    connections: letters.length,
+  });
+  ends.push(() => front.close());
+  return front;
+}
+
+/** An upstream that keeps its connections. */
+async function startKeeping(): Promise<number> {
+  const server = createHttpServer((incoming, response) => {
+    const [, letter = 'x', length = '1'] = /^\/(\w)(\d+)/.exec(incoming.url ?? '') ?? [];
+    const body = letter.repeat(Number(length));
+    if (length.endsWith('1')) response.write(body);
+    else response.setHeader('Content-Length', body.length).write(body);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => server.closeAllConnections());
+  return (server.address() as AddressInfo).port;
+}
+
+/** What a client saw of its answers: how many octets, and which letters other than its own. */
+async function read(
+  port: number,
+  letter: string,
+  manner: 'at once' | 'slowly' | 'and leaves',
+  rounds: number,
+) {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  ends.push(() => socket.destroy());
+  let octets = 0;
+  let foreign = '';
+  const isOther = new RegExp(`([^${letter}])\\1{63,}`);
+  let wake = () => {};
+  socket.on('close', () => wake());
+  socket.on('data', (piece: Buffer) => {
+    octets += piece.length;
+    wake();
+    foreign += isOther.exec(piece.toString('latin1'))?.[1] ?? '';
+    if (manner === 'and leaves' && octets > bodyBytes * 1.5) socket.destroy();
+    if (manner !== 'slowly') return;
+    socket.pause();
+    setTimeout(() => socket.resume(), 5);
+  });
+  for (let round = 0; round < rounds && !socket.destroyed; round += 1) {
+    const length = bodyBytes + (round % 2);
+    const whole = octets + length;
+    socket.write(`GET /${letter}${length} HTTP/1.1\r\nHost: s\r\n\r\n`);
+    while (octets < whole && !socket.destroyed) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+  return foreign;
+}
+
+test('no client is sent what was read for another one, whoever reads slowly or leaves', async () => {
+  const { port } = await frontOf();
+  const manners = ['at once', 'slowly', 'and leaves'] as const;
+  const seen = letters.map((letter, i) => read(port, letter, manners[i % 3] ?? 'at once', 3));
+  expect(await Promise.all(seen)).toEqual(letters.map(() => ''));
+});
+
+test('long bodies that go out at once are read into the same few pieces of memory', async () => {
+  const { port } = await frontOf();
+  await read(port, 'a', 'at once', 1);
+  const made = await countPieces(() => read(port, 'a', 'at once', 4));
+  // 488 reads at least.
+  expect(made).toBeLessThanOrEqual(16);
+});
+
+test('a piece that is given back twice is read into once', async () => {
+  const client = clientFor(await startKeeping());
+  const keep = (target: string) =>
+    new Promise<readonly Buffer[]>((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      client.dispatch(
+        { method: 'GET', target, fields: ['Host', 's'], body: null },
+        {
+          onHead() {},
+          onData(piece, release) {
+            pieces.push(piece);
+            release?.();
+            release?.();
+            return true;
+          },
+          onEnd: () => resolve(pieces),
+          onFault: ({ kind }) => reject(new Error(kind)),
+        },
+      );
+    });
+  await keep('/a60000');
+  const held = await Promise.all(letters.map((letter) => ask(client, `/${letter}60000`)));
+  const texts = held.map((pieces) =>
+    typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
+  );
+  expect(texts).toEqual(letters.map((letter) => letter.repeat(60_000)));
+});

@@ -1,0 +1,105 @@
+import { expect, it } from 'vitest';
+import { frontSuite } from '../../harness/forwarding-front.ts';
+import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
+import { answer } from '../../harness/recording-upstream.ts';
+
+frontSuite('the forwarded request', (start) => {
+  it.each([
+    '/',
+    '/a?',
+    '/a??',
+    '/a?b?c=%2F?',
+    '/a?b#c',
+    '/?q=a\\b',
+    '/?q=\'"<>`{}|^',
+    '/a%2Fb%5C%00%25?x',
+    '//a//b/',
+    '/a/../b/./c',
+    '/carts;v=1/x',
+    '/a?http://evil.test/',
+    `/${'a'.repeat(8000)}?${'b'.repeat(8000)}`,
+  ])('carries the target %j byte for byte', async (target) => {
+    const { port, upstream } = await start(() => answer(), {
+      edit: (request) => {
+        const at = target.indexOf('?');
+        const [path, query] = at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at)];
+        return { ...request, path, query };
+      },
+    });
+    const response = await exchangeRaw(port, 'GET / HTTP/1.1\r\nHost: s\r\n\r\n');
+    expect(response.status).toBe(200);
+    expect(upstream.requestLines).toEqual([`GET ${target} HTTP/1.1`]);
+  });
+
+  it.each([
+    ['GET', '', '', ''],
+    ['HEAD', '', '', ''],
+    ['DELETE', '', '', ''],
+    ['OPTIONS', '', '', ''],
+    ['POST', 'Content-Length: 0\r\n', '', 'content-length: 0'],
+    ['POST', 'Content-Length: 3\r\n', 'abc', 'content-length: 3'],
+    ['PUT', 'Transfer-Encoding: chunked\r\n', '3\r\nabc\r\n0\r\n\r\n', 'transfer-encoding: chunked'],
+    [
+      'PATCH',
+      'Transfer-Encoding: chunked\r\n',
+      '3\r\nabc\r\n0\r\nX-Trailer: 1\r\n\r\n',
+      'transfer-encoding: chunked',
+    ],
+    ['GET', 'Content-Length: 3\r\n', 'abc', 'content-length: 3'],
+    ['DELETE', 'Content-Length: 3\r\n', 'abc', 'content-length: 3'],
+    ['DELETE', 'Transfer-Encoding: chunked\r\n', '3\r\nabc\r\n0\r\n\r\n', 'transfer-encoding: chunked'],
+    ['OPTIONS', 'Transfer-Encoding: chunked\r\n', '3\r\nabc\r\n0\r\n\r\n', 'transfer-encoding: chunked'],
+    ['POST', 'Transfer-Encoding: chunked\r\n', '0\r\n\r\n', 'transfer-encoding: chunked'],
+  ])('frames %s %j %j exactly', async (method, framing, body, framed) => {
+    const { port, upstream } = await start(({ head }) => answer(head.startsWith('HEAD') ? '' : 'ok'));
+    const connection = await openRawConnection(port);
+    await connection.write(`${method} /a HTTP/1.1\r\nHost: s\r\n${framing}\r\n${body}`);
+    expect((await connection.readResponse(method)).status).toBe(200);
+    await connection.write('GET /next HTTP/1.1\r\nHost: s\r\n\r\n');
+    expect((await connection.readResponse()).status).toBe(200);
+    connection.close();
+    expect(upstream.requestLines).toEqual([`${method} /a HTTP/1.1`, 'GET /next HTTP/1.1']);
+    const first = upstream.bytes().slice(0, upstream.bytes().indexOf('GET /next'));
+    const fields = first
+      .toLowerCase()
+      .split('\r\n')
+      .filter((line) => /^(content-length|transfer-enc)/.test(line));
+    expect(fields).toHaveLength(framed === '' ? 0 : 1);
+    // A chunked body that is whole already may be sent with its length.
+    if (framed.startsWith('t'))
+      expect([framed, `content-length: ${body.startsWith('3') ? 3 : 0}`]).toContain(fields[0]);
+    else expect(fields[0] ?? '').toBe(framed);
+    expect(first).not.toContain('X-Trailer');
+  });
+
+  it('keeps repeated fields, their order and obs-text, and merges spellings of one name', async () => {
+    const { port, upstream } = await start(() => answer());
+    await exchangeRaw(
+      port,
+      'GET / HTTP/1.1\r\nHost: s\r\nX-A: 1\r\nCookie: a=1\r\nx-a: 2\r\nX-B: caf\xe9\r\nX-A: 3\r\nCookie: b=2\r\n\r\n',
+    );
+    const lines = upstream.bytes().split('\r\n');
+    expect(lines.filter((line) => /^x-a:/i.test(line)).map((line) => line.slice(5))).toEqual(['1', '2', '3']);
+    expect(lines).toContain('X-B: caf\xe9');
+    expect(
+      lines
+        .filter((line) => /^cookie:/i.test(line))
+        .join('; ')
+        .replaceAll('Cookie: ', ''),
+    ).toBe('a=1; b=2');
+    expect(lines.filter((line) => /^host:/i.test(line)).map((line) => line.slice(4))).toEqual([': s']);
+  });
+
+  it('uses one connection for one request after another', async () => {
+    // However long the machine stands still in between.
+    const { port, upstream } = await start(() => answer('ok', 'Keep-Alive: timeout=60\r\n'));
+    const connection = await openRawConnection(port);
+    for (let i = 0; i < 5; i++) {
+      await connection.write(`POST /${i} HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi`);
+      expect((await connection.readResponse()).status).toBe(200);
+    }
+    connection.close();
+    expect(upstream.connections).toHaveLength(1);
+    expect(upstream.requestLines).toHaveLength(5);
+  });
+});

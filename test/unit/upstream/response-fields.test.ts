@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { hopByHopNames } from '../../../src/http/field-list.ts';
+import {
+  type PublicReferences,
+  endToEndFields,
+  reasonPhrase,
+} from '../../../src/upstream/response-fields.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
+
+const around = (...fields: string[]) => ['X-Before', '1', ...fields, 'X-After', '2'];
+const kept = (...fields: string[]) => endToEndFields(around(...fields), 200).slice(2, -2);
+const spellings = (name: string) => [name, name.toUpperCase(), name.toLowerCase()];
+
+describe('a response field', () => {
+  test.each([...hopByHopNames, 'server', 'proxy-status', 'proxy-x', 'x-debug', 'x-debug-token'])(
+    '%s stays behind, however it is spelled',
+    (name) => {
+      for (const spelling of spellings(name)) expect(kept(spelling, 'x')).toEqual([]);
+    },
+  );
+
+  test.each([
+    ...['Accept-Ranges', 'Access-Control-Allow-Origin', 'Cache-Control', 'Content-Type', 'Date', 'ETag'],
+    ...[
+      'Expires',
+      'Last-Modified',
+      'Set-Cookie',
+      'Vary',
+      'Content-Length',
+      'Location',
+      'Servers',
+      'X-Server',
+    ],
+    ...['X-Proxy', 'X-Deb', 'Content-Encoding', 'WWW-Authenticate', 'Tea', 'Age', 'Retry-After'],
+  ])('%s goes on, as it is spelled, and each line of it', (name) => {
+    for (const spelling of spellings(name))
+      expect(kept(spelling, 'x', spelling, '')).toEqual([spelling, 'x', spelling, '']);
+  });
+
+  test.each(['\t !~\x80\xff', '', ' '])('has the value %j', (value) => {
+    expect(kept('X-One', value, 'ETag', value)).toEqual(['X-One', value, 'ETag', value]);
+  });
+
+  test.each(['a\r\nX: y', 'a\nb', 'a\0', 'a\x7f', 'a\x1f', 'a\u0100'])('has not the value %j', (value) => {
+    expect(kept('X-One', value, 'ETag', value)).toEqual([]);
+  });
+
+  test.each(['', 'a b', 'a:', 'a\r', 'ä', 'a(', '"a"'])('has not the name %j', (name) => {
+    expect(kept(name, 'x')).toEqual([]);
+  });
+
+  test('Content-Length stands with any status but 204', () => {
+    for (const status of [200, 203, 205, 304])
+      expect(endToEndFields(['content-length', '1'], status)).toHaveLength(2);
+    expect(endToEndFields(['content-length', '1', 'ETag', 'x'], 204)).toEqual(['ETag', 'x']);
+  });
+});
+
+describe('Connection', () => {
+  test.each(['X-One', 'x-one', 'close, X-ONE', '\tx-one ,y', 'x-two,x-one'])(
+    '%j takes X-One away',
+    (value) => {
+      expect(kept('Connection', value, 'X-One', '1', 'ETag', '2')).toEqual(['ETag', '2']);
+      // Also behind it, and on a line of its own.
+      expect(kept('X-One', '1', 'Connection', 'close', 'connection', value)).toEqual([]);
+    },
+  );
+
+  test.each(['close', 'keep-alive', 'Close', 'x-ones', 'x', '', 'x-one\xa0'])('%j does not', (value) => {
+    expect(kept('Connection', value, 'X-One', '1')).toEqual(['X-One', '1']);
+  });
+
+  test('takes away what else always goes on', () => {
+    expect(kept('Connection', 'date, last-modified', 'Date', '1', 'Last-Modified', '2')).toEqual([]);
+  });
+
+  test.each([
+    ...['cache-control', 'content-encoding', 'content-length', 'content-type', 'etag', 'set-cookie', 'vary'],
+    'www-authenticate',
+  ])('has no say in %s', (name) => {
+    expect(kept('Connection', name, name, 'x')).toEqual([name, 'x']);
+  });
+});
+
+test('what names the shop’s address names the public one, where it is a reference', () => {
+  const references = { toPublic: (value: string) => `public ${value}` } as unknown as PublicReferences;
+  const request = accepted(sampleHead());
+  const fields = ['Location', 'a', 'content-location', 'b', 'X-Location', 'c', 'Link', 'd'];
+  expect(endToEndFields(fields, 201, references, request)).toEqual([
+    ...['Location', 'public a', 'content-location', 'public b', 'X-Location', 'c', 'Link', 'd'],
+  ]);
+  expect(endToEndFields(fields, 201)).toEqual(fields);
+  expect(endToEndFields(fields, 201, references)).toEqual(fields);
+});
+
+test.each([
+  ['OK', 'OK'],
+  ['', ''],
+  ['a\tb \xff', 'a\tb \xff'],
+  ['a\rb', undefined],
+  ['a\x7f', undefined],
+])('the reason phrase %j is %j', (sent, phrase) => {
+  expect(reasonPhrase(sent)).toBe(phrase);
+});

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { createUpstreamClient } from '../../../src/upstream/client.ts';
+import type { ClientOptions, UpstreamClient, UpstreamFault } from '../../../src/upstream/port.ts';
+import { answer } from '../../harness/recording-upstream.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+/** A shop that ends no connection, and says of each answer what `fields` have. */
+async function start(options: Partial<ClientOptions>, fields: string) {
+  const sockets: Socket[] = [];
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {}).on('data', () => socket.write(answer('', fields)));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = createUpstreamClient({
+    upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    connectTimeoutMs: 30_000,
+    queueLimit: 10,
+    queueTimeoutMs: 60_000,
+    connections: 2,
+    ...options,
+  });
+  onTestFinished(async () => {
+    await client.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { client, sockets };
+}
+
+const saysTen = 'Keep-Alive: timeout=10\r\n';
+const long = { idleTimeoutMs: 600_000 };
+
+it.each<[method: string, idleMs: number, isReused: boolean, options: Partial<ClientOptions>, fields: string]>(
+  [
+    ['GET', 3_999, true, {}, ''],
+    ['GET', 4_001, false, {}, ''],
+    ['GET', 599_999, true, long, ''],
+    ['GET', 600_001, false, long, ''],
+    ['GET', 8_999, true, {}, saysTen],
+    ['GET', 9_001, false, long, saysTen],
+    ['POST', 249, true, {}, ''],
+    ['POST', 251, false, long, ''],
+    ['POST', 8_999, true, {}, saysTen],
+    ['POST', 9_001, false, long, saysTen],
+    ['GET', 44_999, true, { ...long, connectionLifetimeMs: 60_000 }, ''],
+    ['GET', 60_001, false, { ...long, connectionLifetimeMs: 60_000 }, ''],
+  ],
+)('a %s after %i ms uses the idle connection: %s (%j %s)', async (method, idleMs, isReused, ...more) => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const { client, sockets } = await start(...more);
+  expect(await ask(client, 'GET')).toBe(200);
+  vi.advanceTimersByTime(idleMs);
+  expect(await ask(client, method)).toBe(200);
+  expect(sockets.length).toBe(isReused ? 1 : 2);
+});
+
+function ask(client: UpstreamClient, method: string): Promise<number | UpstreamFault['kind']> {
+  return new Promise((resolve) => {
+    let seen = 0;
+    client.dispatch(
+      { method, target: '/', fields: ['Host', 's'], body: method === 'GET' ? null : Buffer.from('a=1') },
+      {
+        onHead: (status) => {
+          seen = status;
+        },
+        onData: () => true,
+        onEnd: () => resolve(seen),
+        onFault: ({ kind }) => resolve(kind),
+      },
+    );
+  });
+}

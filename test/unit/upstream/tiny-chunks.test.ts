@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createUpstreamClient } from '../../../src/upstream/client.ts';
+import type { UpstreamClient } from '../../../src/upstream/port.ts';
+
+const inChunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+const chunks = 100_000;
+
+/** Bodies of one-byte chunks: their cost depends on the number of chunks. */
+const bodies: readonly (readonly [string, string])[] = [
+  ['chunks of one octet', '1\r\na\r\n'],
+  ['with an extension', '1;a\r\na\r\n'],
+  ['with sizes of many digits', '000001\r\na\r\n'],
+];
+
+/** Chunks that one turn of the event loop reads of one connection: 1,024, and those of one more read of 64 KiB. */
+const maxChunks = 1_024 + 10_923;
+
+describe('a turn of the event loop reads a bounded number of chunks', () => {
+  let client: UpstreamClient;
+  let text = '';
+  const sockets = new Set<Socket>();
+  const shop = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('data', () => socket.write(text, 'latin1'));
+  });
+  beforeAll(async () => {
+    shop.listen(0, '127.0.0.1');
+    await once(shop, 'listening');
+    client = createUpstreamClient({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (shop.address() as AddressInfo).port },
+      connectTimeoutMs: 30_000,
+      connections: 2,
+      queueLimit: 10,
+      queueTimeoutMs: 60_000,
+    });
+  });
+  afterAll(async () => {
+    for (const socket of sockets) socket.destroy();
+    shop.close();
+    await client.close();
+  });
+
+  /** Octets of body in the fullest turn; the reader waits before it begins, so that much of the body has come by then. */
+  async function ask() {
+    const turns: number[] = [0];
+    const seen = { octets: 0, most: 0 };
+    let isOver = false;
+    const nextTurn = () => {
+      turns.push(0);
+      if (!isOver) setImmediate(nextTurn);
+    };
+    await new Promise<void>((resolve, reject) => {
+      let isWaiting = true;
+      const exchange = client.dispatch(
+        { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
+        {
+          onHead() {},
+          onData(octets) {
+            turns[turns.length - 1] = (turns.at(-1) ?? 0) + octets.length;
+            seen.octets += octets.length;
+            if (!isWaiting) return true;
+            isWaiting = false;
+            setTimeout(() => {
+              nextTurn();
+              exchange.resume();
+            }, 200);
+            return false;
+          },
+          onEnd: resolve,
+          onFault: ({ kind, cause }) => reject(new Error(kind, { cause })),
+        },
+      );
+    });
+    isOver = true;
+    seen.most = Math.max(...turns);
+    return seen;
+  }
+
+  it.each(bodies)('%s', async (_, chunk) => {
+    text = `${inChunks}${chunk.repeat(chunks)}0\r\n\r\n`;
+    const { octets, most } = await ask();
+    expect(octets).toBe(chunks);
+    expect(most).toBeLessThanOrEqual(maxChunks);
+  });
+});

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { FairSemaphore } from '../../../src/lib/fair-semaphore.ts';
+import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
+import { until } from '../../harness/redis-processes.ts';
+import { resolve, targetOf, createResolver } from './resolver-request.ts';
+import { type Shop, sendMapping, startShop } from './shop.ts';
+
+let shop: Shop;
+let resolver: UrlResolver;
+let waiting: (() => void)[];
+let mostAtOnce: number;
+
+/** A shop that answers when `answerOne` says so. */
+beforeEach(async () => {
+  waiting = [];
+  mostAtOnce = 0;
+  shop = await startShop((_, response) => {
+    waiting.push(() => sendMapping(response, 'merchants', 'M1'));
+    mostAtOnce = Math.max(mostAtOnce, waiting.length);
+  });
+});
+afterEach(async () => {
+  await resolver.close();
+  await shop.close();
+});
+
+function create(atOnce: number, timeoutMs = 60_000): UrlResolver {
+  const fair = new FairSemaphore({ permits: atOnce, capacity: 1000 });
+  return createResolver({ upstream: { ask: shop.ask, permits: fair, timeoutMs } });
+}
+
+const ask = (url: string, clientAddress = 'a') => resolve(resolver, targetOf(url), { clientAddress });
+
+async function answerOne(): Promise<void> {
+  await until(async () => waiting.length > 0);
+  waiting.shift()?.();
+}
+
+it('200 unknown URLs at once are all answered, a bounded number of them at a time', async () => {
+  resolver = create(8);
+  const answers = Promise.all(Array.from({ length: 200 }, (_, i) => ask(`/${i}`)));
+  for (let i = 0; i < 200; i += 1) await answerOne();
+  expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
+  // One client has half of the permits.
+  expect(mostAtOnce).toBe(4);
+});
+
+it('requests of one client for a URL that waits for a permit are one look-up', async () => {
+  resolver = create(2);
+  const first = ask('/first');
+  const others = Promise.all(Array.from({ length: 20 }, () => ask('/second')));
+  await answerOne();
+  await answerOne();
+  expect([(await first).status, (await others).length, shop.requests.length]).toEqual([200, 20, 2]);
+});
+
+it('a client does not wait behind the queue of another, not even for the same URL', async () => {
+  resolver = create(2);
+  const crowd = Array.from({ length: 50 }, (_, i) => ask(`/${i}`));
+  await until(async () => waiting.length === 1);
+  // The other client has the second permit at once.
+  const other = ask('/49', 'b');
+  await until(async () => waiting.length === 2);
+  waiting.pop()?.();
+  expect((await other).status).toBe(200);
+  const last = crowd.at(-1);
+  for (let i = 0; i < 49; i += 1) await answerOne();
+  // Its own look-up finds what the other client's has brought.
+  expect((await last)?.field('Cache-Status')).toMatch(/fwd=miss; stored/);
+  await Promise.all(crowd);
+  expect(shop.requests.length).toBe(50);
+});
+
+it('504 when the shop never answers, which keeps the permit; 503 when none comes within the deadline', async () => {
+  const permits = new FairSemaphore({ permits: 1, capacity: 10 });
+  resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), permits, timeoutMs: 50 } });
+  const [first, second] = await Promise.all([ask('/1'), ask('/2')]);
+  expect([first.status, second.status, permits.size]).toEqual([504, 503, 1]);
+  expect(second.field('Cache-Control')).toBe('no-store');
+});
+
+it('a purge of everything under load makes no request fail', async () => {
+  resolver = create(8);
+  const asked: Promise<{ status: number }>[] = [];
+  let isOver = false;
+  const answering = (async () => {
+    while (!isOver) {
+      waiting.shift()?.();
+      await new Promise((next) => setImmediate(next));
+    }
+  })();
+  for (let i = 0; i < 600; i += 1) {
+    if (i % 100 === 50) expect(await resolver.purge('all')).toBe('purged');
+    asked.push(ask(`/${i % 150}`, `client ${i % 3}`));
+  }
+  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
+  isOver = true;
+  await answering;
+});

@@ -1,0 +1,260 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { contractEntityTypes as entityTypes } from '../../../src/url-resolver/envelope.ts';
+import { readCsv, readMappingFile } from '../../../src/url-resolver/mapping-file/read-mapping-file.ts';
+import { MappingTable } from '../../../src/url-resolver/mapping-file/table.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'shopward-mapping-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const atOnce = async () => {};
+
+/** Reads a file with this text: a table, or problems as `line:col: text`. */
+async function read(text: string | Buffer): Promise<MappingTable | string[]> {
+  const path = join(directory, 'a.csv');
+  writeFileSync(path, text);
+  const reading = await readMappingFile(path, atOnce, entityTypes);
+  if (!('problems' in reading)) return new MappingTable(reading);
+  return reading.problems.map(({ line, column, text: problem }) => `${line}:${column}: ${problem}`);
+}
+
+async function readTable(text: string | Buffer): Promise<MappingTable> {
+  const table = await read(text);
+  if (Array.isArray(table)) throw new Error(table.join('\n'));
+  return table;
+}
+
+const header = 'url,entityType,entityId\n';
+const type = 'entityType must be one of abstract-products, category-nodes, cms-pages, merchants';
+
+describe('good files', () => {
+  it.each([
+    [`${header}/en/acer,abstract-products,134\n/de/bücher,category-nodes,7\n`],
+    [
+      `\ufeffentityId,url,entityType\r\n134,/en/acer,abstract-products\r\n\r\n7,/de/bücher,category-nodes\r\n`,
+    ],
+    [`"url","entityType","entityId"\n"/en/acer",abstract-products,"134"\n/de/bücher,"category-nodes",7\n`],
+    [`${header.trimEnd()},store\n/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
+  ])('%#', async (text) => {
+    const table = await readTable(text);
+    expect(table.rows).toBe(2);
+    expect(table.find('/en/acer', '')).toEqual({ entityType: 'abstract-products', entityId: '134' });
+    expect(table.find('/de/bücher', 'any')).toEqual({ entityType: 'category-nodes', entityId: '7' });
+    for (const url of ['/en/ace', '/en/acer/', '/EN/ACER', '', '/', 'ü'.repeat(1024)]) {
+      expect(table.find(url, '')).toBeUndefined();
+    }
+  });
+
+  it('a row of a store wins in its store and is nowhere else', async () => {
+    const table = await readTable(
+      `${header.trimEnd()},store\n/a,merchants,M1,\n/a,merchants,M2,DE\n/b,merchants,M3,AT\n`,
+    );
+    expect(['', 'DE', 'AT', 'XX'].map((store) => table.find('/a', store)?.entityId)).toEqual([
+      'M1',
+      'M2',
+      'M1',
+      'M1',
+    ]);
+    expect(['', 'DE', 'AT'].map((store) => table.find('/b', store)?.entityId)).toEqual([
+      undefined,
+      undefined,
+      'M3',
+    ]);
+    expect(table.find('T/b', 'A')).toBeUndefined();
+    const storeFirst = await readTable('store,url,entityType,entityId\nDE,/a,merchants,M1\n');
+    expect(['DE', 'AT', ''].map((store) => storeFirst.find('/a', store)?.entityId)).toEqual([
+      ...['M1', undefined, undefined],
+    ]);
+  });
+
+  it('quotes, commas and pieces of any size', async () => {
+    const id = fc.stringMatching(/^[\w"',-]{1,12}$/);
+    const url = fc.stringMatching(/^\/[\w"',&ü/-]{0,30}$/);
+    const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.tuple(url, fc.constantFrom(...entityTypes), id), {
+          selector: ([one]) => one,
+          minLength: 1,
+        }),
+        fc.integer({ min: 1, max: 40 }),
+        async (rows, piece) => {
+          const bytes = Buffer.from(header + rows.map((row) => `${row.map(quoted).join(',')}\n`).join(''));
+          const pieces = async function* () {
+            for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
+          };
+          const reading = await readCsv(pieces(), entityTypes);
+          if ('problems' in reading) throw new Error(JSON.stringify(reading));
+          const table = new MappingTable(reading);
+          for (const [one, entityType, entityId] of rows) {
+            expect(table.find(one, '')).toEqual({ entityType, entityId });
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('problems, all at once, with their places', () => {
+  it.each<[string | Buffer, string[]]>([
+    ['', ['1:1: the header is missing: url,entityType,entityId[,store]']],
+    [header, ['1:1: no row']],
+    ['url,entityType\n/a,merchants\n', ['1:1: column entityId is missing']],
+    ['url,entityType,entityId,locale\n', ['1:25: unknown column locale']],
+    ['url,url,entityType,entityId\n', ['1:5: column url twice']],
+    [
+      `${header}/a,merchants\n,merchants,M1\n/ü,customers,\n/ok,merchants,M1\n/b,merchants,M 1 \n`,
+      [
+        '2:1: 3 columns expected, 2 found',
+        '3:1: url is empty',
+        `4:4: ${type}`,
+        '4:14: entityId is empty',
+        '6:14: entityId has spaces around it',
+      ],
+    ],
+    [
+      `${header}/a,merchants,M1\n/b,merchants,M1\n/a,merchants,M2\n`,
+      ['4:1: the same url and store as in line 2'],
+    ],
+    [
+      `${header}"/a""b",nobody,1\n"/x\ny",merchants,1\n/c,nobody,1\n`,
+      [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
+    ],
+    [
+      `${header}"/a"b,merchants,1\n/"a,merchants",1\n`,
+      [
+        '2:1: text after a closing quote, or a quote inside a field that is not quoted',
+        '3:1: text after a closing quote, or a quote inside a field that is not quoted',
+      ],
+    ],
+    [
+      `${header}/a,merchants,1\n/b,merch`,
+      [
+        '3:1: 3 columns expected, 2 found',
+        '3:1: the last line has no line break: the file may be only half written; add one if it is whole',
+      ],
+    ],
+    [Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'), ['3:1: url is not UTF-8']],
+    [
+      `${header}"/a,merchants,1\n${'x,y,z\n'.repeat(20_000)}`,
+      ['2:1: the record is longer than 64 KiB: a quote that is never closed?'],
+    ],
+    [
+      `${header}"${'x'.repeat(65_535)}`,
+      [
+        '2:1: a quote is not closed',
+        '2:1: the last line has no line break: the file may be only half written; add one if it is whole',
+      ],
+    ],
+  ])('%#', async (text, expected) => {
+    expect(await read(text)).toEqual(expected);
+  });
+
+  it.each([
+    [100, '101:4: entityType must be one of abstract-products, category-nodes, cms-pages, merchants'],
+    [101, '101:4: and 1 more problems'],
+    [500, '101:4: and 400 more problems'],
+  ])('lists a hundred and counts the rest, of %i', async (count, last) => {
+    const problems = await read(header + '/a,nobody,1\n'.repeat(count));
+    expect(problems).toHaveLength(Math.min(count, 101));
+    expect((problems as string[]).at(-1)).toBe(last);
+  });
+
+  it('a file that is not there', async () => {
+    expect(await readMappingFile(join(directory, 'none.csv'), atOnce, entityTypes)).toEqual({
+      problems: [{ line: 1, column: 1, severity: 'error', text: 'there is no such file' }],
+    });
+  });
+});
+
+describe('what a field may contain', () => {
+  const write = ([url, id, store]: readonly string[]) =>
+    `${header.trimEnd()},store\n${url},merchants,${id},${store}\n`;
+  const told = async (row: readonly string[]) => {
+    const problems = await read(write(row));
+    return Array.isArray(problems) ? problems.map((problem) => problem.replace(/^\d+:\d+: /, '')) : [];
+  };
+
+  it.each([
+    [['/a', 'M1', 'DE'], []],
+    [['/a', 'M1', ''], []],
+    [['x', '1', '!'], []],
+    [['', 'M1', 'DE'], ['url is empty']],
+    [['/a', '', 'DE'], ['entityId is empty']],
+    [['/a b', 'M 1', 'D E'], []],
+    [[' /a', 'M1', 'DE'], ['url has spaces around it']],
+    [['/a', 'M1 ', 'DE'], ['entityId has spaces around it']],
+    [['/a', 'M1', ' '], ['store has spaces around it']],
+    [['/a\u001f', 'M1', 'DE'], ['url has a control character']],
+    [['/a', '\u0001', 'DE'], ['entityId has a control character']],
+    [['/a', 'M1', '\u007f'], ['store has a control character']],
+    [['/a\u0080~', 'M1', 'DE'], []],
+  ])('%j: %j', async (row, problems) => {
+    expect(await told(row)).toEqual(problems);
+  });
+
+  it('in bytes: 2048 of a URL, 255 of an id, 255 of a store', async () => {
+    const ofBytes = (bytes: number) => (bytes % 2 === 0 ? '' : 'x') + 'ü'.repeat(Math.floor(bytes / 2));
+    const row = [ofBytes(2048), ofBytes(255), ofBytes(255)] as const;
+    const table = await readTable(write(row));
+    expect(table.find(row[0], row[2])).toEqual({ entityType: 'merchants', entityId: row[1] });
+    expect(await told([ofBytes(2049), row[1], row[2]])).toEqual(['url is longer than 2048 bytes']);
+    expect(await told([row[0], ofBytes(256), row[2]])).toEqual(['entityId is longer than 255 bytes']);
+    expect(await told([row[0], row[1], ofBytes(256)])).toEqual(['store is longer than 255 bytes']);
+  });
+});
+
+it('three thousand rows: each is found, and a duplicate is told with the line of the first', async () => {
+  const line = (i: number) => `/${'x'.repeat(i % 90)}${i},cms-pages,${i},${i % 3 === 0 ? 'DE' : ''}\n`;
+  const text = `${header.trimEnd()},store\n${Array.from({ length: 3000 }, (_, i) => line(i)).join('')}`;
+  const table = await readTable(text);
+  for (let i = 0; i < 3000; i += 1) {
+    const url = `/${'x'.repeat(i % 90)}${i}`;
+    expect(table.find(url, 'DE')?.entityId).toBe(String(i));
+    expect(table.find(url, '')?.entityId).toBe(i % 3 === 0 ? undefined : String(i));
+    expect(table.find(url, 'D'.repeat(256))?.entityId).toBe(i % 3 === 0 ? undefined : String(i));
+  }
+  expect(await read(text + line(2500))).toEqual(['3002:1: the same url and store as in line 2502']);
+});
+
+describe('a file that is being written', () => {
+  const row = (id: number) => `/${id},merchants,M${id}\n`;
+
+  it('is waited for, though each of its states is good', async () => {
+    const path = join(directory, 'a.csv');
+    writeFileSync(path, header + row(0));
+    let writes = 0;
+    const reading = await readMappingFile(
+      path,
+      async () => {
+        writes += 1;
+        if (writes <= 3) writeFileSync(path, row(writes), { flag: 'a' });
+      },
+      entityTypes,
+    );
+    expect(reading).toMatchObject({ rows: 4 });
+    expect(writes).toBe(4);
+  });
+
+  it('is given up when it never settles', async () => {
+    const path = join(directory, 'a.csv');
+    writeFileSync(path, header + row(0));
+    let writes = 0;
+    const reading = await readMappingFile(
+      path,
+      async () => {
+        writes += 1;
+        writeFileSync(path, row(writes), { flag: 'a' });
+      },
+      entityTypes,
+    );
+    expect(reading).toMatchObject({ problems: [{ text: 'it keeps changing' }] });
+    expect(writes).toBe(20);
+  });
+});

@@ -1,0 +1,329 @@
+import type { RequestListener } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { contractEntityTypes } from '../../../src/url-resolver/envelope.ts';
+import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
+import { validateResponse } from '../../../src/url-resolver/source.ts';
+import {
+  createResolver,
+  type ResolverSettings,
+  entityOf,
+  requestFor,
+  resolve,
+  targetOf,
+} from './resolver-request.ts';
+import { askOver, catalogue, documentOf, jsonApi, type Shop, sendMapping, startShop } from './shop.ts';
+
+let shop: Shop;
+let resolver: UrlResolver;
+let nowMs: number;
+const acer = targetOf('/en/acer');
+
+function create(more: ResolverSettings = {}): UrlResolver {
+  return createResolver({ upstream: { ask: shop.ask, timeoutMs: 60_000 }, now: () => nowMs, ...more });
+}
+
+beforeEach(async () => {
+  nowMs = 1_800_000_000_000;
+  shop = await startShop(catalogue({ '/en/acer': ['abstract-products', '134'] }));
+  resolver = create();
+});
+afterEach(async () => {
+  await resolver.close();
+  await shop.close();
+});
+
+const send =
+  (status: number, fields: Record<string, string | string[]>, body: string | Buffer = ''): RequestListener =>
+  (_, response) => {
+    response.writeHead(status, fields);
+    response.end(body);
+  };
+const good = documentOf('abstract-products', '134');
+const errorBody = (code?: string) => JSON.stringify({ errors: [{ detail: 'x', status: 404, code }] });
+const element = (attributes: unknown, type = 'url-resolver') => ({ type, id: null, attributes });
+const dataOf = (...data: unknown[]) => JSON.stringify({ data });
+
+describe('failures of the shop: 502, and nothing is kept', () => {
+  it.each<[string, RequestListener]>([
+    ['500', send(500, { 'Content-Type': 'text/html' }, 'Internal Server Error')],
+    ['503 with the envelope', send(503, { 'Content-Type': jsonApi }, good)],
+    [
+      'a cut body',
+      (_, response) => {
+        response.writeHead(200, { 'Content-Type': jsonApi, 'Content-Length': '5000' });
+        response.write(good);
+        setImmediate(() => response.destroy());
+      },
+    ],
+    ['a reset', (_, response) => void response.destroy()],
+  ])('%s', async (_, handler) => {
+    const believed = shop.handler;
+    shop.handler = handler;
+    const answer = await resolve(resolver, acer);
+    expect(answer.status).toBe(502);
+    expect(answer.field('Cache-Control')).toBe('no-store');
+    expect(resolver.stats().entries).toBe(0);
+    shop.handler = believed;
+    expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(2);
+  });
+});
+
+// A plain answer of another shop is no fault of it: the request itself is forwarded, and the client has what the shop says.
+describe('replies of another form: passed on, and nothing is kept', () => {
+  it.each<[string, RequestListener]>([
+    ['401', send(401, { 'Content-Type': jsonApi }, errorBody('002'))],
+    ['403', send(403, { 'Content-Type': jsonApi }, errorBody('2802'))],
+    ['429', send(429, { 'Content-Type': jsonApi }, errorBody())],
+    ['301', send(301, { Location: '/login' })],
+    ['302 with the envelope', send(302, { Location: '/', 'Content-Type': jsonApi }, good)],
+    ['204', send(204, {})],
+    ['206', send(206, { 'Content-Type': jsonApi }, good)],
+    ['404 without a code', send(404, { 'Content-Type': jsonApi }, errorBody())],
+    ['404 with another code', send(404, { 'Content-Type': jsonApi }, errorBody('2801'))],
+    ['404 of a web server', send(404, { 'Content-Type': 'text/html' }, '<h1>Not Found</h1>')],
+    ['422 without the code', send(422, { 'Content-Type': jsonApi }, errorBody('901'))],
+    ['a login page', send(200, { 'Content-Type': 'text/html' }, good)],
+    ['no type', send(200, {}, good)],
+    ['cut JSON', send(200, { 'Content-Type': jsonApi }, good.slice(0, -2))],
+    ['not UTF-8', send(200, { 'Content-Type': jsonApi }, Buffer.from(good.replace('134', '\xff'), 'latin1'))],
+    ['null', send(200, { 'Content-Type': jsonApi }, 'null')],
+    ['gzip', send(200, { 'Content-Type': jsonApi, 'Content-Encoding': 'gzip' }, good)],
+    ['no data', send(200, { 'Content-Type': jsonApi }, '{}')],
+    ['empty data', send(200, { 'Content-Type': jsonApi }, dataOf())],
+    ['data as an object', send(200, { 'Content-Type': jsonApi }, JSON.stringify({ data: element({}) }))],
+    [
+      'another type of entity',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'customers', entityId: '1' }))),
+    ],
+    [
+      'another resource',
+      send(
+        200,
+        { 'Content-Type': jsonApi },
+        dataOf(element({ entityType: 'merchants', entityId: '1' }, 'x')),
+      ),
+    ],
+    [
+      'an empty id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: '' }))),
+    ],
+    [
+      'a number as id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 5 }))),
+    ],
+    [
+      'a control character in the id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 'a\nb' }))),
+    ],
+    ['over 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
+    [
+      'a plain document of another shop',
+      send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}'),
+    ],
+    ["another shop's plain 404", send(404, { 'Content-Type': 'application/json' }, '{"error":"not found"}')],
+  ])('%s', async (_, handler) => {
+    const believed = shop.handler;
+    shop.handler = handler;
+    expect(await resolver.answer(requestFor(acer))).toBeUndefined();
+    expect(resolver.stats()).toMatchObject({ entries: 0, passedOn: 1, failures: 1 });
+    shop.handler = believed;
+    expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(2);
+  });
+
+  it('but not while there is a copy that may still be used', async () => {
+    await resolve(resolver, acer);
+    nowMs += 3_600_000;
+    shop.handler = send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}');
+    const answer = await resolve(resolver, acer);
+    expect([answer.status, answer.field('Cache-Status')]).toEqual([
+      200,
+      expect.stringContaining('detail=error'),
+    ]);
+  });
+});
+
+describe('replies that are believed', () => {
+  it('422 with code 2801 is the missing parameter, and is not kept', async () => {
+    shop.handler = send(422, { 'Content-Type': jsonApi }, errorBody('2801'));
+    expect((await resolve(resolver, targetOf('0'))).rejection).toBe('url-missing');
+    await resolve(resolver, targetOf('0'));
+    expect(shop.requests.length).toBe(2);
+  });
+
+  it.each<[string, Record<string, string>, number]>([
+    ['private and no-cache, as the framework says everywhere', { 'Cache-Control': 'no-cache, private' }, 1],
+    ['no-store', { 'Cache-Control': 'no-store, private' }, 2],
+    ['a cookie', { 'Set-Cookie': 'session=1' }, 2],
+    ['a charset', { 'Content-Type': 'application/json; charset=utf-8' }, 1],
+  ])('%s', async (_, fields, questions) => {
+    shop.handler = send(200, { 'Content-Type': jsonApi, ...fields }, good);
+    for (let i = 0; i < 2; i += 1) expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(questions);
+    expect((await resolve(resolver, acer)).field('Set-Cookie')).toBeUndefined();
+  });
+});
+
+describe('the question', () => {
+  it('holds what is in the key and nothing else', async () => {
+    resolver = create({ stores: ['DE'] });
+    await resolve(resolver, '/url-resolver?x=1&url=%252Fen+%26&include=a', {
+      fields: [
+        ...['Host', 'evil.example', 'Accept-Language', 'de-AT', 'Cookie', 'a=b', 'Authorization', 'Bearer x'],
+        ...[
+          'X-Forwarded-Host',
+          'evil.example',
+          'Origin',
+          'https://evil.example',
+          'Store',
+          'DE',
+          'Range',
+          'bytes=0-1',
+        ],
+      ],
+    });
+    const [asked] = shop.requests;
+    expect(asked?.url).toBe('/url-resolver?url=%252Fen%20%26&_store=DE');
+    const fields = asked?.rawHeaders.filter(
+      (name) => !/^(Host|127.*|Connection|close|keep-alive)$/.test(name),
+    );
+    expect(fields).toEqual([
+      ...['Accept', 'application/vnd.api+json', 'Accept-Encoding', 'identity', 'Accept-Language', 'de'],
+      ...['Store', 'DE'],
+    ]);
+    expect(asked?.rawHeaders).toContain(`127.0.0.1:${shop.port}`);
+  });
+
+  it.each<[string, string[], string, string[]]>([
+    ['a line break', [], '_store=D%0d%0aEvil:%20x', ['_store=D%0D%0AEvil%3A%20x']],
+    ['NUL', [], '_store=D%00', ['_store=D%00']],
+    ['the euro sign', [], '_store=%E2%82%AC', ['_store=%E2%82%AC']],
+    ['an umlaut', [], '_store=%C3%BC', ['_store=%C3%BC']],
+    ['a space in front, which a field would lose', [], '_store=+DE', ['_store=%20DE']],
+    ['a space within', [], '_store=A+B', ['_store=A%20B', 'A B']],
+    ['an ampersand', [], '_store=A%26url=B', ['_store=A%26url%3DB', 'A&url=B']],
+    ['octets beyond ASCII in the field', ['Store', '\u00c3\u00bc'], '', ['_store=%C3%83%C2%BC']],
+    ['a tab in the field', ['Store', 'A\tB'], '', ['_store=A%09B']],
+    ['two fields', ['Store', 'DE', 'Store', 'AT'], '', ['_store=DE%2C%20AT', 'DE, AT']],
+    ['both, which differ', ['Store', 'DE'], '_store=AT', ['_store=DE', 'DE']],
+  ])('names a store with %s in the query, and in a field only if it can', async (_, fields, query, said) => {
+    expect((await resolve(resolver, `${acer}&${query}`, { fields })).status).toBe(200);
+    const [asked] = shop.requests;
+    const at = asked?.rawHeaders.indexOf('Store') ?? -1;
+    const named = at < 0 ? [] : [asked?.rawHeaders[at + 1]];
+    expect([asked?.url.replace(/.*&/, ''), ...named]).toEqual(said);
+    expect(resolver.stats()).toMatchObject({ failures: 0, entries: 0 });
+  });
+
+  it('keeps stores apart whose names only the query can hold', async () => {
+    resolver = create({ stores: ['Zürich', '€'] });
+    for (const store of ['Z%C3%BCrich', 'Z%c3%bcrich', '%E2%82%AC'])
+      await resolve(resolver, `${acer}&_store=${store}`);
+    expect(shop.requests.map(({ url }) => url.replace(/.*&/, ''))).toEqual([
+      '_store=Z%C3%BCrich',
+      '_store=%E2%82%AC',
+    ]);
+  });
+
+  it.each<[string, string[], string]>([
+    ['not UTF-8', [], '&_store=%ff'],
+    ['too long in the query', [], `&_store=${'D'.repeat(256)}`],
+    ['too long in the field', ['Store', 'D'.repeat(256)], ''],
+  ])('is not asked of a store whose name is %s: 404', async (_, fields, query) => {
+    const answer = await resolve(resolver, acer + query, { fields });
+    expect([answer.status, answer.field('Cache-Status')]).toEqual([404, 'shopward; detail=unasked']);
+    expect(shop.requests.length).toBe(0);
+  });
+
+  it('carries Host where the shop chooses its store by it', async () => {
+    resolver = create({ storeByHost: true, stores: ['shop.de'] });
+    await resolve(resolver, acer, { host: 'Shop.DE' });
+    await resolve(resolver, acer, { host: 'shop.de' });
+    expect(shop.requests.length).toBe(1);
+    expect(shop.requests[0]?.rawHeaders).toContain('shop.de');
+  });
+
+  it('is asked for each request of a store that is not configured, and nothing is kept', async () => {
+    for (let i = 0; i < 20; i += 1) {
+      const answer = await resolve(resolver, acer, { fields: ['Store', `S${i}`] });
+      expect(answer.field('Cache-Status')).toBe('shopward; fwd=bypass');
+      expect(answer.field('Cache-Control')).toBe('public, max-age=0');
+    }
+    expect(shop.requests.length).toBe(20);
+    expect(resolver.stats().entries).toBe(0);
+  });
+});
+
+describe('one question at a time', () => {
+  it('1,000 cold requests of one key make exactly one question', async () => {
+    const held = Promise.withResolvers<void>();
+    shop.handler = (_, response) => void held.promise.then(() => sendMapping(response, 'merchants', 'MER1'));
+    const answers = Array.from({ length: 1000 }, () => resolve(resolver, acer));
+    held.resolve();
+    for (const answer of await Promise.all(answers))
+      expect(entityOf(answer.body)).toEqual(['merchants', 'MER1']);
+    expect(shop.requests.length).toBe(1);
+    expect(resolver.stats()).toMatchObject({ lookups: 1, misses: 1000 });
+  });
+
+  it('a lookup that fails fails all who wait for it, and the next request begins another one', async () => {
+    shop.handler = (_, response) => void response.destroy();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => resolve(resolver, acer)));
+    expect(answers.every((answer) => answer.rejection === 'upstream-unreachable')).toBe(true);
+    expect(shop.requests.length).toBe(1);
+    shop.handler = catalogue({ '/en/acer': ['abstract-products', '134'] });
+    expect((await resolve(resolver, acer)).status).toBe(200);
+  });
+
+  it('a slow shop is 504 for all who wait, within the time-out', async () => {
+    resolver = create({ upstream: { ask: shop.ask, timeoutMs: 50 } });
+    shop.handler = () => {};
+    const answers = await Promise.all(Array.from({ length: 10 }, () => resolve(resolver, acer)));
+    expect(answers.map((answer) => answer.rejection)).toEqual(Array(10).fill('upstream-timeout'));
+    expect(shop.requests.length).toBe(1);
+  });
+
+  it('an unreachable shop is 502', async () => {
+    await shop.close();
+    resolver = create({ upstream: { ask: askOver(shop.port) } });
+    expect((await resolve(resolver, acer)).rejection).toBe('upstream-unreachable');
+  });
+});
+
+it('a cached answer is given at once, without a promise', async () => {
+  await resolve(resolver, acer);
+  expect(resolver.answer(requestFor(acer))).not.toBeInstanceOf(Promise);
+});
+
+it.each([
+  [199, 'unrecognized', 'status'],
+  [201, 'unrecognized', 'status'],
+  [299, 'unrecognized', 'status'],
+  [300, 'unrecognized', 'redirect'],
+  [399, 'unrecognized', 'redirect'],
+  [400, 'unrecognized', 'status'],
+  [403, 'unrecognized', 'status'],
+  [405, 'unrecognized', 'status'],
+  [499, 'unrecognized', 'status'],
+  [500, 'invalid', 'status-5xx'],
+])('%i is %s: %s', (status, fault, reason) => {
+  const response = { status, fields: ['Content-Type', jsonApi], body: Buffer.from(good) };
+  expect(validateResponse(response, contractEntityTypes)).toEqual({
+    ...{ kind: 'failed', fault, reason },
+  });
+});
+
+it.each([204, 403])('%i is named by its status whatever stands in it', (status) => {
+  const response = { status, fields: ['Content-Type', 'text/html'], body: Buffer.from('<html>') };
+  expect(validateResponse(response, contractEntityTypes)).toMatchObject({ reason: 'status' });
+});
+
+it.each([
+  [65_536, 'found'],
+  [65_537, 'failed'],
+])('a document of %i octets is %s', (length, kind) => {
+  const body = Buffer.concat([Buffer.from(good), Buffer.alloc(length - Buffer.byteLength(good), ' ')]);
+  const response = { status: 200, fields: ['Content-Type', jsonApi], body };
+  expect(validateResponse(response, contractEntityTypes).kind).toBe(kind);
+});
