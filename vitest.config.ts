@@ -2,7 +2,6 @@ import path from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { placeCompileCache } from './test/harness/compile-cache.ts';
-import { SecondTries } from './test/harness/second-tries.ts';
 import { isolated, longest, measures, slow, waiting } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
@@ -65,9 +64,6 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
-    // A neighbour on the machine decides nothing: what fails is tried once more, and is named at the end if it passes then.
-    retry: 1,
-    reporters: ['default', new SecondTries()],
     pool: 'forks',
     execArgv: roomForYoung,
     sequence: { sequencer: LongestFirst },
@@ -97,7 +93,6 @@ export default defineConfig({
       project('measures', {
         include: measures.map(testsOf),
         maxWorkers: 2,
-        retry: 0,
         sequence: { groupOrder: 1 },
       }),
     ],

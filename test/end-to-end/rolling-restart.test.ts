@@ -67,7 +67,7 @@ const startReplica = (workers: number) =>
 
 // Side by side: most of it is the wait before a drain.
 it.concurrent.for([
-  ['one process', 1, 2],
+  ['one process', 1, 1],
   ['two workers', 2, 1],
 ] as const)(
   'a rolling restart of two replicas of %s under load loses no request',

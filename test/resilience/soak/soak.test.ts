@@ -11,7 +11,7 @@ test('mixed traffic with faults leaves no socket, no request and no crash behind
     pauseMs: 25,
     restMs: 600,
     seed: 3,
-    requests: 4_000,
+    requests: 1_500,
     disturbances: 17,
     durationMs: 180_000,
   });

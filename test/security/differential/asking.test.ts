@@ -16,7 +16,7 @@ let markers = 0;
 const attacks = corpusOctets();
 const generated = fc.sample(
   fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
-  Number(process.env.DIFFERENTIAL_RUNS ?? 300),
+  Number(process.env.DIFFERENTIAL_RUNS ?? 100),
 );
 
 /** The corpus without tokens, through fronts that ask shopward and forward to the shop themselves. */

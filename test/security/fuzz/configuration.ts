@@ -112,7 +112,7 @@ export const configurations: readonly FuzzTarget[] = [
       const placed = problems.map(({ path: place, text: words }) => document.problemAt(place, words));
       checkProblems([...document.problems, ...placed], text);
     },
-    { runs: 600 },
+    { runs: 150 },
   ),
   fuzzTarget(
     'protected-list',
@@ -135,7 +135,7 @@ export const configurations: readonly FuzzTarget[] = [
         assert(compiled.match(request), `${row.method} ${row.template} is never met`);
       }
     },
-    { runs: 300 },
+    { runs: 100 },
   ),
   fuzzTarget(
     'protected-list-cut-short',
@@ -144,6 +144,6 @@ export const configurations: readonly FuzzTarget[] = [
       const parsed = parseProtectedList(list.slice(0, end) + tail, 'p.yaml');
       if (parsed.list !== undefined) assert.equal(parsed.list.rows.length, rowsOfList);
     },
-    { runs: 300 },
+    { runs: 100 },
   ),
 ];

@@ -24,7 +24,7 @@ export const pairShop: FuzzTarget = fuzzTarget(
     }
   },
   {
-    runs: 4,
+    runs: 2,
     open: async () => {
       // Looks for PHP, which `--help` need not know of.
       const { startPairShop } = await import('../differential/pair-shop/pair-shop.ts');

@@ -14,7 +14,7 @@ export const tokenReaders: FuzzTarget = fuzzTarget(
     await compareReadings(cases, tokens, started);
   },
   {
-    runs: 4,
+    runs: 2,
     open: async () => {
       // Looks for PHP, Go and others, which `--help` need not know of.
       const { readers } = await import('../differential/token-readers/readers.ts');

@@ -11,7 +11,7 @@ import { leastBytes, ProcessMemory, probed } from './process-memory.ts';
 /** What one connection may hold above rest, whatever it sends. */
 const allowedBytes = 262_144;
 /** Connections of each cut: one object of the process itself more or less is then no matter. */
-const count = 4;
+const count = 2;
 /** Connections to the shop: bodies that arrive get half of them, and at most five cuts are measured side by side. */
 const places = 2 * 5 * count;
 
@@ -31,7 +31,7 @@ const cuts: Record<string, Cut> = {
   'with a length': { framing: 'Content-Length: 1600000', pieces: [Buffer.alloc(1_500_000, 'a')] },
   'packets of one octet': {
     framing: 'Transfer-Encoding: chunked',
-    pieces: Array.from({ length: 3_000 }, () => chunksOf(1, 1)),
+    pieces: Array.from({ length: 1_000 }, () => chunksOf(1, 1)),
   },
 };
 

@@ -14,7 +14,7 @@ import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played on each store; `MODEL_WALKS=20000` for a longer hunt, also of the model alone. */
-const walks = Number(process.env.MODEL_WALKS ?? 2_000);
+const walks = Number(process.env.MODEL_WALKS ?? 600);
 const memoryWalks = Math.round(walks / 4);
 const redisWalks = Math.round(walks / 6);
 
