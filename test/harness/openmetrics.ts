@@ -1,88 +1,159 @@
-/** A sample of an exposition, such as `http_server_requests_total{route="*"} 3`. */
-export interface MetricSample {
+/**
+ * A strict reader of the OpenMetrics text format 1.0, after the ABNF and the prose of its specification: what a lenient
+ * scraper would forgive is an error here.
+ */
+export interface Family {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string | undefined;
+  readonly samples: readonly Sample[];
+}
+
+export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-export interface MetricFamily {
-  readonly type: string;
-  readonly samples: readonly MetricSample[];
+interface OpenFamily {
+  name: string;
+  type: string | undefined;
+  help: string | undefined;
+  unit: string | undefined;
+  samples: Sample[];
 }
 
-/** What may follow the name of a family in the names of its samples. */
 const suffixes: Readonly<Record<string, readonly string[]>> = {
   counter: ['_total', '_created'],
   gauge: [''],
   histogram: ['_bucket', '_count', '_sum', '_created'],
+  gaugehistogram: ['_bucket', '_gcount', '_gsum'],
   summary: ['', '_count', '_sum', '_created'],
   info: ['_info'],
+  stateset: [''],
   unknown: [''],
 };
 
-/** Parses OpenMetrics text as strictly as its specification is written; throws on the first line that it forbids. */
-export function parseOpenMetrics(text: string): ReadonlyMap<string, MetricFamily> {
-  if (!text.endsWith('# EOF\n')) throw new Error('no "# EOF" at the end');
-  const families = new Map<string, { type: string; samples: MetricSample[] }>();
-  const seen = new Set<string>();
-  let current = '';
-  for (const line of text.slice(0, -'# EOF\n'.length).split('\n').slice(0, -1)) {
-    const meta = /^# (TYPE|HELP|UNIT) ([a-zA-Z_:][\w:]*) (.*)$/.exec(line);
-    if (meta !== null) {
-      const [, kind, name = '', rest = ''] = meta;
-      if (name !== current && families.has(name)) throw new Error(`the family ${name} comes twice`);
-      current = name;
-      const family = families.get(name) ?? { type: 'unknown', samples: [] };
-      if (kind === 'TYPE') family.type = rest;
-      if (!Object.hasOwn(suffixes, family.type)) throw new Error(`unknown type: ${line}`);
-      families.set(name, family);
-      continue;
+const nameShape = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const sampleShape = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (\S+)(?: (\S+))?$/;
+const numberShape = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?inf(?:inity)?|nan)$/i;
+
+/** @throws {Error} that names the line and what the specification says of it. */
+export function parseOpenMetrics(text: string): ReadonlyMap<string, Family> {
+  if (!text.endsWith('# EOF\n')) throw new Error('the text must end with "# EOF" and a line feed');
+  const lines = text.slice(0, -'# EOF\n'.length).split('\n');
+  if (lines.pop() !== '') throw new Error('the line before "# EOF" must end with a line feed');
+  const families = new Map<string, Family>();
+  const series = new Set<string>();
+  let open: OpenFamily | undefined;
+
+  const close = () => {
+    if (open === undefined) return;
+    const { name, type = 'unknown', help, samples } = open;
+    const family = { name, type, help, samples };
+    if (type === 'histogram') checkHistogram(family);
+    families.set(name, family);
+  };
+  const start = (name: string): OpenFamily => {
+    if (open?.name === name) return open;
+    close();
+    if (families.has(name)) throw new Error(`the family ${name} is interleaved with others`);
+    open = { name, type: undefined, help: undefined, unit: undefined, samples: [] };
+    return open;
+  };
+
+  for (const [i, line] of lines.entries()) {
+    try {
+      if (line.startsWith('#')) readMetadata(line, start);
+      else readSample(line, open, series, start);
+    } catch (cause) {
+      throw new Error(`line ${i + 1}: ${(cause as Error).message}: ${line}`);
     }
-    const sample = parseSample(line);
-    const family = families.get(current);
-    const names = (suffixes[family?.type ?? ''] ?? []).map((suffix) => current + suffix);
-    if (family === undefined || !names.includes(sample.name)) throw new Error(`not of ${current}: ${line}`);
-    const key = line.slice(0, line.lastIndexOf(' '));
-    if (seen.has(key)) throw new Error(`twice: ${key}`);
-    seen.add(key);
-    family.samples.push(sample);
   }
-  for (const [name, { type, samples }] of families) if (type === 'histogram') checkHistogram(name, samples);
+  close();
   return families;
 }
 
-function parseSample(line: string): MetricSample {
-  const [, name, block, number] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-  if (name === undefined || number === undefined) throw new Error(`not a sample: ${line}`);
-  const labels: Record<string, string> = {};
-  let rest = block ?? '';
-  while (rest !== '') {
-    const [whole, label, value] = /^([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/.exec(rest) ?? [];
-    if (whole === undefined || label === undefined || value === undefined)
-      throw new Error(`bad labels: ${line}`);
-    labels[label] = value;
-    rest = rest.slice(whole.length);
+function readMetadata(line: string, start: (name: string) => OpenFamily): void {
+  const [, kind, name = '', rest = ''] = /^# (TYPE|HELP|UNIT) (\S+)(?: (.*))?$/.exec(line) ?? [];
+  if (kind === undefined) throw new Error('neither TYPE, HELP, UNIT nor EOF');
+  if (!nameShape.test(name)) throw new Error('not a metric name');
+  const family = start(name);
+  if (family.samples.length > 0) throw new Error('metadata after samples');
+  if (kind === 'TYPE') {
+    if (family.type !== undefined) throw new Error('a second TYPE');
+    if (!Object.hasOwn(suffixes, rest)) throw new Error('an unknown type');
+    if (rest === 'counter' && name.endsWith('_total'))
+      throw new Error('the family of a counter has no _total');
+    family.type = rest;
+  } else if (kind === 'HELP') {
+    if (family.help !== undefined) throw new Error('a second HELP');
+    family.help = readEscapes(rest);
+  } else {
+    if (family.unit !== undefined) throw new Error('a second UNIT');
+    if (rest !== '' && !name.endsWith(`_${rest}`)) throw new Error('the unit must end the name');
+    family.unit = rest;
   }
-  return { name, labels, value: parseNumber(number, line) };
 }
 
-/** The words for what is no real number are taken in any case, as the specification's grammar has them. */
-function parseNumber(text: string, line: string): number {
-  if (/^nan$/i.test(text)) return Number.NaN;
-  if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) throw new Error(`not a number: ${line}`);
-  return Number(text);
+function readSample(
+  line: string,
+  open: OpenFamily | undefined,
+  series: Set<string>,
+  start: (name: string) => OpenFamily,
+): void {
+  const [, name = '', labelText = '', valueText = '', time] = sampleShape.exec(line) ?? [];
+  if (name === '') throw new Error('not a sample');
+  if (!numberShape.test(valueText)) throw new Error('not a number');
+  if (time !== undefined && !numberShape.test(time)) throw new Error('not a timestamp');
+  const type = open?.type ?? 'unknown';
+  const isOwn = open !== undefined && (suffixes[type] ?? []).some((suffix) => name === open.name + suffix);
+  const family = isOwn ? open : start(name);
+  if (!isOwn && family.type !== undefined) throw new Error(`${name} is no sample of a ${family.type}`);
+  const labels = readLabels(labelText);
+  const value = Number(valueText.replace(/inf(?:inity)?$/i, 'Infinity').replace(/^nan$/i, 'NaN'));
+  const key = `${name}${JSON.stringify(Object.entries(labels).sort())}`;
+  if (series.has(key)) throw new Error('the same series stands twice');
+  series.add(key);
+  const isCount = type === 'counter' || /_(?:bucket|count)$/.test(name.slice(family.name.length));
+  if (isCount && !(value >= 0)) throw new Error('a counter is neither negative nor NaN');
+  if (name.endsWith('_bucket') && type === 'histogram' && labels.le === undefined) throw new Error('no le');
+  family.samples.push({ name, labels, value });
 }
 
-/** Buckets never fall, and the last one counts everything. */
-function checkHistogram(name: string, samples: readonly MetricSample[]): void {
-  const groups = Map.groupBy(samples, ({ labels: { le: _, ...others } }) => JSON.stringify(others));
-  for (const [labels, group] of groups) {
-    const buckets = group.filter((sample) => sample.name === `${name}_bucket`);
-    const count = group.find((sample) => sample.name === `${name}_count`)?.value;
-    const isRising = buckets.every(({ value }, i) => i === 0 || value >= (buckets[i - 1]?.value ?? 0));
-    if (!isRising || buckets.at(-1)?.labels.le !== '+Inf' || buckets.at(-1)?.value !== count) {
-      throw new Error(`the buckets of ${name}${labels} do not add up`);
-    }
+function readLabels(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  if (text === '') return labels;
+  let rest = text.slice(1, -1);
+  while (rest !== '') {
+    const [whole, name = '', value = '', comma] =
+      /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\[\\n"])*)"(,|$)/.exec(rest) ?? [];
+    if (whole === undefined) throw new Error('malformed labels');
+    if (Object.hasOwn(labels, name)) throw new Error('a label stands twice');
+    labels[name] = readEscapes(value);
+    rest = rest.slice(whole.length);
+    if (comma === ',' && rest === '') throw new Error('a comma at the end of labels');
+  }
+  return labels;
+}
+
+function readEscapes(text: string): string {
+  return text.replace(/\\([\\n"])/g, (_, one: string) => (one === 'n' ? '\n' : one));
+}
+
+/** Buckets are cumulative, end with +Inf, and agree with the count. */
+function checkHistogram({ name, samples }: Family): void {
+  const groups = Map.groupBy(samples, ({ labels: { le, ...labels } }) => JSON.stringify(labels));
+  for (const group of groups.values()) {
+    const buckets = group.filter((one) => one.name === `${name}_bucket`);
+    const bounds = buckets.map(({ labels }) => Number((labels.le ?? '').replace('+Inf', 'Infinity')));
+    const isRising = (numbers: readonly number[]) =>
+      numbers.every((n, i) => i === 0 || n >= (numbers[i - 1] ?? 0));
+    if (bounds.at(-1) !== Number.POSITIVE_INFINITY) throw new Error(`${name}: no last bucket +Inf`);
+    if (!isRising(bounds)) throw new Error(`${name}: bounds do not rise`);
+    if (!isRising(buckets.map(({ value }) => value))) throw new Error(`${name}: buckets are not cumulative`);
+    const count = group.find((one) => one.name === `${name}_count`);
+    if (count?.value !== buckets.at(-1)?.value) throw new Error(`${name}: the count is not that of +Inf`);
+    if (!group.some((one) => one.name === `${name}_sum`)) throw new Error(`${name}: no sum`);
   }
 }

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { version } from '../../../src/cli/command-io.ts';
+import { parseOpenMetrics } from '../../harness/openmetrics.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import { parseOpenMetrics } from './openmetrics.ts';
 
 describe('the reader itself', () => {
   it.each([
