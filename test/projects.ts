@@ -25,7 +25,7 @@ export const waiting = [
   // Deadlines of seconds, one after another, and little besides.
   'test/unit/cli/{tokens,init}.test.ts',
   'test/{unit/access/jwks-key-source,unit/access/introspection,unit/admin/admin-server,end-to-end/docs/quick-start}.test.ts',
-  'test/{unit/upstream/answers,unit/upstream/hooks,security/attacks/h24-early-answer,harness/redis-processes}.test.ts',
+  'test/{unit/upstream/answers,unit/upstream/hooks,security/attacks/h24-early-answer}.test.ts',
   'test/{security/attacks/j7-remembered-tokens,security/attacks/x3-slow-readers}.test.ts',
 ];
 
@@ -60,7 +60,6 @@ export const slow = [
   'test/unit/admin/{list-history,console-pasted}.test.ts',
   'test/{unit/config/mutated-config,unit/upstream/read-buffers,end-to-end/docs/clients,unit/proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
-  'test/unit/scripts/{arguments,isolation}.test.ts',
   'test/unit/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',

@@ -199,7 +199,7 @@ function commandOf(group: Group, file: string): readonly string[] | undefined {
       return own.length === 0 ? undefined : vitest('run', ...own, '--project', isSlow ? 'slow' : 'quick');
     }
     case 'folder':
-      return vitest('run', `test/${folder}/`, '--project', 'quick');
+      return vitest('run', `test/unit/${folder}/`, '--project', 'quick');
     case 'types':
       return [
         bin('typescript/bin/tsc'),
@@ -218,7 +218,7 @@ function commandOf(group: Group, file: string): readonly string[] | undefined {
 }
 
 function vitest(...args: readonly string[]): readonly string[] {
-  const once = ['--bail=1', '--retry=0', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
+  const once = ['--bail=1', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
   // What is as it was in the run before is not compiled again.
   return [bin('vitest/vitest.mjs'), ...args, ...once, '--fsModuleCache', `--fsModuleCachePath=${compiled}`];
 }

@@ -119,27 +119,6 @@ describe.concurrent("the contract's token table", () => {
     expect((await refresh(next)).status).toBe(201);
   });
 
-  test('used -> refresh: refused, the shop is not asked', async (context) => {
-    const { start, refreshes } = await stage(context);
-    const { signIn, refresh } = await start();
-    const { refreshToken } = await signIn();
-    await refresh(refreshToken);
-    const before = refreshes();
-    const again = await refresh(refreshToken);
-    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
-    expect(again.headers.get('content-type')).toBe('application/vnd.api+json');
-    expect(refreshes()).toBe(before);
-  });
-
-  test('valid -> revoked by its own user: 204, then refused', async (context) => {
-    const { start, refreshes } = await stage(context);
-    const { signIn, refresh, revoke } = await start();
-    const { refreshToken, accessToken } = await signIn();
-    expect((await revoke(accessToken, refreshToken)).status).toBe(204);
-    expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
-    expect(refreshes()).toBe(0);
-  });
-
   test('revoked as of the time of the request', async (context) => {
     const { clock, start } = await stage(context);
     const { signIn, revoke, store } = await start();
@@ -151,27 +130,6 @@ describe.concurrent("the contract's token table", () => {
     const states: unknown[] = [];
     for await (const { state, revokedAtMs } of store.list()) states.push({ state, revokedAtMs });
     expect(states).toEqual([{ state: 'revoked', revokedAtMs: at }]);
-  });
-
-  test("another user's revocation does nothing here, and the shop is asked all the same", async (context) => {
-    const { shop, start } = await stage(context);
-    const { signIn, refresh, revoke } = await start();
-    const { refreshToken } = await signIn();
-    const stranger = await signIn('karl@shop.example');
-    expect((await revoke(stranger.accessToken, refreshToken)).status).toBe(204);
-    expect(asked(shop, 'DELETE', '/refresh-tokens')).toBe(1);
-    expect((await refresh(refreshToken)).status).toBe(201);
-  });
-
-  test('mine revokes all of the user, and nobody else', async (context) => {
-    const { start } = await stage(context);
-    const { signIn, refresh, revoke } = await start();
-    const [one, two, other] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
-    expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
-    expect((await refresh(one.refreshToken)).status).toBe(401);
-    expect((await refresh(two.refreshToken)).status).toBe(401);
-    expect((await refresh(other.refreshToken)).status).toBe(201);
-    expect((await refresh((await signIn()).refreshToken)).status).toBe(201);
   });
 
   test('valid -> expired after the default lifetime, not before', async (context) => {
@@ -206,27 +164,6 @@ describe.concurrent("the contract's token table", () => {
       422,
     );
     expect(refreshes()).toBe(2);
-  });
-
-  test('company users get pairs with the same states', async (context) => {
-    const { start } = await stage(context);
-    const { signIn, refresh, send } = await start();
-    const { accessToken } = await signIn('spencor@shop.example');
-    const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
-    const idCompanyUser = JSON.parse(sub).id_company_user;
-    const body = JSON.stringify({
-      data: { type: 'company-user-access-tokens', attributes: { idCompanyUser } },
-    });
-    const given = await send(
-      'POST',
-      '/company-user-access-tokens',
-      { 'Content-Type': 'application/json', Authorization: `Bearer ${accessToken}` },
-      body,
-    );
-    expect(given.status).toBe(201);
-    const { refreshToken } = given.json.data.attributes;
-    expect((await refresh(refreshToken)).status).toBe(201);
-    expect((await refresh(refreshToken)).status).toBe(401);
   });
 });
 
@@ -280,14 +217,6 @@ describe.concurrent('the RFC 6749 endpoint', () => {
     // The shop may detect reuse. This one does not: its answer is withheld, and the family ends.
     expect(asked(shop, 'POST', '/token')).toBe(3);
     expect((await exchangeForm(first.json.refresh_token)).json.error).toBe('invalid_grant');
-  });
-
-  test('a token that was used at one endpoint is used at the other', async (context) => {
-    const { start } = await stage(context);
-    const { signIn, refresh, exchangeForm } = await start();
-    const { refreshToken } = await signIn();
-    await refresh(refreshToken);
-    expect((await exchangeForm(refreshToken)).json.error).toBe('invalid_grant');
   });
 
   test('400 for a used token whatever the grant', async (context) => {
