@@ -3,11 +3,19 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { andThen } from '../lib/eventually.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
-import { bindingReasons, type CheckProof, proofAlgorithms, refuseUnbound } from './proof-of-possession.ts';
+import type { ProofNonces } from './proof-nonces.ts';
+import {
+  type CheckProof,
+  certificateReasons,
+  proofAlgorithms,
+  proofError,
+  refuseUnbound,
+} from './proof-of-possession.ts';
 import type { Requirement } from './protected-list.ts';
 import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
+import { acceptsDpop, type ProofMode } from './token-kind.ts';
 import { findShopCredentials, readPresentedToken } from './token-places.ts';
 
 /** The parts of a request that a challenge depends on. */
@@ -17,8 +25,8 @@ interface AuthenticatorOptions {
   readonly verifier: AccessTokenVerifier;
   /** Whether a token may have any form. Default: only that of a JSON Web Token. */
   readonly takesOpaque?: boolean;
-  /** Checks proofs of possession by DPoP. Default: there are none, and the scheme DPoP is refused. */
-  readonly checkProof?: CheckProof | undefined;
+  /** How clients prove possession of their tokens' keys. Default: they do not, and such tokens are refused. */
+  readonly proof?: Proofs | undefined;
   /** Address of the metadata of RFC 9728, for challenges; undefined: challenges do not contain it. */
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
   /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
@@ -27,6 +35,13 @@ interface AuthenticatorOptions {
   readonly sessionCookies?: readonly string[];
   /** How the shop gets the identity. Default: only as the token. */
   readonly forwarding?: IdentityForwarding;
+}
+
+interface Proofs {
+  readonly mode: Exclude<ProofMode, 'none'>;
+  readonly check: CheckProof;
+  /** Undefined: DPoP proofs need no nonce. */
+  readonly nonces: ProofNonces | undefined;
 }
 
 interface Authenticated {
@@ -59,9 +74,9 @@ export type Authenticate = (
 ) => Verdict | Promise<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], checkProof } = options;
-  const takesDpop = checkProof !== undefined;
-  const challenge = createChallenge(takesDpop, options.resourceMetadataUrl);
+  const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], proof } = options;
+  const takesDpop = acceptsDpop(proof?.mode);
+  const challenge = createChallenge(proof, options.resourceMetadataUrl);
   const permit = createPermit(createWithIdentity(options.forwarding ?? tokenAlone), challenge);
 
   function conclude(
@@ -73,7 +88,9 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   ): Verdict | Promise<Verdict> {
     if (isRejection(verdict)) return challenge(verdict, request, asked, presented.isDpop);
     const isChecked = isProven && verdict.confirmation !== undefined;
-    const refused = isChecked ? undefined : (checkProof ?? refuseUnbound)(request, presented, verdict, asked);
+    const refused = isChecked
+      ? undefined
+      : (proof?.check ?? refuseUnbound)(request, presented, verdict, asked);
     if (refused === undefined) return permit(verdict, presented, request, asked);
     return andThen(refused, (refusal) =>
       refusal === undefined
@@ -138,18 +155,24 @@ type WithChallenge = (
 ) => Rejection;
 
 function createChallenge(
-  takesDpop: boolean,
+  proofs: Proofs | undefined,
   resourceMetadataUrl: AuthenticatorOptions['resourceMetadataUrl'],
 ): WithChallenge {
   return (rejection, request, { scopes, proof }, isDpop = false) => {
     const more = challengeFor(rejection, scopes);
     if (more === undefined) return rejection;
     const all = { ...more, resourceMetadataUrl: resourceMetadataUrl?.(request) };
-    const isProofAsked = isDpop || proof === 'required' || rejection.rejection === 'proof-invalid';
-    if (takesDpop && isProofAsked) return { ...rejection, challenge: buildChallenge(all, 'DPoP') };
-    const isEither = takesDpop && more.error === undefined;
-    const also = isEither ? `, ${buildChallenge({}, 'DPoP')}` : '';
-    return { ...rejection, challenge: buildChallenge(all) + also };
+    if (!acceptsDpop(proofs?.mode)) return { ...rejection, challenge: buildChallenge(all) };
+    const isOfProof =
+      rejection.rejection === 'proof-invalid' && !certificateReasons.includes(rejection.reason ?? '');
+    const isRequired = proof === 'required' && proofs?.mode === 'dpop';
+    const isDpopAlone = isDpop || isOfProof || isRequired;
+    if (!isDpopAlone && more.error !== undefined) return { ...rejection, challenge: buildChallenge(all) };
+    const challenge = isDpopAlone
+      ? buildChallenge(all, 'DPoP')
+      : `${buildChallenge(all)}, ${buildChallenge({}, 'DPoP')}`;
+    const nonce = proofs?.nonces?.current();
+    return { ...rejection, challenge, ...(nonce !== undefined && { fields: ['DPoP-Nonce', nonce] }) };
   };
 }
 
@@ -166,7 +189,7 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
       // Credentials of another scheme are no token that could be called invalid.
       return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
     case 'proof-invalid':
-      return { error: bindingReasons.has(reason) ? 'invalid_token' : 'invalid_dpop_proof' };
+      return { error: proofError(reason) };
     case 'insufficient-scope':
       return { error: 'insufficient_scope', scopes };
     default:
@@ -177,7 +200,7 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
 /** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3, RFC 9449 section 7.1). */
 interface Challenge {
   /** Undefined if the request has no credentials. */
-  readonly error?: 'invalid_request' | 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope';
+  readonly error?: 'invalid_request' | ReturnType<typeof proofError> | 'insufficient_scope';
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[];
   /** Where the metadata of the protected resource are (RFC 9728 section 5.1). */

@@ -56,9 +56,9 @@ export class IntrospectionAnswers {
   read(answer: unknown): Verdict | { readonly error: ProviderError } {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
-    const { requireTokenType, ttlMs, issuer, proof, now } = this.#options;
+    const { requireTokenType, ttlMs, issuer, now } = this.#options;
     // RFC 9449 section 6.2. Without its key the scheme DPoP is refused, and no other is accepted for such a token.
-    const isBound = proof === 'dpop' && readConfirmation(answer.cnf) !== undefined;
+    const isBound = readConfirmation(answer.cnf)?.by === 'dpop';
     if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
     // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;

@@ -9,16 +9,19 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { canonicaliseHost } from '../http/request-target.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../lib/json.ts';
 import { type BearerCredentials, isCompactToken } from './bearer-credentials.ts';
+import type { ProofNonces } from './proof-nonces.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import { originOf } from './token-places.ts';
 import type { UseProof } from './used-proofs.ts';
 
-interface ProofOptions {
+interface DpopOptions {
   /** Scheme and host by which clients know the API. Undefined: those of the request. */
   readonly publicUrl?: string | undefined;
   readonly clockToleranceMs: number;
   readonly useProof: UseProof;
+  /** Undefined: proofs need no nonce. */
+  readonly nonces?: ProofNonces | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -31,8 +34,17 @@ export type CheckProof = (
   asked: Pick<Requirement, 'proof'>,
 ) => Rejection | undefined | Promise<Rejection | undefined>;
 
-/** Reasons that are about the token, not about the proof (RFC 9449 section 7.1: `invalid_token`). */
-export const bindingReasons: ReadonlySet<string | undefined> = new Set(['unbound', 'bearer', 'proof-key']);
+/** Reasons about the client's certificate. */
+export const certificateReasons = ['no-certificate', 'certificate-form', 'certificate'];
+
+/** Reasons that are about the token, not about the proof (RFC 9449 section 7.1, RFC 8705 section 3: `invalid_token`). */
+const bindingReasons = ['unbound', 'bearer', 'proof-key', ...certificateReasons];
+
+/** `error` of a challenge (RFC 9449 sections 7.1 and 9). */
+export function proofError(reason = ''): 'invalid_token' | 'use_dpop_nonce' | 'invalid_dpop_proof' {
+  if (bindingReasons.includes(reason)) return 'invalid_token';
+  return reason === 'proof-nonce' ? 'use_dpop_nonce' : 'invalid_dpop_proof';
+}
 
 /** Asymmetric signatures alone (RFC 9449 section 4.3). */
 export const proofAlgorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
@@ -52,15 +64,37 @@ export function proofLifeMs(clockToleranceMs: number): number {
 export const refuseUnbound: CheckProof = (_request, _credentials, { confirmation }, { proof }) =>
   confirmation !== undefined || proof === 'required' ? refuse('unbound') : undefined;
 
-/** Checks DPoP proofs (RFC 9449 sections 4.3 and 7). A token without a key needs none, unless the row says so. */
-export function createProofCheck(options: ProofOptions): CheckProof {
-  return (request, credentials, identity, { proof }) => {
-    const { confirmation } = identity;
-    if (confirmation === undefined)
-      return proof === 'required' || credentials.isDpop === true ? refuse('unbound') : undefined;
-    if (credentials.isDpop !== true) return refuse('bearer');
-    return checkDpop(request, credentials.token, confirmation.jkt, identity.subject, options);
+/**
+ * Checks DPoP proofs (RFC 9449 sections 4.3 and 7) and client certificates (RFC 8705 section 3). A token without a key needs
+ * none, unless the row says so. `dpop` undefined: DPoP is switched off.
+ */
+export function createProofCheck(dpop?: DpopOptions): CheckProof {
+  return (request, { token, isDpop = false }, { confirmation, subject }, { proof }) => {
+    if (confirmation === undefined) return proof === 'required' || isDpop ? refuse('unbound') : undefined;
+    const { by, thumbprint } = confirmation;
+    if (by === 'mtls') return isDpop ? refuse('unbound') : checkCertificate(request, thumbprint);
+    if (!isDpop || dpop === undefined) return refuse('bearer');
+    return checkDpop(request, token, thumbprint, subject, dpop);
   };
+}
+
+/** A structured field with one byte sequence (RFC 9440 section 2.1), without parameters. */
+const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
+
+/** Compares the certificate that a trusted proxy names, or that of the client's own connection. */
+function checkCertificate(
+  { fields, clientCertificate }: CanonicalRequest,
+  thumbprint: string,
+): Rejection | undefined {
+  const [sent, ...more] = fieldValues(fields, 'client-cert');
+  let presented = clientCertificate;
+  if (sent !== undefined) {
+    const [, base64] = byteSequence.exec(sent) ?? [];
+    if (base64 === undefined || more.length > 0) return refuse('certificate-form');
+    presented = hash('sha256', Buffer.from(base64, 'base64'), 'base64url');
+  }
+  if (presented === undefined) return refuse('no-certificate');
+  return presented === thumbprint ? undefined : refuse('certificate');
 }
 
 async function checkDpop(
@@ -68,7 +102,7 @@ async function checkDpop(
   token: string,
   jkt: string,
   client: string,
-  options: ProofOptions,
+  options: DpopOptions,
 ): Promise<Rejection | undefined> {
   const [proof, ...more] = fieldValues(request.fields, 'dpop');
   if (proof === undefined) return refuse('no-proof');
@@ -142,7 +176,7 @@ function faultOf(
   claims: JsonObject,
   request: CanonicalRequest,
   token: string,
-  { publicUrl, clockToleranceMs, now }: ProofOptions,
+  { publicUrl, clockToleranceMs, nonces, now }: DpopOptions,
 ): string | undefined {
   if (claims.htm !== request.method) return 'proof-method';
   const host = fieldValue(request.fields, 'x-forwarded-host') ?? request.host;
@@ -150,7 +184,8 @@ function faultOf(
   if (normalUrl(claims.htu) !== normalUrl(origin + request.path)) return 'proof-url';
   if (claims.ath !== hash('sha256', token, 'base64url')) return 'proof-token';
   const ageMs = typeof claims.iat === 'number' ? now() - claims.iat * 1000 : Number.NaN;
-  return ageMs >= -clockToleranceMs && ageMs <= maxAgeMs + clockToleranceMs ? undefined : 'proof-time';
+  if (!(ageMs >= -clockToleranceMs && ageMs <= maxAgeMs + clockToleranceMs)) return 'proof-time';
+  return nonces === undefined || nonces.accepts(claims.nonce) ? undefined : 'proof-nonce';
 }
 
 const httpUrl = /^(https?):\/\/([^/?#]*)([^?#]*)/i;

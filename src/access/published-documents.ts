@@ -8,6 +8,7 @@ import type { Matcher } from '../proxy/filter.ts';
 import { conditionTexts } from './claim-conditions.ts';
 import { proofAlgorithms } from './proof-of-possession.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
+import { acceptsCertificates, acceptsDpop, type ProofMode } from './token-kind.ts';
 
 /** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
 export function* renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): Steps<RenderedDocument> {
@@ -51,8 +52,8 @@ interface ResourceMetadataOptions {
   /** Issuer identifiers of the authorization servers; none: left out. */
   readonly authorizationServers?: readonly string[];
   readonly list: () => BearerTerms;
-  /** Whether proofs by DPoP are accepted. Default: false. */
-  readonly takesDpop?: boolean;
+  /** Default: `none`. */
+  readonly proof?: ProofMode;
 }
 
 interface ResourceMetadata {
@@ -66,7 +67,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
-  const { publicUrl, authorizationServers = [], list, takesDpop = false } = options;
+  const { publicUrl, authorizationServers = [], list, proof = 'none' } = options;
   const known = new WeakMap<object, readonly string[]>();
   /** Found once for each list, which may have tens of thousands of rows. */
   const scopesOf = (current: BearerTerms) => {
@@ -89,9 +90,11 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
           ...(scopes.length > 0 && { scopes_supported: scopes }),
           bearer_methods_supported: bearerMethodsOf(list()),
-          ...(takesDpop && {
+          ...(acceptsCertificates(proof) && { tls_client_certificate_bound_access_tokens: true }),
+          ...(acceptsDpop(proof) && {
             dpop_signing_alg_values_supported: proofAlgorithms,
-            dpop_bound_access_tokens_required: list().terms.every(({ proof }) => proof === 'required'),
+            dpop_bound_access_tokens_required:
+              proof === 'dpop' && list().terms.every((row) => row.proof === 'required'),
           }),
         }),
       );

@@ -8,6 +8,7 @@ import type { KeySource } from './key-source.ts';
 import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
+import type { ProofMode } from './token-kind.ts';
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** One check of the proxy, with its outcome in words. */
@@ -263,8 +264,12 @@ function fieldsText({ identity, forward }: Read): string | null {
 
 /** Whether the token is bound to a key. The proof is a part of each request, not of the token. */
 function proofText({ identity, asked }: Read): string | null {
-  if (identity?.confirmation !== undefined)
-    return 'bound to a key: each request needs a DPoP proof made with it';
+  switch (identity?.confirmation?.by) {
+    case 'dpop':
+      return 'bound to a key: each request needs a DPoP proof made with it';
+    case 'mtls':
+      return 'bound to a client certificate: each request needs it (TLS, or Client-Cert of a trusted proxy)';
+  }
   return asked.proof === 'required' ? 'not bound to a key (cnf), which the row requires' : null;
 }
 
@@ -281,13 +286,19 @@ function choiceText({ claims, chosen, issuers }: Read): string | null {
     : `iss ${show(claims.iss)}: ${chosen.issuer.name}, whose keys alone count`;
 }
 
+const boundTexts: Readonly<Record<ProofMode, string>> = {
+  none: 'not bound',
+  dpop: 'not bound, or by cnf.jkt alone',
+  mtls: 'not bound, or by cnf.x5t#S256 alone',
+  any: 'not bound, or by cnf.jkt or cnf.x5t#S256 alone',
+};
+
 /** What the token says that it is, and what an access token must say. */
 function kindText({ header, claims, rules: { tokenType, proof = 'none' } }: Read): string {
   const { cnf } = claims;
   const bound = cnf === undefined ? '' : `, bound to a key (cnf: ${show(cnf)})`;
   const own = `typ ${show(header.typ)}, claim typ ${show(claims.typ)}, claim token_use ${show(claims.token_use)}${bound}`;
-  if (tokenType === undefined)
-    return `${own}; an access token is JWT or at+jwt, and ${proof === 'none' ? 'not bound' : 'not bound, or by cnf.jkt alone'}`;
+  if (tokenType === undefined) return `${own}; an access token is JWT or at+jwt, and ${boundTexts[proof]}`;
   const { header: name, claim = '', values } = tokenType;
   const place = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
   return `${own}; ${place} must be ${oneOf(values)} (auth.tokenType)`;

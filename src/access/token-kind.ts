@@ -9,18 +9,36 @@ export interface TokenType {
 }
 
 /** `auth.proof`: how a client proves that it has the key of its token. */
-export type ProofMode = 'none' | 'dpop';
+export type ProofMode = 'none' | 'dpop' | 'mtls' | 'any';
 
-/** The key that a token is bound to (RFC 7800): its thumbprint (RFC 7638). */
-export interface Confirmation {
-  readonly jkt: string;
+export function acceptsDpop(proof: ProofMode = 'none'): boolean {
+  return proof === 'dpop' || proof === 'any';
 }
 
-/** The claim `cnf` if it names such a key and nothing else, of which no proof could be checked. */
+export function acceptsCertificates(proof: ProofMode = 'none'): boolean {
+  return proof === 'mtls' || proof === 'any';
+}
+
+/** The key that a token is bound to (RFC 7800). */
+export interface Confirmation {
+  /** `dpop`: a key of the client (RFC 9449 section 6.1). `mtls`: its certificate (RFC 8705 section 3.1). */
+  readonly by: 'dpop' | 'mtls';
+  /** SHA-256 in base64url. */
+  readonly thumbprint: string;
+}
+
+/** The claim `cnf` if it names one such key and nothing else, of which no proof could be checked. */
 export function readConfirmation(cnf: unknown): Confirmation | undefined {
-  if (!isObject(cnf) || Object.keys(cnf).join() !== 'jkt') return undefined;
-  const { jkt } = cnf;
-  return typeof jkt === 'string' && /^[\w-]{43}$/.test(jkt) ? { jkt } : undefined;
+  const [[name, thumbprint] = [], ...more] = isObject(cnf) ? Object.entries(cnf) : [];
+  if (more.length > 0 || typeof thumbprint !== 'string' || !/^[\w-]{43}$/.test(thumbprint)) return undefined;
+  if (name === 'jkt') return { by: 'dpop', thumbprint };
+  return name === 'x5t#S256' ? { by: 'mtls', thumbprint } : undefined;
+}
+
+/** Whether each request proves possession of the key, because `auth.proof` says so. */
+function isChecked(cnf: unknown, proof: ProofMode): boolean {
+  const by = readConfirmation(cnf)?.by;
+  return by === 'mtls' ? acceptsCertificates(proof) : by === 'dpop' && acceptsDpop(proof);
 }
 
 /**
@@ -50,8 +68,7 @@ export function createKindCheck(type?: TokenType, proof: ProofMode = 'none'): Ki
   const isTypeNamed = type?.header === 'typ';
   const headerTypes = isTypeNamed ? type.values.map((value) => mediaSubtype(value)) : accessTokenTypes;
   return (claims, hasScope, header) => {
-    if (isThere(claims.cnf) && (proof === 'none' || readConfirmation(claims.cnf) === undefined))
-      return 'sender-constrained';
+    if (isThere(claims.cnf) && !isChecked(claims.cnf, proof)) return 'sender-constrained';
     if (header !== undefined) {
       const { typ } = header;
       if (typ === undefined ? isTypeNamed : !isOneOf(mediaSubtype(typ), headerTypes)) return 'other-kind';

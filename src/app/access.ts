@@ -1,7 +1,9 @@
 import { createAuthenticate } from '../access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
+import { createProofNonces } from '../access/proof-nonces.ts';
 import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
+import { acceptsDpop } from '../access/token-kind.ts';
 import { createUsedProofs } from '../access/used-proofs.ts';
 import { WatchedList } from '../access/watched-list.ts';
 import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
@@ -49,7 +51,7 @@ export function createAccess(
     createAuthenticate({
       verifier: issuers.verifier,
       takesOpaque: issuers.takesOpaque,
-      checkProof: createProofs(config, store),
+      proof: createProofs(config, store),
       resourceMetadataUrl: createMetadata(config, list).url,
       forwarding: config.auth,
       cookieOrigins: config.auth.cookieOrigins,
@@ -76,12 +78,15 @@ export function createAccess(
 
 /** Undefined if `auth.proof` is `none`. */
 function createProofs({ auth, limits, publicUrl, store: { prefix, replicas } }: Config, store?: RedisStore) {
-  if (auth.proof === 'none') return undefined;
-  const { clockTolerance: clockToleranceMs } = auth;
+  const { proof: mode, proofNonceSecret: secret, clockTolerance: clockToleranceMs } = auth;
+  if (mode === 'none') return undefined;
+  if (!acceptsDpop(mode)) return { mode, check: createProofCheck(), nonces: undefined };
+  const nonces = secret === undefined ? undefined : createProofNonces(secret, clockToleranceMs, Date.now);
   const useProof = createUsedProofs({
     keptMs: proofLifeMs(clockToleranceMs),
     sharePercent: limits.clientShare,
     records: store && { redis: store.redis, keyPrefix: prefix, replicas },
   });
-  return createProofCheck({ clockToleranceMs, publicUrl, useProof, now: Date.now });
+  const check = createProofCheck({ clockToleranceMs, publicUrl, useProof, nonces, now: Date.now });
+  return { mode, check, nonces };
 }

@@ -79,6 +79,6 @@ export function createMetadata({ auth, publicUrl }: Config, list: ListInForce) {
       issuer?.startsWith('https://') ? [issuer] : [],
     ),
     list: list.current,
-    takesDpop: auth.proof !== 'none',
+    proof: auth.proof,
   });
 }

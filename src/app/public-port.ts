@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { identityFieldNames } from '../access/identity-fields.ts';
+import { acceptsCertificates } from '../access/token-kind.ts';
 import { createAuthorizePipeline } from '../authorize/pipeline.ts';
 import { readQuestion } from '../authorize/question.ts';
 import type { Config } from '../config/schema.ts';
@@ -66,7 +68,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
     ...common,
     host: listen.host,
     port: listen.port,
-    ...(tls && { tls }),
+    ...(tls && { tls: { ...tls, requestCert: acceptsCertificates(config.auth.proof) } }),
     handle: handleWith(run, inFlight, context),
     // Without a listener for upgrades, Node handles one as an ordinary request.
     ...(config.upstream.webSocket && {
@@ -151,6 +153,14 @@ function createAuthorizeRun({ config, rules }: PublicPortInput): RunExchange {
   return createAuthorizePipeline({ canonicalise, rules, identityFields }).run;
 }
 
+/** The handshake has shown that the client has the key of its certificate. */
+function withCertificate(peer: Peer, socket: TLSSocket): Peer {
+  const certificate = socket.getPeerX509Certificate();
+  return certificate === undefined
+    ? peer
+    : { ...peer, certificate: hash('sha256', certificate.raw, 'base64url') };
+}
+
 type RunExchange = (exchange: Exchange) => void;
 
 function handleWith(run: RunExchange, inFlight: InFlight, context: ExchangeContext) {
@@ -192,11 +202,14 @@ export function createCanonicalise(
     viaName: upstream.via ? 'shopward' : undefined,
     webSocket: upstream.webSocket,
   });
+  const asksCertificate = acceptsCertificates(config.auth.proof);
   const peers = new WeakMap<Socket, Peer>();
   const peerOf = (socket: Socket): Peer => {
     const known = peers.get(socket);
     if (known !== undefined) return known;
-    const peer = createPeer(socket.remoteAddress, socket instanceof TLSSocket, rules.isTrusted);
+    const isTls = socket instanceof TLSSocket;
+    const bare = createPeer(socket.remoteAddress, isTls, rules.isTrusted);
+    const peer = asksCertificate && isTls && !bare.isTrusted ? withCertificate(bare, socket) : bare;
     peers.set(socket, peer);
     return peer;
   };

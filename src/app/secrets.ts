@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
 import { listIssuers } from '../config/issuers.ts';
@@ -125,6 +126,9 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
+/** A connection keeps the client's certificate that it began with. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
+
 export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
@@ -145,7 +149,10 @@ export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'file
       ...{ username, password, sentinelPassword: store.sentinelPassword },
       tls: store.url.kind !== 'memory' && store.url.tls ? pemsOf('store') : undefined,
     },
-    tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, ciphers, cert, key },
+    tls:
+      cert === undefined || key === undefined
+        ? undefined
+        : { ...config.listen.tls, ciphers, secureOptions, cert, key },
     issuers: listIssuers(config.auth).map(({ keys, introspection }) => ({
       key: keys && 'secret' in keys ? keys.secret : undefined,
       client: introspection?.clientSecret,

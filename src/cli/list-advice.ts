@@ -81,7 +81,7 @@ function findUnprovable({ rows }: ProtectedResources, { auth }: PartialConfig): 
     .map((row) => ({
       ...row.source,
       severity: 'warning',
-      text: `${resourceId(row)} refuses every token: proof: required needs auth.proof: dpop`,
+      text: `${resourceId(row)} refuses every token: proof: required needs auth.proof`,
     }));
 }
 

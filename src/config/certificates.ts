@@ -10,6 +10,8 @@ export interface Certificate {
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
   /** Suites of TLS 1.2 in OpenSSL's names, separated by colons. */
   readonly ciphers?: string;
+  /** Bits of OpenSSL. */
+  readonly secureOptions?: number;
 }
 
 const dayMs = 86_400_000;

@@ -23,6 +23,7 @@ const rules: readonly Rule[] = [
   rule(['store'], failoverWarnings),
   rule(['auth'], ({ auth }) => issuerProblems(auth)),
   rule(['auth', 'trustedFields'], identityFieldProblems),
+  rule(['auth', 'listen', 'trustedFields', 'trustedProxies'], proofProblems),
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),
   rule(['entityTags'], entityTagResourceProblems),
   rule(['entityTags', 'request'], longerPathWarnings),
@@ -139,6 +140,27 @@ function identityFieldProblems({
       ? [{ path: ['auth', 'forward', key], text: 'must not be one of trustedFields' }]
       : [],
   );
+}
+
+/** Settings with which no client can prove what `auth.proof` asks for. */
+function proofProblems({
+  auth: { proof, proofNonceSecret },
+  listen,
+  trustedFields,
+  trustedProxies,
+}: Pick<Config, 'auth' | 'listen' | 'trustedFields' | 'trustedProxies'>): SettingProblem[] {
+  const isForwarded = trustedProxies.length > 0 && trustedFields.some((name) => /^client-cert$/i.test(name));
+  const noCertificate = `is ${proof}, but no client certificate can arrive: set listen.tls, or trustedProxies and trustedFields: [Client-Cert]`;
+  const noDpop = 'has no effect: it needs auth.proof: dpop or any';
+  const isCertified = proof === 'mtls' || proof === 'any';
+  return [
+    ...(isCertified && listen.tls === undefined && !isForwarded
+      ? [{ path: ['auth', 'proof'], text: noCertificate }]
+      : []),
+    ...(proofNonceSecret !== undefined && (proof === 'none' || proof === 'mtls')
+      ? [{ path: ['auth', 'proofNonceSecret'], text: noDpop }]
+      : []),
+  ];
 }
 
 type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;

@@ -41,6 +41,8 @@ export interface CanonicalRequest {
   /** The client's address, behind trusted proxies. */
   readonly clientAddress: string;
   readonly requestId: string;
+  /** SHA-256 of the certificate that the client has shown to shopward itself; undefined: none, or it is not asked for. */
+  readonly clientCertificate?: string | undefined;
   /** A form POST may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
   /**

@@ -71,6 +71,7 @@ export function canonicaliseRequest(
     scheme: origin.scheme,
     clientAddress: origin.clientAddress,
     requestId: origin.requestId,
+    clientCertificate: peer.certificate,
     isFormPost: isFormPost(method, facts.contentType),
     body: framing.body,
     expectsContinue: framing.expectsContinue,

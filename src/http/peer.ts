@@ -13,6 +13,8 @@ export interface Peer {
   readonly isTls: boolean;
   /** One of `trustedProxies`: its X-Forwarded-For, X-Forwarded-Proto and X-Request-Id are believed. */
   readonly isTrusted: boolean;
+  /** SHA-256 in base64url of the certificate that its client has shown; undefined for a trusted proxy, whose certificate is its own. */
+  readonly certificate?: string | undefined;
 }
 
 /** Whether an IP address is one of `trustedProxies`. */

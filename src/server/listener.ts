@@ -22,8 +22,8 @@ export interface ListenerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Bytes of all request fields together, request line included; more is 431. */
   readonly requestHeadersBytes: number;
-  /** PEM texts. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  /** PEM texts. `requestCert`: clients are asked for a certificate, which no authority has to have signed. Default: false. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly requestCert?: boolean };
   /** Connections at once; default: any number. */
   readonly places?: ConnectionPlaces;
   /** What node could not read as a request is refused on its bare socket, which ends. */
@@ -64,6 +64,8 @@ const fixedSettings = {
   // The canonical request checks Host itself, so that a refusal has our error body.
   requireHostHeader: false,
   rejectNonStandardBodyWrites: false,
+  // Tokens are bound to a certificate by its thumbprint (RFC 8705 section 3): who signed it does not matter.
+  rejectUnauthorized: false,
   noDelay: true,
   // A request without a body has no stream that would have to be ended and destroyed.
   optimizeEmptyRequests: true,

@@ -1,6 +1,19 @@
+import { createHmac } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { afterEach, expect, it } from 'vitest';
+import { Agent, fetch } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  expiredCertificate,
+  expiredKey,
+  nextCertificate,
+  nextKey,
+  testCertificate,
+  testKey,
+} from '../harness/tls-fixture.ts';
 import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
 import { makeSigner } from '../unit/access/signing.ts';
 import { client, startIdentityProvider } from '../harness/identity-provider.ts';
@@ -28,6 +41,14 @@ async function start(config: { readonly auth?: object; readonly [section: string
   });
   cleanUps.push(() => shopward.stop());
   return { ...shopward, upstream, bound: shopward.issueToken({ cnf: await jktOf(signer) }) };
+}
+
+async function tlsFiles() {
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-mtls-'));
+  cleanUps.push(() => rm(folder, { recursive: true, force: true }));
+  const files = { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') };
+  await Promise.all([writeFile(files.cert, testCertificate), writeFile(files.key, testKey)]);
+  return files;
 }
 
 const ask = ({ port }: { readonly port: number }, fields: readonly string[]) =>
@@ -87,6 +108,56 @@ it('without forwardAuthorization the shop gets neither token nor proof', async (
   expect(shopward.upstream.bytes()).not.toMatch(/dpop|authorization/i);
 });
 
+describe('auth.proofNonceSecret', () => {
+  const proofNonceSecret = 'a-secret-of-at-least-thirty-two-characters';
+  const asked = ({ port }: { readonly port: number }, token: string, claims: object = {}) =>
+    ask({ port }, withProof(token, makeProof(signer, token, { claims })));
+  /** A nonce of this secret, some windows of five minutes from now. */
+  const nonceOf = (secret: string, windows: number) => {
+    const window = Math.floor(Date.now() / 300_000) + windows;
+    return createHmac('sha256', secret).update(`dpop-nonce ${window}`).digest('base64url');
+  };
+
+  it('replicas accept the nonces of each other, and no others', async () => {
+    const [a, b] = [await start({ auth: { proofNonceSecret } }), await start({ auth: { proofNonceSecret } })];
+    const first = await asked(a, a.bound);
+    const nonce = first.field('dpop-nonce');
+    expect([first.status, first.field('cache-control')]).toEqual([401, 'no-store']);
+    expect(first.field('www-authenticate')).toMatch(/^DPoP .*error="use_dpop_nonce"/);
+    for (const replica of [a, b, a]) {
+      const response = await asked(replica, replica.bound, { nonce });
+      expect([response.status, response.field('dpop-nonce')]).toEqual([200, undefined]);
+    }
+    const { length } = a.log();
+    for (const wrong of [
+      ...[nonceOf(proofNonceSecret, -3), nonceOf(proofNonceSecret, 3), nonceOf('', 0)],
+      ...[nonceOf('another-secret-of-thirty-two-characters', 0), `${nonce} `, [nonce], ''],
+    ]) {
+      const response = await asked(a, a.bound, { nonce: wrong });
+      expect(response.field('www-authenticate')).toContain('error="use_dpop_nonce"');
+    }
+    expect(
+      a
+        .log()
+        .slice(length)
+        .map(({ reason }) => reason),
+    ).toEqual(Array(7).fill('proof-nonce'));
+    expect(a.output()).not.toContain(proofNonceSecret);
+  });
+
+  it('a good nonce makes no other proof good, and every challenge of the scheme has one', async () => {
+    const shopward = await start({ auth: { proofNonceSecret } });
+    const bare = await ask(shopward, []);
+    const nonce = bare.field('dpop-nonce');
+    expect(bare.field('www-authenticate')).toMatch(/^DPoP /);
+    const old = await asked(shopward, shopward.bound, { nonce, iat: Math.floor(Date.now() / 1000) - 70 });
+    expect(old.field('www-authenticate')).toContain('error="invalid_dpop_proof"');
+    expect(old.field('dpop-nonce')).toBe(nonce);
+    const fields = withProof(shopward.bound, makeProof(signer, shopward.bound, { claims: { nonce } }));
+    expect([(await ask(shopward, fields)).status, (await ask(shopward, fields)).status]).toEqual([200, 401]);
+  });
+});
+
 it.each(['jwt', 'opaque'] as const)(
   'oidc-provider binds tokens, openid-client and oauth4webapi use them: %s',
   async (format) => {
@@ -94,6 +165,7 @@ it.each(['jwt', 'opaque'] as const)(
     cleanUps.push(() => provider.close());
     const shopward = await start({
       auth: {
+        proofNonceSecret: 'a-secret-of-at-least-thirty-two-characters',
         ...{ keys: { jwks: `${provider.issuer}/jwks` }, audience: 'shop', subject: ['sub', 'client_id'] },
         introspection: {
           url: `${provider.issuer}/token/introspection`,
@@ -108,23 +180,67 @@ it.each(['jwt', 'opaque'] as const)(
     const byOpenid = () =>
       openid.fetchProtectedResource(provider.config, token, url, 'GET', undefined, undefined, { DPoP });
     expect([(await byOpenid()).status, (await byOpenid()).status]).toEqual([200, 200]);
-    const options = { DPoP: oauth.DPoP({}, keys), [oauth.allowInsecureRequests]: true };
-    const other = { ...options, DPoP: oauth.DPoP({}, await oauth.generateKeyPair('ES256')) };
-    expect(
-      (await oauth.protectedResourceRequest(token, 'GET', url, undefined, undefined, options)).status,
-    ).toBe(200);
-    await expect(
-      oauth.protectedResourceRequest(token, 'GET', url, undefined, undefined, other),
-    ).rejects.toThrow(
-      expect.objectContaining({
-        cause: [
-          expect.objectContaining({
-            scheme: 'dpop',
-            parameters: expect.objectContaining({ error: 'invalid_token' }),
-          }),
-        ],
-      }),
+    const byOauth = async (key: oauth.CryptoKeyPair) => {
+      const options = { DPoP: oauth.DPoP({}, key), [oauth.allowInsecureRequests]: true };
+      const request = () => oauth.protectedResourceRequest(token, 'GET', url, undefined, undefined, options);
+      await expect(request()).rejects.toSatisfy(oauth.isDPoPNonceError);
+      return request();
+    };
+    expect((await byOauth(keys)).status).toBe(200);
+    const parameters = expect.objectContaining({ error: 'invalid_token' });
+    await expect(byOauth(await oauth.generateKeyPair('ES256'))).rejects.toThrow(
+      expect.objectContaining({ cause: [expect.objectContaining({ scheme: 'dpop', parameters })] }),
     );
     expect((await ask(shopward, [`Authorization: Bearer ${token}`])).status).toBe(401);
+  },
+);
+
+it.each(['jwt', 'opaque'] as const)(
+  'oidc-provider binds tokens to certificates, openid-client sends them: %s',
+  async (format) => {
+    const provider = await startIdentityProvider(makeSigner('RS256', 'k'), {
+      cert: testCertificate,
+      key: testKey,
+    });
+    cleanUps.push(() => provider.close());
+    const shopward = await start({
+      listen: { tls: await tlsFiles() },
+      auth: {
+        ...{ proof: 'mtls', keys: { jwks: `${provider.issuer}/jwks` } },
+        ...{ audience: 'shop', subject: ['sub', 'client_id'] },
+        introspection: {
+          url: `${provider.issuer}/token/introspection`,
+          ...{ clientId: client.id, clientSecret: client.secret },
+        },
+      },
+    });
+    const fetchWith = (certificate: object): openid.CustomFetch => {
+      const dispatcher = new Agent({ connect: { ...certificate, rejectUnauthorized: false } });
+      cleanUps.push(() => dispatcher.close());
+      return async (url, { headers, method, body }) =>
+        (await fetch(url, {
+          headers,
+          method,
+          body: body?.toString() ?? null,
+          dispatcher,
+        })) as unknown as Response;
+    };
+    const send = fetchWith({ cert: nextCertificate, key: nextKey });
+    const token = await provider.issue(format, undefined, send);
+    const url = new URL(`https://127.0.0.1:${shopward.port}/bound`);
+    const byOpenid = (by: openid.CustomFetch) => {
+      const config = new openid.Configuration(provider.config.serverMetadata(), client.id);
+      config[openid.customFetch] = by;
+      return openid.fetchProtectedResource(config, token, url, 'GET');
+    };
+    expect((await byOpenid(send)).status).toBe(200);
+    for (const other of [{}, { cert: expiredCertificate, key: expiredKey }])
+      await expect(byOpenid(fetchWith(other))).rejects.toThrow(
+        expect.objectContaining({
+          cause: [
+            expect.objectContaining({ parameters: expect.objectContaining({ error: 'invalid_token' }) }),
+          ],
+        }),
+      );
   },
 );

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import Provider from 'oidc-provider';
 import * as openid from 'openid-client';
 import type { Signer } from '../unit/access/signing.ts';
@@ -10,8 +13,11 @@ export interface IdentityProvider {
   readonly issuer: string;
   /** Of its client. */
   readonly config: openid.Configuration;
-  /** Issues one by the grant of client credentials; `format` is that of the resource that is asked for. */
-  issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle): Promise<string>;
+  /**
+   * Issues one by the grant of client credentials; `format` is that of the resource that is asked for. `mtls`: bound to the
+   * certificate that it shows.
+   */
+  issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle, mtls?: openid.CustomFetch): Promise<string>;
   revoke(token: string): Promise<void>;
   /** Times that it was asked for a path. */
   hits(path: string): number;
@@ -24,7 +30,11 @@ export interface IdentityProvider {
 
 export const client = { id: 'shop:ward', secret: 'a secret + of the client' };
 
-export async function startIdentityProvider(signer: Signer): Promise<IdentityProvider> {
+/** `tls`: certificate and key of a second port, at which tokens are bound to the client's certificate. */
+export async function startIdentityProvider(
+  signer: Signer,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<IdentityProvider> {
   const counts = new Map<string, number>();
   let handle: ReturnType<Provider['callback']> = (_, response) => response.end();
   let server: Server;
@@ -45,17 +55,25 @@ export async function startIdentityProvider(signer: Signer): Promise<IdentityPro
   const port = await listen(await freePort());
   const issuer = `http://127.0.0.1:${port}`;
   const store = memoryAdapter();
+  const secure =
+    tls &&
+    createSecureServer({ ...tls, requestCert: true, rejectUnauthorized: false }, (...both) =>
+      handle(...both),
+    );
+  if (secure !== undefined) await once(secure.listen(0, '127.0.0.1'), 'listening');
+  const mtls = secure && `https://127.0.0.1:${(secure.address() as AddressInfo).port}/token`;
   const use = (key: Signer) => {
-    handle = new Provider(issuer, configurationOf(key, store)).callback();
+    handle = new Provider(issuer, configurationOf(key, store, mtls)).callback();
   };
   use(signer);
-  const config = await openid.discovery(new URL(issuer), client.id, client.secret, undefined, {
+  const config = await openid.discovery(new URL(issuer), client.id, metadataOf(mtls), undefined, {
     execute: [openid.allowInsecureRequests],
   });
   return {
     issuer,
     config,
-    async issue(format, DPoP) {
+    async issue(format, DPoP, show) {
+      if (show !== undefined) config[openid.customFetch] = show;
       const parameters = { scope: 'customer', resource: `urn:shop:${format}` };
       return (await openid.clientCredentialsGrant(config, parameters, DPoP && { DPoP })).access_token;
     },
@@ -64,11 +82,23 @@ export async function startIdentityProvider(signer: Signer): Promise<IdentityPro
     rotate: use,
     goDown: close,
     comeBack: async () => void (await listen(port)),
-    close,
+    async close() {
+      secure?.closeAllConnections();
+      secure?.close();
+      await close();
+    },
   };
 }
 
-function configurationOf({ privateKey, kid, alg }: Signer, adapter: unknown): object {
+function metadataOf(mtls: string | undefined) {
+  return { client_secret: client.secret, use_mtls_endpoint_aliases: mtls !== undefined };
+}
+
+function configurationOf(
+  { privateKey, kid, alg }: Signer,
+  adapter: unknown,
+  mtls: string | undefined,
+): object {
   return {
     adapter,
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, alg, use: 'sig' }] },
@@ -77,12 +107,19 @@ function configurationOf({ privateKey, kid, alg }: Signer, adapter: unknown): ob
       {
         ...{ client_id: client.id, client_secret: client.secret, grant_types: ['client_credentials'] },
         ...{ redirect_uris: [], response_types: [], scope: 'customer' },
+        ...(mtls && { tls_client_certificate_bound_access_tokens: true }),
       },
     ],
     scopes: ['customer'],
+    ...(mtls && { discovery: { mtls_endpoint_aliases: { token_endpoint: mtls } } }),
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      mTLS: {
+        enabled: mtls !== undefined,
+        certificateBoundAccessTokens: true,
+        getCertificate: ({ socket }: { socket: TLSSocket }) => socket.getPeerX509Certificate()?.toString(),
+      },
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
       resourceIndicators: {

@@ -1,6 +1,7 @@
 import { conditionTexts } from '../../access/claim-conditions.ts';
 import { identityFieldNames } from '../../access/identity-fields.ts';
 import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
+import { acceptsDpop } from '../../access/token-kind.ts';
 import {
   findShopCredentials,
   headerAlone,
@@ -137,7 +138,7 @@ function presentedBy(
     tokenIn,
     auth.cookieOrigins,
     takesOpaqueTokens(auth),
-    auth.proof !== 'none',
+    acceptsDpop(auth.proof),
   );
   return isRejection(read) && credentials === 'shop'
     ? findShopCredentials(request, read, auth.sessionCookies)

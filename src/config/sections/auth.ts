@@ -202,9 +202,13 @@ export const auth = z
       description:
         'Claims with scopes, such as `scp` or `realm_access.roles`: texts with spaces, or lists. All of them count. A name with dots: as in `subject`.',
     }),
-    proof: z.enum(['none', 'dpop']).default('none').meta({
+    proof: z.enum(['none', 'dpop', 'mtls', 'any']).default('none').meta({
       description:
-        '`dpop`: tokens with `cnf.jkt` need a DPoP proof (RFC 9449) in each request. `none`: tokens with `cnf` are refused.',
+        '`dpop`: tokens with `cnf.jkt` need a DPoP proof (RFC 9449) in each request. `mtls`: tokens with `cnf.x5t#S256` need that client certificate (RFC 8705). `any`: both kinds. Tokens with another `cnf` are refused.',
+    }),
+    proofNonceSecret: text().min(32, { error: 'must have at least 32 characters' }).optional().meta({
+      description:
+        'Secret from which nonces of DPoP proofs (RFC 9449 section 9) are made, the same in all replicas. Left out: no nonces.',
     }),
     cookieOrigins: z.array(originUrl()).prefault([]).meta({
       description:

@@ -110,7 +110,7 @@ describe('check', () => {
       return (await check(files)).out.filter((line) => line.includes('auth.proof'));
     };
     expect(await advice(keys)).toEqual([
-      'config/protected-resources.yaml:3:7: warning: GET /a refuses every token: proof: required needs auth.proof: dpop',
+      'config/protected-resources.yaml:3:7: warning: GET /a refuses every token: proof: required needs auth.proof',
     ]);
     expect(await advice(keys.replace('auth: {', 'auth: { proof: dpop,'))).toEqual([]);
   });

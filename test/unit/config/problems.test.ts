@@ -275,6 +275,27 @@ describe('keys and algorithms', () => {
       `auth: { keys: { jwks: "https://a/b", secret: ${long} } }`,
       ['1:15: error: auth.keys must hold exactly one of jwks, files, secret and discover'],
     ],
+    ...['mtls', 'any'].map(
+      (proof) =>
+        [
+          `auth: { keys: { jwks: "https://a/b" }, proof: ${proof} }\ntrustedFields: [Client-Cert]`,
+          [
+            `1:47: error: auth.proof is ${proof}, but no client certificate can arrive: set listen.tls, or trustedProxies and trustedFields: [Client-Cert]`,
+          ],
+        ] as const,
+    ),
+    [
+      'auth: { keys: { jwks: "https://a/b" }, proof: any }\ntrustedFields: [client-cert]\ntrustedProxies: [10.0.0.1]',
+      [],
+    ],
+    [
+      `auth: { keys: { jwks: "https://a/b" }, proofNonceSecret: ${long} }`,
+      ['1:58: error: auth.proofNonceSecret has no effect: it needs auth.proof: dpop or any'],
+    ],
+    [
+      'auth: { keys: { jwks: "https://a/b" }, proof: dpop, proofNonceSecret: short }',
+      ['1:71: error: auth.proofNonceSecret must have at least 32 characters'],
+    ],
     ['auth: { keys: { files: [] } }', ['1:24: error: auth.keys.files must have at least one item']],
     [
       'auth: { keys: { files: [a.pem] } }',

@@ -1,0 +1,278 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EchoUpstream, startEchoUpstream } from '../../harness/echo-upstream.ts';
+import { parseResponse, type RawResponse } from '../../harness/raw-response.ts';
+import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
+import {
+  expiredCertificate,
+  expiredKey,
+  nextCertificate,
+  nextKey,
+  testCertificate,
+  testKey,
+} from '../../harness/tls-fixture.ts';
+import { jktOf, makeProof, withProof } from '../../unit/access/dpop.ts';
+import { makeSigner } from '../../unit/access/signing.ts';
+
+const own = { cert: nextCertificate, key: nextKey };
+/** It has expired, too: a thumbprint does not. */
+const other = { cert: expiredCertificate, key: expiredKey };
+const derOf = ({ cert }: typeof own) => new X509Certificate(cert).raw;
+const thumbprint = (bytes: Uint8Array, encoding: 'base64url' | 'hex' = 'base64url') =>
+  createHash('sha256').update(bytes).digest(encoding);
+const field = (value: string) => `Client-Cert: ${value}`;
+const bytesOf = (bytes: Uint8Array) => `:${Buffer.from(bytes).toString('base64')}:`;
+
+type ClientOptions = ConnectionOptions & { readonly localAddress?: string };
+
+/** An address that is one of `trustedProxies`. */
+const trusted: ClientOptions = { localAddress: '127.0.0.2' };
+const signer = makeSigner('ES256');
+
+let folder: string;
+let upstream: EchoUpstream;
+let shopward: ShopwardHere;
+let bound: string;
+beforeAll(async () => {
+  upstream = await startEchoUpstream();
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-mtls-'));
+  const files = { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') };
+  await Promise.all([writeFile(files.cert, testCertificate), writeFile(files.key, testKey)]);
+  shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /bound', { match: 'GET /strict', proof: 'required' }],
+    config: {
+      listen: { tls: files },
+      auth: { proof: 'any' },
+      ...{ trustedProxies: ['127.0.0.2'], trustedFields: ['Client-Cert'] },
+    },
+  });
+  bound = shopward.issueToken({ cnf: { 'x5t#S256': thumbprint(derOf(own)) } });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await upstream?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const connectTo = (options: ClientOptions): TLSSocket =>
+  connect({ port: shopward.port, host: '127.0.0.1', rejectUnauthorized: false, ...options });
+
+async function open(options: ClientOptions): Promise<TLSSocket> {
+  const socket = connectTo(options);
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+async function exchange(socket: TLSSocket, fields: readonly string[], target: string): Promise<RawResponse> {
+  socket.write([`GET ${target} HTTP/1.1`, 'Host: shop.example', ...fields, '', ''].join('\r\n'));
+  let received = Buffer.alloc(0);
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    received = Buffer.concat([received, chunk]);
+    const parsed = parseResponse(received, 'GET', undefined);
+    if (parsed !== undefined) return parsed.response;
+  }
+  throw new Error('closed without a response');
+}
+
+async function ask(options: ClientOptions, fields: readonly string[], target = '/bound') {
+  const socket = await open(options);
+  const response = await exchange(socket, fields, target);
+  socket.destroy();
+  return response;
+}
+
+const bearer = (token = bound) => `Authorization: Bearer ${token}`;
+/** By a trusted proxy, whose own certificate is the one of the token. */
+const byProxy = (...values: readonly string[]) =>
+  ask({ ...trusted, ...own }, [bearer(), ...values.map(field)]);
+
+type Refused = readonly [what: string, reason: string, ask: () => Promise<RawResponse>];
+const refused: readonly Refused[] = [
+  ['no certificate', 'no-certificate', () => ask({}, [bearer()])],
+  ['another certificate', 'certificate', () => ask(other, [bearer()])],
+  [
+    'another certificate by TLS 1.2',
+    'certificate',
+    () => ask({ ...other, maxVersion: 'TLSv1.2' }, [bearer()]),
+  ],
+  ['the scheme DPoP', 'unbound', () => ask(own, [`Authorization: DPoP ${bound}`])],
+  [
+    'the field of a peer that is not trusted',
+    'no-certificate',
+    () => ask({}, [bearer(), field(bytesOf(derOf(own)))]),
+  ],
+  [
+    'the field of a peer that is not trusted, beside another certificate',
+    'certificate',
+    () => ask(other, [bearer(), field(bytesOf(derOf(own)))]),
+  ],
+  [
+    'the field in a spelling that backends fold',
+    'no-certificate',
+    () => ask(trusted, [bearer(), `Client_Cert: ${bytesOf(derOf(own))}`]),
+  ],
+  [
+    'the chain instead of the certificate',
+    'no-certificate',
+    () => ask(trusted, [bearer(), `Client-Cert-Chain: ${bytesOf(derOf(own))}`]),
+  ],
+  ["a trusted proxy's own certificate", 'no-certificate', () => byProxy()],
+  ['another certificate in the field', 'certificate', () => byProxy(bytesOf(derOf(other)))],
+  [
+    'the certificate and an octet',
+    'certificate',
+    () => byProxy(bytesOf(Buffer.concat([derOf(own), Buffer.of(0)]))),
+  ],
+  ['a part of the certificate', 'certificate', () => byProxy(bytesOf(derOf(own).subarray(1)))],
+  [
+    'the key of the certificate',
+    'certificate',
+    () => byProxy(bytesOf(new X509Certificate(own.cert).publicKey.export({ type: 'spki', format: 'der' }))),
+  ],
+  ['the field twice', 'certificate-form', () => byProxy(bytesOf(derOf(own)), bytesOf(derOf(own)))],
+  [
+    'two fields, the first one good',
+    'certificate-form',
+    () => byProxy(bytesOf(derOf(own)), bytesOf(derOf(other))),
+  ],
+  [
+    'two certificates in one field',
+    'certificate-form',
+    () => byProxy(`${bytesOf(derOf(own))}, ${bytesOf(derOf(own))}`),
+  ],
+  ['an empty field', 'certificate-form', () => byProxy('')],
+  ['an empty sequence', 'certificate-form', () => byProxy('::')],
+  ['no colons', 'certificate-form', () => byProxy(derOf(own).toString('base64'))],
+  ['one colon', 'certificate-form', () => byProxy(`:${derOf(own).toString('base64')}`)],
+  ['a parameter', 'certificate-form', () => byProxy(`${bytesOf(derOf(own))};a=1`)],
+  ['a text', 'certificate-form', () => byProxy(`"${derOf(own).toString('base64')}"`)],
+  ['base64url', 'certificate-form', () => byProxy(`:${derOf(own).toString('base64url')}_-:`)],
+  ['a space inside', 'certificate-form', () => byProxy(`: ${derOf(own).toString('base64')}:`)],
+  [
+    'PEM in percent signs, as nginx writes it',
+    'certificate-form',
+    () => byProxy(encodeURIComponent(own.cert)),
+  ],
+  ['the thumbprint', 'certificate-form', () => byProxy(thumbprint(derOf(own)))],
+  [
+    'a plain token with a certificate where a proof is required',
+    'unbound',
+    () => ask(own, [bearer(shopward.issueToken())], '/strict'),
+  ],
+];
+
+describe('J20: a certificate-bound token without its certificate', () => {
+  it.each(refused)('401 for %s', async (_, reason, send) => {
+    const { length } = shopward.log();
+    const forwarded = upstream.requestLines().length;
+    const response = await send();
+    expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([
+      401,
+      'proof-invalid',
+    ]);
+    expect(response.field('www-authenticate')).toContain('error="invalid_token"');
+    const line = await shopward.waitForLog((one) => one.rejection === 'proof-invalid', length);
+    expect(line.reason).toBe(reason);
+    expect(upstream.requestLines()).toHaveLength(forwarded);
+    expect(shopward.output()).not.toContain(thumbprint(derOf(own)));
+  });
+
+  it('400 if Connection names the field', async () => {
+    const fields = [bearer(), field(bytesOf(derOf(own))), 'Connection: Client-Cert'];
+    expect((await ask(trusted, fields)).status).toBe(400);
+  });
+
+  const x5t = () => ({ 'x5t#S256': thumbprint(derOf(own)) });
+  it.each<[string, () => object]>([
+    ['a certificate and a key', () => ({ ...x5t(), jkt: 'x'.repeat(43) })],
+    ['a certificate and something unknown', () => ({ ...x5t(), kid: 'k' })],
+    ['a certificate in hexadecimal', () => ({ 'x5t#S256': thumbprint(derOf(own), 'hex') })],
+    ['a certificate by SHA-1', () => ({ x5t: createHash('sha1').update(derOf(own)).digest('base64url') })],
+    ['two certificates', () => ({ 'x5t#S256': [thumbprint(derOf(own))] })],
+  ])('401 for a token that is bound to %s', async (_, cnf) => {
+    const response = await ask(own, [bearer(shopward.issueToken({ cnf: cnf() }))]);
+    expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([401, '001']);
+  });
+
+  it('401 for a key-bound token with a certificate instead of a proof', async () => {
+    const token = shopward.issueToken({ cnf: await jktOf(signer) });
+    const response = await ask(own, [bearer(token), field(bytesOf(derOf(own)))]);
+    expect(response.status).toBe(401);
+    expect(response.field('www-authenticate')).toMatch(/^DPoP .*error="invalid_token"/);
+  });
+
+  it.each<[string, () => Promise<RawResponse>]>([
+    ['the certificate', () => ask(own, [bearer()])],
+    ['the certificate by TLS 1.2', () => ask({ ...own, maxVersion: 'TLSv1.2' }, [bearer()])],
+    ['the field of a trusted proxy', () => byProxy(bytesOf(derOf(own)))],
+    ['the certificate where a proof is required', () => ask(own, [bearer()], '/strict')],
+    ['a plain token with another certificate', () => ask(other, [bearer(shopward.issueToken())])],
+    ['a plain token without a certificate', () => ask({}, [bearer(shopward.issueToken())])],
+    [
+      'a key-bound token with its proof and another certificate',
+      async () => {
+        const token = shopward.issueToken({ cnf: await jktOf(signer) });
+        const proof = makeProof(signer, token, { claims: { htu: 'https://shop.example/bound' } });
+        return ask(other, withProof(token, proof));
+      },
+    ],
+  ])('passes: %s', async (_, send) => {
+    expect((await send()).status).toBe(200);
+  });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    '%s: a resumed session has the certificate that it began with',
+    async (maxVersion) => {
+      const begin = async (options: ClientOptions) => {
+        const socket = connectTo({ ...options, maxVersion });
+        // By TLS 1.2 it comes before the handshake has ended.
+        const session = once(socket, 'session');
+        await exchange(socket, [], '/open');
+        const [ticket] = await session;
+        socket.destroy();
+        return ticket as Buffer;
+      };
+      const resume = async (options: ClientOptions) => {
+        const socket = await open({ ...options, maxVersion });
+        const { status } = await exchange(socket, [bearer()], '/bound');
+        const isReused = socket.isSessionReused();
+        socket.destroy();
+        return [isReused, status];
+      };
+      expect(await resume({ ...own, session: await begin(own) })).toEqual([true, 200]);
+      // The certificate of the second handshake is not sent.
+      expect(await resume({ ...own, session: await begin(other) })).toEqual([true, 401]);
+      expect(await resume({ ...own, session: await begin({}) })).toEqual([true, 401]);
+    },
+  );
+
+  it('refuses to renegotiate', async () => {
+    const socket = await open({ maxVersion: 'TLSv1.2' });
+    expect((await exchange(socket, [bearer()], '/bound')).status).toBe(401);
+    const fault = await new Promise((resolve) => {
+      socket.once('error', resolve);
+      socket.renegotiate({ rejectUnauthorized: false }, resolve);
+    });
+    expect(String(fault)).toMatch(/renegotiation/i);
+    socket.destroy();
+  });
+
+  it('the metadata say that certificate-bound tokens are supported, and no kind is required', async () => {
+    const { body } = await ask({}, [], '/.well-known/oauth-protected-resource');
+    expect(JSON.parse(body.toString())).toMatchObject({
+      tls_client_certificate_bound_access_tokens: true,
+      dpop_bound_access_tokens_required: false,
+    });
+  });
+
+  it('the challenge names both schemes, also where a proof is required', async () => {
+    for (const target of ['/bound', '/strict'])
+      expect((await ask({}, [], target)).field('www-authenticate')).toMatch(/^Bearer .*, DPoP realm=/);
+  });
+});
