@@ -22,7 +22,7 @@ const mayImport: Record<string, readonly string[]> = {
   telemetry: ['lib', 'http'],
   config: ['lib', 'http', 'routes', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
-  rollout: [...ground, 'access/protected-list', 'telemetry/decision-counts', 'telemetry/trends'],
+  rollout: [...ground, 'access/protected-list', 'telemetry/decision-counts'],
   server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],
   proxy: [...ground, 'access/protected-list', 'server/in-flight', 'upstream/hooks'],
   authorize: [...ground, 'proxy', 'server'],

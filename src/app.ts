@@ -21,7 +21,7 @@ import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
 import type { RedisStore } from './redis/store.ts';
-import type { ExchangeRecord } from './telemetry/exchange-record.ts';
+import type { ExchangeBatch } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
 
@@ -55,8 +55,8 @@ interface AppInput {
   /** Set in tests that run another version. */
   readonly forms?: ThisVersion['forms'];
   readonly explain?: Explain;
-  /** Set in a worker: its primary has the admin port and watches the list. */
-  readonly worker?: { onExchange(record: ExchangeRecord): void };
+  /** Set in a worker: its primary has the admin port, if there is one, and watches the list. */
+  readonly worker?: { readonly exchanges: ExchangeBatch | undefined };
   /** Default: all filters of shopward. */
   readonly filters?: readonly FilterDefinition[];
 }
@@ -67,27 +67,25 @@ const drainMs = 30_000;
 /** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
-  const withTrends = worker === undefined && config.admin !== false;
-  const metrics = createMetrics({ forRollout: config.rollout !== false, withTrends });
+  const metrics = createMetrics({ forRollout: config.rollout !== false });
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
   const settings = new SettingsInForce(config, log);
   const features = await createFeatures(input, settings.inForce, metrics, clock);
   const adminInput = { config, inForce: settings.inForce, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
-  const telemetry = await createTelemetry(config, metrics, { version, log });
-  let admin: Admin | undefined;
+  const { tracing, accessLog, ...telemetry } = await createTelemetry(config, metrics, { version, log });
+  let exchanges = worker?.exchanges;
   const port = createPublicPort({
     config,
     rules,
     forwarding,
     tls: input.secrets.tls,
     record(known, request, sender) {
-      const [record, nowMs] = [clock.explain(known), Date.now()];
-      metrics.observeExchange(record, nowMs, request, sender);
-      forwarding.component.activity.note(record, nowMs);
-      admin?.note(record);
-      worker?.onExchange(record);
-      telemetry.note(record, request);
+      const record = known.reason === undefined ? known : clock.explain(known);
+      metrics.observeExchange(record, Date.now(), request, sender);
+      exchanges?.add(record);
+      tracing?.note(record, request);
+      accessLog.write(record);
     },
     log,
   });
@@ -95,7 +93,7 @@ export async function createApp(input: AppInput): Promise<App> {
   list.onApplied(() => port.webSockets.recheck());
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
-  const parts = { settings, filters, secrets, tokens, port, forwarding, store, rollout };
+  const parts = { settings, filters, rules, secrets, tokens, port, forwarding, store, rollout };
   const drain = new Drain();
   /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
   const components: readonly Component[] = [
@@ -115,7 +113,8 @@ export async function createApp(input: AppInput): Promise<App> {
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
   const status = createProcessStatus({ ...features, components, metrics });
-  if (worker === undefined) admin = createAdmin({ ...adminInput, list, status, metrics });
+  const admin = worker === undefined ? createAdmin({ ...adminInput, list, status, metrics }) : undefined;
+  exchanges ??= admin?.exchanges;
 
   return {
     ...createLifeCycle(input, components, { port, admin, drain }),
@@ -132,6 +131,7 @@ function handOut(
   parts: {
     readonly settings: SettingsInForce;
     readonly filters: CreatedFilters;
+    readonly rules: Awaited<ReturnType<typeof createFeatures>>['rules'];
     readonly secrets: SecretsInForce;
     readonly tokens: Awaited<ReturnType<typeof createFeatures>>['tokens'];
     readonly port: PublicPort;
@@ -142,7 +142,10 @@ function handOut(
   },
 ): void {
   parts.settings.use(changed.hot);
-  parts.filters.useSettings(parts.settings.inForce());
+  const inForce = parts.settings.inForce();
+  parts.filters.useSettings(inForce);
+  parts.rules.observe = inForce.mode === 'observe';
+  parts.rules.filters = parts.filters.filters();
   parts.rollout?.follow();
   parts.secrets.apply(changed);
   parts.tokens.useSecrets(changed.issuers);
@@ -160,7 +163,7 @@ async function createFeatures(
   metrics: Metrics,
   clock: ClockCheck,
 ) {
-  const forwarding = await createForwarding(config, secrets.upstreamTls, clock);
+  const forwarding = await createForwarding(config, secrets.upstreamTls, clock, metrics.decisions);
   const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
   const { list, accessToken } = access;
@@ -173,10 +176,8 @@ async function createFeatures(
   const rules = {
     endpoints: filters.endpoints,
     accessToken,
-    filters: filters.filters,
-    get observe() {
-      return inForce().mode === 'observe';
-    },
+    filters: filters.filters(),
+    observe: config.mode === 'observe',
     limitsOf: createRouteLimits(config),
   };
   return {

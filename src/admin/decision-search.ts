@@ -1,6 +1,6 @@
 import { rejectionTable } from '../http/rejection.ts';
 import { finishInSlices } from '../lib/slices.ts';
-import { outcomeOf, outcomes } from '../telemetry/outcome.ts';
+import { outcomes } from './outcome.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 import {
@@ -46,8 +46,6 @@ const parameters: QueryParameters = {
 
 /** Most searches that run or wait. */
 const mostAsked = 8;
-/** Decisions read in one step. */
-const stepSize = 50;
 
 interface DecisionSearch {
   readonly filter: Readonly<DecisionFilter>;
@@ -97,33 +95,20 @@ function readSearch(query: Query): DecisionSearch {
 }
 
 function* searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: DecisionSearch) {
-  const end = log.last;
+  const kept = log.decisions();
   const fitting: Decision[] = [];
-  let kept = 0;
-  let keptSinceMs: number | null = null;
-  for (
-    let some = log.since(0, stepSize);
-    some.length > 0;
-    some = log.since(some.at(-1)?.seq ?? end, stepSize)
-  ) {
+  for (const one of kept) {
     yield;
-    for (const one of some) {
-      if (one.seq > end) break;
-      kept += 1;
-      keptSinceMs ??= one.atMs;
-      if (one.atMs >= sinceMs && fits(one, filter)) fitting.push(one);
-    }
-    if ((some.at(-1)?.seq ?? end) >= end) break;
+    if (one.atMs >= sinceMs && fits(one, filter)) fitting.push(one);
   }
-  fitting.reverse();
   const page = fitting.filter(({ seq }) => seq < before).slice(0, limit);
   const last = page.at(-1);
   return {
     /** How many decisions were searched, and since when: older ones are in the log alone. */
-    kept,
-    keptSinceMs,
+    kept: kept.length,
+    keptSinceMs: kept.at(-1)?.atMs ?? null,
     found: fitting.length,
-    decisions: page.map((one) => ({ ...one, outcome: outcomeOf(one) })),
+    decisions: page,
     next: last !== undefined && fitting.at(-1) !== last ? last.seq : null,
     counts: {
       reasons: most(fitting.flatMap(({ rejection, observed }) => rejection ?? observed ?? [])),
@@ -144,7 +129,7 @@ function fits(decision: Decision, filter: DecisionFilter): boolean {
     (filter.method === undefined || method.toLowerCase() === filter.method) &&
     has(filter.reason, rejection, observed, reason) &&
     has(filter.client, clientAddress) &&
-    (filter.outcome === undefined || outcomeOf(decision) === filter.outcome) &&
+    (filter.outcome === undefined || decision.outcome === filter.outcome) &&
     (isNumberOf(decision, filter.q) ||
       has(filter.q, requestId, `${method} ${path}`, route, rejection, observed, reason, clientAddress))
   );

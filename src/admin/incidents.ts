@@ -1,5 +1,6 @@
 import type { HealthDetail } from '../lib/component.ts';
 import type { Problem } from '../lib/problem.ts';
+import { type OutcomeReading, sumOf } from './trends.ts';
 
 /** A dependency or feature as operators see it: one tile of the page. */
 export interface Tile {
@@ -13,10 +14,10 @@ export interface Tile {
 }
 
 /** A time in which a component, the list, the process or the traffic was degraded or down. */
-export interface Incident {
+interface Incident {
   /**
-   * Id of the tile; `list`: an edit is not in force; `process`: a reason that no tile gives; or the id of a rule of
-   * traffic.ts.
+   * Id of the tile; `list`: an edit is not in force; `process`: a reason that no tile gives; or the id of a rule of the
+   * traffic.
    */
   readonly id: string;
   readonly title: string;
@@ -31,6 +32,8 @@ export interface Incident {
 export interface Condition {
   readonly ready: boolean;
   readonly reasons: readonly string[];
+  /** Those of `reasons` that neither a part nor a problem says. */
+  readonly others: readonly string[];
   readonly parts: readonly Tile[];
   readonly problems: readonly Problem[];
 }
@@ -71,13 +74,11 @@ export class Incidents {
   update(condition: Condition, nowMs: number, traffic: readonly Incident[] = []): void {
     const seen = [...incidentsOf(condition, nowMs), ...traffic];
     for (const [id, { gravest }] of this.#current) {
-      const found = seen.find((one) => one.id === id);
-      if (found !== undefined && found.untilMs === null) continue;
+      if (seen.some((one) => one.id === id)) continue;
       this.#current.delete(id);
-      this.#past = [{ ...gravest, untilMs: found?.untilMs ?? nowMs }, ...this.#past].slice(0, maxPast);
+      this.#past = [{ ...gravest, untilMs: nowMs }, ...this.#past].slice(0, maxPast);
     }
     for (const incident of seen) {
-      if (incident.untilMs !== null) continue;
       const known = this.#current.get(incident.id);
       const sinceMs = known?.now.sinceMs ?? Math.max(incident.sinceMs, this.#startedMs);
       const now = { ...incident, sinceMs };
@@ -99,7 +100,7 @@ export class Incidents {
   }
 }
 
-function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: number): Incident[] {
+function incidentsOf({ ready, others, parts, problems }: Condition, nowMs: number): Incident[] {
   const found: Incident[] = [];
   const now = { sinceMs: nowMs, untilMs: null };
   for (const { id, title, status, text, facts } of parts) {
@@ -114,14 +115,6 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
     const text = 'the last edit is not in force; the last good version is';
     found.push({ id: 'list', title: 'Followed files', status: 'degraded', text, ...now });
   }
-  const others = reasons.filter(
-    (reason) =>
-      !problems.some(({ text }) => reason.includes(text)) &&
-      !parts.some(
-        ({ title, text, status }) =>
-          status !== 'ok' && status !== 'off' && (isSaid(reason, text) || isOf(reason, title)),
-      ),
-  );
   if (others.length > 0) {
     const status = ready ? 'degraded' : 'down';
     found.push({ id: 'process', title: 'shopward', status, text: others.join('; '), ...now });
@@ -129,13 +122,48 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
   return found;
 }
 
-/** A reason that begins with the title of a tile, such as `entity tags: …`, belongs to that tile. */
-function isOf(reason: string, title: string): boolean {
-  return reason.toLowerCase().startsWith(`${title.toLowerCase()}:`);
-}
+/** Requests of one outcome that are an incident from the share `least` of the last minute on. */
+const trafficRules = [
+  {
+    id: 'many-refusals',
+    title: 'Most requests are refused',
+    outcome: 'refused',
+    least: 0.5,
+    text: 'were refused',
+  },
+  {
+    id: 'many-failures',
+    title: 'Requests fail',
+    outcome: 'failed',
+    least: 0.05,
+    text: 'ended with 5xx, or broke off',
+  },
+] as const;
 
-/** Whether a tile gives this reason already; either may have a prefix that ends with a colon. */
-function isSaid(reason: string, text: string): boolean {
-  const tail = (one: string) => one.slice(one.indexOf(': ') + 1).trim();
-  return reason.includes(text) || text.includes(reason) || tail(reason) === tail(text);
+const trafficMs = 60_000;
+/** Fewer requests than this say nothing. */
+const leastRequests = 30;
+
+/**
+ * Incidents that the outcomes of the last minute show, whatever the components report. One that `isKnown` by its id lasts
+ * until its share is below the half of `least`, so that a share around it is one incident, not many. Pure.
+ */
+export function findTrafficIncidents(
+  { stepMs, endMs, outcomes }: OutcomeReading,
+  isKnown: (id: string) => boolean,
+): readonly Incident[] {
+  const recent = (counts: readonly number[]) => counts.slice(-trafficMs / stepMs);
+  const whole = Object.values(outcomes).reduce((sum, counts) => sum + sumOf(recent(counts)), 0);
+  return trafficRules.flatMap(({ id, title, outcome, least, text }) => {
+    const counts = recent(outcomes[outcome]);
+    const times = sumOf(counts);
+    const share = times / Math.max(whole, 1);
+    const isIncident = isKnown(id) ? share >= least / 2 : whole >= leastRequests && share >= least;
+    if (!isIncident) return [];
+    const stepsAgo = counts.length - counts.findIndex((count) => count > 0);
+    return {
+      ...{ id, title, status: 'degraded' as const, sinceMs: endMs - stepsAgo * stepMs, untilMs: null },
+      text: `${Math.round(100 * share)} % of the last minute: ${times} of ${whole} requests ${text}`,
+    };
+  });
 }

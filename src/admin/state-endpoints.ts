@@ -1,6 +1,6 @@
 import type { RowSequence } from '../access/protected-list.ts';
 import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
-import { isRange, ranges, type Trends } from '../telemetry/trends.ts';
+import { isRange, ranges, sumOf, type Trends } from './trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purges.ts';
 import { fieldsOf, type AdminEndpoint } from './admin-endpoint.ts';
@@ -83,10 +83,6 @@ async function describeState(options: StateOptions) {
     drift: { unlisted: drift.unlisted() },
     parts,
   };
-}
-
-function sumOf(counts: readonly number[]): number {
-  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** A moment that may explain what the charts show. */

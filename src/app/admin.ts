@@ -7,7 +7,7 @@ import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
 import { DecisionLog } from '../admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
-import { type Condition, Incidents } from '../admin/incidents.ts';
+import { type Condition, findTrafficIncidents, Incidents } from '../admin/incidents.ts';
 import type { ListCheck } from '../admin/list-check.ts';
 import { ListHistory } from '../admin/list-history.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
@@ -20,16 +20,15 @@ import {
   type ExplainQuestion,
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
-import { findTrafficIncidents } from '../admin/traffic.ts';
+import { Trends } from '../admin/trends.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { makeReport, type RolloutReport } from '../rollout/report.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { ExchangeBatch } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Metrics, programMetrics } from '../telemetry/metrics.ts';
-import type { Trends } from '../telemetry/trends.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
 /** Explains what would happen to a request under a list, or what is wrong with a token; its result is sent as it is. */
@@ -57,8 +56,8 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Called for every exchange: on the hot path. */
-  note(record: ExchangeRecord): void;
+  /** Of this process, or of all workers. */
+  readonly exchanges: ExchangeBatch;
   /** A worker ended and is replaced. */
   noteRestart(): void;
 }
@@ -67,7 +66,7 @@ export interface Admin {
 type Observed = ReturnType<typeof createObserved>;
 const createObserved = ({ metrics, log, now }: AdminInput) => ({
   ...{ rowCounts: new RowCounts(metrics.decisions), drift: createDrift(warnOfDrift(log)) },
-  ...{ decisionLog: new DecisionLog(), incidents: new Incidents(now()) },
+  ...{ decisionLog: new DecisionLog(), incidents: new Incidents(now()), trends: new Trends() },
 });
 
 /** How often health is read whether or not a console is open, so that the console can say since when something is wrong. */
@@ -78,10 +77,17 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const { config, metrics, list, status, log, now } = input;
   const settings = config.admin;
   const history = followHistory(input);
-  const { trends } = metrics.decisions;
-  if (settings === false || trends === undefined) return undefined;
+  if (settings === false) return undefined;
   const observed = createObserved(input);
-  const { drift, decisionLog, incidents, rowCounts } = observed;
+  const { drift, decisionLog, incidents, rowCounts, trends } = observed;
+  const exchanges = new ExchangeBatch((records) => {
+    const nowMs = now();
+    for (const record of records) {
+      trends.note(record, nowMs);
+      drift.note(record, nowMs);
+      decisionLog.note(record, nowMs);
+    }
+  });
   const look = async () => {
     const condition = conditionOf(await status.health());
     const traffic = findTrafficIncidents(trends.readOutcomes('5m', now()), (id) => incidents.has(id));
@@ -99,7 +105,13 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, trends, observed, history, look),
+    endpoints: createEndpoints(input, observed, history, look).map((endpoint) => ({
+      ...endpoint,
+      async run(question) {
+        await exchanges.flush();
+        return endpoint.run(question);
+      },
+    })),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -115,11 +127,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
         return server.close();
       },
     },
-    note(record) {
-      const nowMs = now();
-      drift.note(record, nowMs);
-      decisionLog.note(record, nowMs);
-    },
+    exchanges,
     noteRestart: () => incidents.noteRestart(now()),
   };
 }
@@ -134,8 +142,7 @@ function followHistory({ list, metrics, log, now }: AdminInput): ListHistory {
 
 function createEndpoints(
   input: AdminInput,
-  trends: Trends,
-  { rowCounts, drift, decisionLog, incidents }: Observed,
+  { rowCounts, drift, decisionLog, incidents, trends }: Observed,
   history: ListHistory,
   look: () => Promise<Condition>,
 ): AdminEndpoint[] {

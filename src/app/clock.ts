@@ -60,8 +60,10 @@ export class ClockCheck implements Component {
     ClockSource,
     { readonly offMs: number; readonly times: number; readonly atMs: number }
   >();
+  /** The next answer of the shop is to be compared. */
+  isDue = true;
+  #timer: NodeJS.Timeout | undefined;
   #distanceMs: number;
-  #sampledMs = Number.NEGATIVE_INFINITY;
   #reported = '';
 
   constructor(options: ClockCheckOptions) {
@@ -70,12 +72,20 @@ export class ClockCheck implements Component {
     this.#distanceMs = this.#options.now() - this.#options.monotonic();
   }
 
-  /** Whether the next answer of the shop is compared. */
-  takesSample(): boolean {
-    const ms = this.#options.monotonic();
-    if (ms - this.#sampledMs < sampleMs) return false;
-    this.#sampledMs = ms;
-    return true;
+  async start(): Promise<void> {
+    this.#timer = setInterval(() => {
+      this.isDue = true;
+    }, sampleMs).unref();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+  }
+
+  /** Takes an answer of the shop to a request that began `tookMs` ago. */
+  hearShop(fields: FieldList, tookMs: number): void {
+    this.isDue = false;
+    this.hearDate('shop', fields, this.#options.now() - tookMs);
   }
 
   /** Takes the answer to a request of `askedMs`. Skips answers with `Age`, which come from a cache. */

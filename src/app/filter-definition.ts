@@ -41,6 +41,8 @@ export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter 
 
 /** A filter whose settings may change while it runs. */
 export interface HotFilter {
+  /** No request meets it under the settings in force. */
+  readonly isOff?: boolean;
   useSettings?(config: Config): void;
 }
 
@@ -92,7 +94,8 @@ export function largestBody({ requestBody, routes }: Config['limits']): number {
 /** The filters of a running proxy, with the same matchers that `compileRules` has. */
 export interface CreatedFilters {
   readonly endpoints: readonly Filter[];
-  readonly filters: readonly Filter[];
+  /** Those that requests meet under the settings in force. */
+  filters(): readonly Filter[];
   /** All of them in the order of their start, then those that are switched off and have a tile. */
   readonly components: readonly Component[];
   /** Applies sections that take effect without a restart. */
@@ -117,7 +120,7 @@ export function createFilters(
   );
   return {
     endpoints,
-    filters,
+    filters: () => filters.filter(({ isOff }) => isOff !== true),
     components: [...endpoints, ...filters, ...off],
     useSettings(config) {
       for (const { filter } of created) filter.useSettings?.(config);

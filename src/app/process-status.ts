@@ -102,11 +102,19 @@ export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
 
 /** The health of all components as the console shows it. */
 export function conditionOf(healths: readonly ComponentHealth[]): Condition {
+  const isShown = ({ title, status }: ComponentHealth) =>
+    title !== false && (status === 'degraded' || status === 'down');
   return {
     ...readinessOf(healths),
+    others: healths.flatMap((health) => (isShown(health) ? [] : reasonsBeside(health))),
     parts: healths.flatMap((health) => toTile(health) ?? []),
     problems: healths.flatMap(({ problems = [] }) => problems),
   };
+}
+
+/** Reasons that are not one of its problems in other words. */
+function reasonsBeside({ reasons, problems = [] }: ComponentHealth): string[] {
+  return reasons.filter((reason) => !problems.some(({ text }) => reason.includes(text)));
 }
 
 function toTile({ name, title, status, reasons, text, details = [] }: ComponentHealth): Tile | undefined {

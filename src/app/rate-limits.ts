@@ -1,4 +1,4 @@
-import type { PartialConfig } from '../config/schema.ts';
+import type { Config, PartialConfig } from '../config/schema.ts';
 import { healthOf, total } from '../lib/component.ts';
 import { createMemoryBuckets, createRedisBuckets } from '../rate-limits/buckets.ts';
 import {
@@ -21,14 +21,9 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
   stage: 'forward',
   compile: compileLimits,
   create(matcher, { config, redis, metrics }) {
-    let current = matcher;
     let unavailableAtMs = Number.NEGATIVE_INFINITY;
     const { refreshTokens } = config;
-    const following: RateLimitMatcher = {
-      ...matcher,
-      match: (request) => current.match(request),
-    };
-    const filter = createRateLimits(following, {
+    const filter = createRateLimits(matcher, {
       takeToken: redis ? createRedisBuckets(redis.redis, config.store.prefix) : createMemoryBuckets(),
       networkOf,
       digestKey: (refreshTokens === false ? undefined : refreshTokens.digestKey) ?? '',
@@ -37,13 +32,12 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
         if (event === 'unavailable') unavailableAtMs = performance.now();
       },
     });
-    return {
-      ...filter,
-      useSettings(changed) {
-        current = compileLimits(changed);
+    return Object.assign(filter, {
+      useSettings(changed: Config) {
+        Object.assign(filter, compileLimits(changed));
       },
       health() {
-        if (current.isOff) return { status: 'off', reasons: [], text: 'switched off' };
+        if (filter.isOff) return { status: 'off', reasons: [], text: 'switched off' };
         const isAway = performance.now() - unavailableAtMs < unavailableForMs;
         const reasons = isAway ? ['rate limits: the store does not count, every request passes'] : [];
         const events = [...metrics.eventCounts('rate-limits')];
@@ -52,7 +46,7 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
           details: events.map(([event, times]) => total(event, times)),
         });
       },
-    };
+    });
   },
 };
 

@@ -1,7 +1,6 @@
 import type { Config } from '../config/schema.ts';
-import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Component } from '../lib/component.ts';
-import { createAccessLog, type ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { createAccessLog } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { startOtlp } from '../telemetry/otlp.ts';
@@ -15,12 +14,5 @@ export async function createTelemetry(
 ) {
   const otlp = telemetry.otlp && (await startOtlp({ ...telemetry.otlp, ...more, values }));
   const components: readonly Component[] = otlp === undefined ? [] : [otlp.component];
-  const [tracing, accessLog] = [await loadTracing(otlp?.tracer), createAccessLog(more)];
-  return {
-    components,
-    note(record: ExchangeRecord, request: CanonicalRequest | undefined): void {
-      tracing?.note(record, request);
-      accessLog.write(record);
-    },
-  };
+  return { components, tracing: await loadTracing(otlp?.tracer), accessLog: createAccessLog(more) };
 }

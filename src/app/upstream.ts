@@ -7,6 +7,7 @@ import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/response-fields.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
+import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import type { ClockCheck } from './clock.ts';
 
 export interface Forwarding {
@@ -31,6 +32,7 @@ export async function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
   clock: ClockCheck,
+  { shop }: Pick<DecisionCounts, 'shop'>,
 ): Promise<Forwarding> {
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
   if (certificates !== undefined) tls?.use(certificates);
@@ -64,14 +66,12 @@ export async function createForwarding(
     writeStallTimeoutMs,
     references,
   };
-  const forwarder = createForwarder({
-    ...settings,
-    client: comparingClocks(createClient(upstream.connections, limits.clientShare), clock),
-  });
+  const client = createClient(upstream.connections, limits.clientShare);
+  const forwarder = createForwarder({ ...settings, client, clock });
   return {
     forwarder,
     handshakes: createForwarder({ ...settings, client: createClient(limits.inFlight, 100, true) }),
-    component: new UpstreamComponent(upstream.url, forwarder),
+    component: new UpstreamComponent(upstream.url, forwarder, shop),
     useCertificates: (changed) => tls?.use(changed),
     createQuestionClient: () => createClient(questionConnections, 100),
   };
@@ -94,22 +94,6 @@ function belowPath(client: UpstreamClient, path: string): UpstreamClient {
 /** Whether the shop gets the client's Host: a Spryker shop makes its links from it. */
 export function forwardsHost({ upstream, request }: Config): boolean {
   return upstream.forwardHost ?? request.profile === 'spryker';
-}
-
-/** Samples the `Date` of the shop's answers. */
-function comparingClocks(client: UpstreamClient, clock: ClockCheck): UpstreamClient {
-  const { dispatch } = client;
-  client.dispatch = (request, handler) => {
-    if (!clock.takesSample()) return dispatch.call(client, request, handler);
-    const askedMs = Date.now();
-    const { onHead } = handler;
-    handler.onHead = (status, reason, fields) => {
-      clock.hearDate('shop', fields, askedMs);
-      onHead.call(handler, status, reason, fields);
-    };
-    return dispatch.call(client, request, handler);
-  };
-  return client;
 }
 
 /** `host[:port]` of the upstream, for the Host field. */

@@ -3,9 +3,7 @@ import { reject } from '../http/rejection.ts';
 import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import type { Exchange } from '../server/exchange.ts';
 
-type Dependencies = PipelineDependencies<Exchange>;
-
-interface AuthorizeOptions extends Pick<Dependencies, 'canonicalise' | 'rules'> {
+interface AuthorizeOptions extends Pick<PipelineDependencies<Exchange>, 'canonicalise' | 'rules'> {
   /** Fields in which shopward would send the identity to the shop. */
   readonly identityFields: readonly string[];
 }
@@ -21,7 +19,9 @@ export function createAuthorizePipeline({ canonicalise, rules, identityFields }:
     rules: {
       endpoints: [],
       accessToken: rules.accessToken,
-      filters: rules.filters.filter(({ name }) => filtersOfQuestions.includes(name)),
+      get filters() {
+        return rules.filters.filter(({ name }) => filtersOfQuestions.includes(name));
+      },
       get observe() {
         return rules.observe;
       },
@@ -29,7 +29,9 @@ export function createAuthorizePipeline({ canonicalise, rules, identityFields }:
     readBody: () => Promise.resolve(reject('unexpected-body')),
     forward(exchange, request) {
       // The front would forward the token that shopward takes out of the query.
-      if (request.query !== exchange.request?.query) return exchange.refuse(tokenInQuery);
+      if (request.query !== exchange.request?.query) {
+        return exchange.refuse(reject('bad-request-target', { reason: 'token-in-query' }));
+      }
       // An empty one says that the shop gets none: Caddy leaves a placeholder where a field is missing.
       const fields = names.flatMap((name) => [name, fieldValue(request.fields, name.toLowerCase()) ?? '']);
       exchange.answer({
@@ -40,5 +42,3 @@ export function createAuthorizePipeline({ canonicalise, rules, identityFields }:
     },
   });
 }
-
-const tokenInQuery = reject('bad-request-target', { reason: 'token-in-query' });

@@ -45,7 +45,7 @@ export class Primary implements Running {
 
   constructor(input: PrimaryInput) {
     const { config, count, log, explain, version } = input;
-    const metrics = createMetrics({ ofProcess: false, withTrends: config.admin !== false });
+    const metrics = createMetrics({ ofProcess: false });
     const workerMetrics = new WorkerMetrics();
     this.#input = input;
     this.#secrets = input.secrets;
@@ -129,7 +129,7 @@ export class Primary implements Running {
       onExchanges: (records) => {
         for (const record of records) {
           decisions.note(record, Date.now());
-          this.#admin?.note(record);
+          this.#admin?.exchanges.add(record);
         }
       },
       onEnd: (pid) => {

@@ -1,6 +1,6 @@
 /** The entry of a worker process, which serves as its primary tells it. */
 import { type App, createApp } from '../app.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { ExchangeBatch } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerStart } from './channel.ts';
 import { watchEventLoop } from './event-loop-watch.ts';
@@ -56,43 +56,20 @@ function runWorker(): void {
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
   const { config, protectedList, secrets, version } = start;
-  const addToBatch = createExchangeBatch((records) => channel.emit('exchanges', records));
   return createApp({
     config,
     protectedList: { text: '', packed: protectedList },
     secrets,
     version,
     log,
-    // Without an admin port nothing shows them.
-    worker: { onExchange: config.admin === false ? () => {} : addToBatch },
+    worker: {
+      // Without an admin port nothing shows them.
+      exchanges:
+        config.admin === false
+          ? undefined
+          : new ExchangeBatch((records) => channel.emit('exchanges', records)),
+    },
   });
-}
-
-const pauseMs = 200;
-/** Records that wait for the primary. More are dropped, and the console misses them, rather than fill a worker's memory. */
-const maxRecords = 20_000;
-
-/** Takes exchanges, and sends them to the primary in batches, one at a time; requests never wait for it. */
-function createExchangeBatch(send: (records: readonly ExchangeRecord[]) => Promise<void>) {
-  let records: ExchangeRecord[] = [];
-  let isDue = false;
-  const flush = () => {
-    const batch = records;
-    records = [];
-    void send(batch).then(() => {
-      isDue = false;
-      if (records.length > 0) schedule();
-    });
-  };
-  const schedule = () => {
-    if (isDue) return;
-    isDue = true;
-    setTimeout(flush, pauseMs).unref();
-  };
-  return (record: ExchangeRecord): void => {
-    if (records.length < maxRecords) records.push(record);
-    schedule();
-  };
 }
 
 runWorker();

@@ -1,5 +1,5 @@
 import type { ClientCount, FreshReason } from '../telemetry/decision-counts.ts';
-import type { CountedReason, CountedRow } from '../telemetry/trends.ts';
+import type { CountedReason, CountedRow } from '../telemetry/decision-counts.ts';
 
 /** Limits of what the store keeps, so that no client can make it grow: rows with a reason, and clients of each. */
 export const bounds = { entries: 1_000, clients: 100 } as const;

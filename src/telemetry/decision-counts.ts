@@ -3,7 +3,6 @@ import { fieldValue } from '../http/field-list.ts';
 import { type RejectionName, rejectionKind, type Sender } from '../http/rejection.ts';
 import { cutText } from '../lib/text.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
-import { type CountedReason, type CountedRow, Trends } from './trends.ts';
 
 /** Limits of what is kept, so that no client can make it grow. */
 export const bounds = {
@@ -25,6 +24,20 @@ export const dayMs = 24 * 3_600_000;
 
 /** Prefix of the name of an application, which identifies no person. Other names are stored as digests only. */
 export const applicationPrefix = 'client ';
+
+/** Requests with one method that one template decided; `*`: no row. */
+export interface CountedRow {
+  readonly method: string;
+  readonly route: string;
+}
+
+/** `refused`: enforced; `observed`: forwarded all the same; `outage`: something broke; `answer`: no refusal at all. */
+export interface CountedReason {
+  readonly kind: 'refused' | 'observed' | 'outage' | 'answer';
+  readonly rejection: RejectionName;
+  /** Detail of the rejection, such as `expired`. */
+  readonly reason: string | undefined;
+}
 
 export interface ClientCount {
   readonly client: string;
@@ -76,13 +89,6 @@ interface Fresh {
   leftOutSinceMs: number | undefined;
 }
 
-interface DecisionCountsOptions {
-  /** Whether clients and days are counted for the roll-out. Default: false. */
-  readonly forRollout?: boolean;
-  /** Whether courses over time are kept for the console. Default: false. */
-  readonly withTrends?: boolean;
-}
-
 /**
  * Counts every decision once: by row, reason and client. Metrics, console and roll-out read it
  * (docs/decisions/rollout-counts.md). On the hot path: two lookups and a few additions; a string is built for a refusal only.
@@ -90,7 +96,12 @@ interface DecisionCountsOptions {
 export class DecisionCounts {
   /** Template -> method -> requests. They outlive reloads of the list. */
   readonly templates = new Map<string, Map<string, RowCount>>();
-  readonly trends: Trends | undefined;
+  /** What requests have shown of the shop. */
+  readonly shop = {
+    ...{ answers: 0, lastAnswerMs: 0, failures: 0, lastFailureMs: 0, lastFailure: '' },
+    /** The first failure after the last answer; 0: it is not failing. */
+    failingSinceMs: 0,
+  };
   /** Whether requests that are let pass are counted by day, too: set while a row observes. */
   countsPassed = false;
   readonly #forRollout: boolean;
@@ -101,28 +112,31 @@ export class DecisionCounts {
   #clients = 0;
   #fresh: Fresh = startFresh();
 
-  constructor({ forRollout = false, withTrends = false }: DecisionCountsOptions = {}) {
+  /** `forRollout`: clients and days are counted, too. */
+  constructor({ forRollout = false } = {}) {
     this.#forRollout = forRollout;
-    this.trends = withTrends ? new Trends() : undefined;
   }
 
   note(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void {
-    const { rejection, observed, decision } = record;
+    const { rejection, decision } = record;
     const row = this.#rowOf(record);
     row.requests++;
     row.lastSeenMs = nowMs;
+    if (decision === 'forwarded') {
+      this.shop.answers++;
+      this.shop.lastAnswerMs = nowMs;
+      this.shop.failingSinceMs = 0;
+    } else if (rejection?.startsWith('upstream-')) this.#noteFailure(rejection, record.fault, nowMs);
     // An enforced refusal (such as missing keys) or an aborted request does not show what the row would have done.
     if (this.countsPassed && rejection === undefined && decision !== 'aborted') this.#addPassed(row, nowMs);
-    const named = rejection ?? observed;
-    const count = named && this.#reasonOf(row, named, rejection !== undefined, record.reason);
-    if (count !== undefined) {
-      count.requests++;
-      if (this.#forRollout && (count.kind === 'refused' || count.kind === 'observed')) {
-        const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
-        this.#addFresh(count, nameOf(record, sender), cutText(userAgent, bounds.userAgent), nowMs);
-      }
+    const counted = reasonOf(record);
+    if (counted === undefined) return;
+    const count = this.#countOf(row, counted);
+    count.requests++;
+    if (this.#forRollout && (count.kind === 'refused' || count.kind === 'observed')) {
+      const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
+      this.#addFresh(count, nameOf(record, sender), cutText(userAgent, bounds.userAgent), nowMs);
     }
-    this.trends?.note(record, row, count, nowMs);
   }
 
   *rows(): Generator<RowCount> {
@@ -146,7 +160,7 @@ export class DecisionCounts {
   }
 
   #rowOf({ route, method }: ExchangeRecord): RowCount {
-    const matched = method === 'HEAD' ? 'GET' : method;
+    const matched = countedMethod(method);
     const methods = this.templates.get(route);
     const known = methods?.get(matched);
     if (known !== undefined) return known;
@@ -158,14 +172,20 @@ export class DecisionCounts {
     return row;
   }
 
-  #reasonOf(row: RowCount, rejection: RejectionName, isEnforced: boolean, reason: string | undefined) {
-    const kind = isEnforced ? kinds[rejectionKind(rejection)] : 'observed';
-    const key = `${kind} ${rejection} ${reason ?? ''}`;
+  #noteFailure(rejection: RejectionName, fault: string | undefined, nowMs: number): void {
+    this.shop.failures++;
+    this.shop.failingSinceMs ||= nowMs;
+    this.shop.lastFailureMs = nowMs;
+    this.shop.lastFailure = fault === undefined ? rejection : `${rejection} (${fault})`;
+  }
+
+  #countOf(row: RowCount, counted: CountedReason): ReasonCount {
+    const key = reasonKey(counted);
     const owner = row.reasons.has(key) || this.#reasons < bounds.reasons ? row : this.#beyond;
     const known = owner.reasons.get(key);
     if (known !== undefined) return known;
     this.#reasons++;
-    const count: ReasonCount = { row: owner, kind, rejection, reason, requests: 0, fresh: undefined };
+    const count: ReasonCount = { ...counted, row: owner, requests: 0, fresh: undefined };
     owner.reasons = new Map([...owner.reasons, [key, count]]);
     return count;
   }
@@ -209,6 +229,21 @@ export class DecisionCounts {
 }
 
 const kinds = { refusal: 'refused', outage: 'outage', answer: 'answer' } as const;
+
+/** Why a request did not simply pass; undefined: it did. */
+export function reasonOf({ rejection, observed, reason }: ExchangeRecord): CountedReason | undefined {
+  if (rejection !== undefined) return { kind: kinds[rejectionKind(rejection)], rejection, reason };
+  return observed && { kind: 'observed', rejection: observed, reason };
+}
+
+export function reasonKey({ kind, rejection, reason = '' }: CountedReason): string {
+  return `${kind} ${rejection} ${reason}`;
+}
+
+/** A HEAD request meets the rows of GET. */
+export function countedMethod(method: ExchangeRecord['method']): ExchangeRecord['method'] {
+  return method === 'HEAD' ? 'GET' : method;
+}
 
 /** Most rows refuse nothing, and need no map. */
 const none: ReadonlyMap<string, ReasonCount> = new Map();

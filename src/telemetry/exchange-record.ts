@@ -1,6 +1,6 @@
 import type { Method } from '../http/canonical-request.ts';
 import type { RejectionName } from '../http/rejection.ts';
-import { isolated } from '../lib/faults.ts';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { copyText } from '../lib/text.ts';
 import { type Log, withoutCredentials } from './log.ts';
 
@@ -152,4 +152,45 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
       log[level]({ event: 'request', ...record }, `${record.method} ${record.path} ${record.status}`);
     },
   };
+}
+
+/** How long a record waits for others. */
+const batchMs = 100;
+/** Records that wait. More are dropped, and the console misses them, rather than fill the memory. */
+const mostRecords = 20_000;
+
+/** Collects the records of ended exchanges for the console, here or in the primary: no request waits for it. */
+export class ExchangeBatch {
+  readonly #take: (records: readonly ExchangeRecord[]) => Promise<void> | void;
+  #records: ExchangeRecord[] = [];
+  #isDue = false;
+
+  /** `take` gets one batch at a time. */
+  constructor(take: (records: readonly ExchangeRecord[]) => Promise<void> | void) {
+    this.#take = take;
+  }
+
+  add(record: ExchangeRecord): void {
+    if (this.#records.length < mostRecords) this.#records.push(record);
+    if (!this.#isDue) this.#flushLater();
+  }
+
+  /** Hands over what waits now, so that a reader misses nothing. */
+  async flush(): Promise<void> {
+    const records = this.#records;
+    this.#records = [];
+    if (records.length > 0) await this.#take(records);
+  }
+
+  #flushLater(): void {
+    this.#isDue = true;
+    const flush = () =>
+      isolateLate(
+        this.flush().finally(() => {
+          this.#isDue = false;
+          if (this.#records.length > 0) this.#flushLater();
+        }),
+      );
+    setTimeout(flush, batchMs).unref();
+  }
 }

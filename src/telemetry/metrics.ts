@@ -103,8 +103,8 @@ function typeOf({ type }: MetricValues[number]): string {
  * Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own, and with
  * the decisions; the primary's are those of its workers.
  */
-export function createMetrics({ ofProcess = true, forRollout = false, withTrends = false } = {}): Metrics {
-  const decisions = new DecisionCounts({ forRollout, withTrends });
+export function createMetrics({ ofProcess = true, forRollout = false } = {}): Metrics {
+  const decisions = new DecisionCounts({ forRollout });
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   if (ofProcess) collectDefaultMetrics({ register: registry });

@@ -28,6 +28,8 @@ export interface ExchangeOptions extends BodyLimits, ClientPatience {
   readonly client: UpstreamClient;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
+  /** Compares its time with that of the upstream, while `isDue`. */
+  readonly clock?: { readonly isDue: boolean; hearShop(fields: FieldList, tookMs: number): void } | undefined;
   /** Default: `Location` and `Content-Location` stay as they are. */
   readonly references?: PublicReferences | undefined;
 }
@@ -140,6 +142,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   onHead(status: number, reason: string, fields: FieldList): void {
     this.#enter('streaming');
+    const { clock } = this.#options;
+    if (clock?.isDue) clock.hearShop(fields, performance.now() - this.#startedMs);
     const kept = endToEndFields(fields, status, this.#options.references, this.#input.request);
     this.#relay = new ResponseRelay(this.#input, this.#downstream, this.#caller, status, reason, kept);
     this.#progress();

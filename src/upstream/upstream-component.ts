@@ -1,45 +1,16 @@
-import type { RejectionName } from '../http/rejection.ts';
 import { type Component, gauge, type Health, type MetricSpec, total } from '../lib/component.ts';
 import type { Forwarder } from './forwarder.ts';
 
-/** The state of the upstream, as exchanges have shown it. Times are milliseconds since the epoch; 0: never. Exported for its tests. */
-export class UpstreamActivity {
-  answers = 0;
-  lastAnswerMs = 0;
-  failures = 0;
-  lastFailureMs = 0;
-  lastFailure: RejectionName | undefined = undefined;
-  /** Code of the error behind the last failure, such as `CERT_HAS_EXPIRED`. */
-  lastFault: string | undefined = undefined;
+/** What requests have shown of the upstream. Times are milliseconds since the epoch; 0: never. */
+interface UpstreamActivity {
+  readonly answers: number;
+  readonly lastAnswerMs: number;
+  readonly failures: number;
+  readonly lastFailureMs: number;
+  /** Name of the rejection, and the code of the error behind it, such as `CERT_HAS_EXPIRED`. */
+  readonly lastFailure: string;
   /** The first failure after the last answer; 0: it is not failing. */
-  failingSinceMs = 0;
-
-  /** Called for each exchange that has ended; cheap. */
-  note(record: Ended, nowMs: number) {
-    if (record.rejection?.startsWith('upstream-')) {
-      this.failures++;
-      this.failingSinceMs ||= nowMs;
-      this.lastFailureMs = nowMs;
-      this.lastFailure = record.rejection;
-      this.lastFault = record.fault;
-    } else if (record.decision === 'forwarded') {
-      this.answers++;
-      this.lastAnswerMs = nowMs;
-      this.failingSinceMs = 0;
-    }
-  }
-
-  /** What failed, for people. */
-  get lastFailureText(): string {
-    return this.lastFault === undefined ? `${this.lastFailure}` : `${this.lastFailure} (${this.lastFault})`;
-  }
-}
-
-interface Ended {
-  readonly decision: string;
-  readonly rejection?: RejectionName | undefined;
-  /** Code of what broke. */
-  readonly fault?: string | undefined;
+  readonly failingSinceMs: number;
 }
 
 /** Milliseconds for which a failure of the upstream counts as recent. */
@@ -49,13 +20,18 @@ const recentMs = 60_000;
 export class UpstreamComponent implements Component {
   readonly name = 'upstream';
   readonly title = 'Upstream';
-  readonly activity = new UpstreamActivity();
   readonly metrics: readonly MetricSpec[];
   readonly close: () => Promise<void>;
   readonly #url: string;
   readonly #forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
+  readonly #activity: UpstreamActivity;
 
-  constructor(url: string, forwarder: Pick<Forwarder, 'inFlight' | 'queued' | 'close'>) {
+  constructor(
+    url: string,
+    forwarder: Pick<Forwarder, 'inFlight' | 'queued' | 'close'>,
+    activity: UpstreamActivity,
+  ) {
+    this.#activity = activity;
     this.#url = url;
     this.#forwarder = forwarder;
     this.close = () => forwarder.close();
@@ -76,13 +52,13 @@ export class UpstreamComponent implements Component {
   }
 
   health(): Health {
-    const { answers, lastAnswerMs, failures, lastFailureMs, lastFailureText, failingSinceMs } = this.activity;
+    const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure, failingSinceMs } = this.#activity;
     const isFailing = failingSinceMs > 0;
     const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;
-    const failed = `the last request failed: ${lastFailureText}`;
+    const failed = `the last request failed: ${lastFailure}`;
     const words = {
       down: failed,
-      degraded: `it answers, but failed within the last minute: ${lastFailureText}`,
+      degraded: `it answers, but failed within the last minute: ${lastFailure}`,
       ok: answers === 0 ? 'not asked yet' : 'it answers',
     };
     const status = isFailing ? 'down' : isRecent ? 'degraded' : 'ok';

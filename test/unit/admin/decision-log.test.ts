@@ -5,23 +5,7 @@ import { DecisionLog } from '../../../src/admin/decision-log.ts';
 import { createRedactPath } from '../../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
-describe('the ring of decisions', () => {
-  it('keeps no record alive, so that none grows old', () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const log = new DecisionLog(100);
-    const noted = Array.from({ length: 50 }, (_, i) => {
-      const record = exchangeRecord({ path: `/${i}` });
-      log.note(record, i);
-      return new WeakRef(record);
-    });
-    return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      collect();
-      expect(noted.filter((one) => one.deref() !== undefined)).toEqual([]);
-      expect(log.since(0).map(({ path }) => path)).toEqual(Array.from({ length: 50 }, (_, i) => `/${i}`));
-    });
-  });
-
+describe('the log of decisions', () => {
   it('keeps of a long path no more than its octets, whatever request line it was cut from', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
@@ -32,11 +16,25 @@ describe('the ring of decisions', () => {
     const before = process.memoryUsage().heapUsed;
     for (let i = 0; i < 500; i++) {
       const line = Buffer.from(`/${names.join('/')}?${'y'.repeat(60_000)}`).toString('latin1');
-      log.note(exchangeRecord({ path: redactPath(line.split('?', 1)[0]?.slice(1).split('/') ?? []) }), i);
+      const path = redactPath(line.split('?', 1)[0]?.slice(1).split('/') ?? []);
+      log.note(exchangeRecord({ path }), 1_000 * i);
     }
     collect();
     // The lines have 30 MB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
-    expect(log.since(499).map(({ path }) => path)).toEqual([`/${names.join('/')}`]);
+    expect(log.decisions().map(({ path }) => path)).toEqual(new Array(500).fill(`/${names.join('/')}`));
+  });
+
+  it('keeps 200 decisions of a second with one outcome, and loses no other among them', () => {
+    const log = new DecisionLog();
+    const noteMany = (times: number, atMs: number) => {
+      for (let i = 0; i < times; i++) log.note(exchangeRecord(), atMs);
+    };
+    noteMany(1_000, 5_000);
+    log.note(exchangeRecord({ decision: 'refused', status: 401, rejection: 'access-token-missing' }), 5_999);
+    noteMany(1_000, 6_000);
+    const kept = log.decisions();
+    expect(kept.map(({ seq }) => seq)).toEqual(Array.from({ length: 401 }, (_, i) => 401 - i));
+    expect(kept.filter(({ outcome }) => outcome === 'refused')).toMatchObject([{ atMs: 5_999 }]);
   });
 });

@@ -113,7 +113,7 @@ describe('the search of decisions', () => {
 
 it('runs one search at a time, leaves the event loop free during each, and refuses more than eight', async () => {
   const log = new DecisionLog(5_000);
-  for (let i = 0; i < 5_000; i++) log.note(exchangeRecord({ path: `/carts/${i}` }), i);
+  for (let i = 0; i < 5_000; i++) log.note(exchangeRecord({ path: `/carts/${i}` }), 10 * i);
   const endpoint = createDecisionSearchEndpoint(log);
   const ended: number[] = [];
   let ticks = 0;

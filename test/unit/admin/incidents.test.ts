@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Condition, Incidents, type Tile } from '../../../src/admin/incidents.ts';
+import { type Condition, findTrafficIncidents, Incidents, type Tile } from '../../../src/admin/incidents.ts';
+import { type Outcome, outcomes } from '../../../src/admin/outcome.ts';
 
 const part = (more: Partial<Tile> = {}): Tile => ({
   id: 'store',
@@ -12,6 +13,7 @@ const part = (more: Partial<Tile> = {}): Tile => ({
 const condition = (more: Partial<Condition> = {}): Condition => ({
   ready: true,
   reasons: [],
+  others: [],
   parts: [part()],
   problems: [],
   ...more,
@@ -40,27 +42,11 @@ describe('what is not well', () => {
     expect(incidents.current()[0]?.sinceMs).toBe(1_500);
   });
 
-  it('is said once: a reason that a part or a problem says is no incident of its own', () => {
+  it('is an edit that is not in force, or a reason that nothing else says', () => {
     const incidents = new Incidents();
-    const problem = {
-      file: 'list.yaml',
-      line: 1,
-      column: 1,
-      severity: 'error' as const,
-      text: 'no such key',
-    };
-    incidents.update(
-      condition({
-        parts: [down],
-        problems: [problem],
-        reasons: [
-          'store: Redis is away: refused',
-          'protected list: list.yaml:1:1: error: no such key',
-          'log: lost',
-        ],
-      }),
-      1_000,
-    );
+    const severity = 'error' as const;
+    const problem = { file: 'list.yaml', line: 1, column: 1, severity, text: 'no such key' };
+    incidents.update(condition({ parts: [down], problems: [problem], others: ['log: lost'] }), 1_000);
     expect(incidents.current().map(({ id, text }) => [id, text])).toEqual([
       ['store', 'Redis is away: refused'],
       ['list', 'the last edit is not in force; the last good version is'],
@@ -82,7 +68,7 @@ describe('what is not well', () => {
 
   it('of a process that is not ready is grave', () => {
     const incidents = new Incidents();
-    incidents.update(condition({ ready: false, reasons: ['draining'] }), 1_000);
+    incidents.update(condition({ ready: false, others: ['draining'] }), 1_000);
     expect(incidents.current()).toMatchObject([{ id: 'process', status: 'down', text: 'draining' }]);
   });
 
@@ -97,22 +83,63 @@ describe('what is not well', () => {
     ]);
   });
 
-  it('of the traffic is over when it says so, and did not begin before the process', () => {
+  it('of the traffic did not begin before the process', () => {
     const incidents = new Incidents(1_500);
     const attack = {
-      id: 'many-refusals',
-      title: 'Most requests are refused',
-      status: 'degraded' as const,
-      text: '91 %',
-      sinceMs: 1_000,
-      untilMs: null,
+      ...{ id: 'many-refusals', title: 'Most requests are refused', text: '91 %' },
+      ...{ status: 'degraded' as const, sinceMs: 1_000, untilMs: null },
     };
     incidents.update(condition(), 2_000, [attack]);
     expect(incidents.current()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500 }]);
     expect(incidents.has('many-refusals')).toBe(true);
-    incidents.update(condition(), 9_000, [{ ...attack, untilMs: 7_000 }]);
-    incidents.update(condition(), 9_500, [{ ...attack, untilMs: 7_000 }]);
-    expect(incidents.current()).toEqual([]);
-    expect(incidents.past()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500, untilMs: 7_000 }]);
+    incidents.update(condition(), 9_000, []);
+    expect(incidents.past()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500, untilMs: 9_000 }]);
+  });
+});
+
+describe('the traffic of the last minute', () => {
+  const stepMs = 5_000;
+  const endMs = 1_000_000;
+  type Given = Partial<Record<Outcome, Readonly<Record<number, number>>>>;
+  /** Requests by how many steps ago they were; 0 is the step that goes on. */
+  const find = (given: Given, isKnown = false) => {
+    const column = (outcome: Outcome) => Array.from({ length: 60 }, (_, i) => given[outcome]?.[59 - i] ?? 0);
+    const columns = Object.fromEntries(outcomes.map((one) => [one, column(one)])) as Record<
+      Outcome,
+      number[]
+    >;
+    return findTrafficIncidents({ stepMs, endMs, outcomes: columns }, () => isKnown);
+  };
+
+  it.each<[string, Given, string[]]>([
+    ['no request', {}, []],
+    ['most are refused', { refused: { 1: 40 }, passed: { 1: 10 } }, ['many-refusals']],
+    ['few are refused', { refused: { 1: 10 }, passed: { 1: 40 } }, []],
+    ['too few requests', { refused: { 1: 29 } }, []],
+    ['half of thirty', { refused: { 1: 15 }, passed: { 1: 15 } }, ['many-refusals']],
+    ['49 of 100', { refused: { 1: 49 }, passed: { 1: 51 } }, []],
+    ['one of twenty fails', { failed: { 1: 2 }, passed: { 1: 38 } }, ['many-failures']],
+    ['one of 21 fails', { failed: { 1: 2 }, passed: { 1: 39 } }, []],
+    ['both', { failed: { 1: 30 }, refused: { 1: 30 } }, ['many-refusals', 'many-failures']],
+    ['observed refusals', { observed: { 1: 40 } }, []],
+    ['longer ago', { refused: { 12: 40 } }, []],
+    ['long ago, and passed since', { refused: { 12: 400 }, passed: { 1: 40 } }, []],
+  ])('%s', (_, given, ids) => {
+    expect(find(given).map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('is an incident since its first step, until its share is half of that', () => {
+    expect(find({ refused: { 1: 40, 3: 5 }, passed: { 5: 9 } })).toMatchObject([
+      {
+        sinceMs: endMs - 4 * stepMs,
+        untilMs: null,
+        text: '83 % of the last minute: 45 of 54 requests were refused',
+      },
+    ]);
+    const quarter = { refused: { 1: 10 }, passed: { 1: 30 } };
+    expect(find(quarter)).toEqual([]);
+    expect(find(quarter, true)).toMatchObject([{ id: 'many-refusals' }]);
+    expect(find({ refused: { 1: 9 }, passed: { 1: 31 } }, true)).toEqual([]);
+    expect(find({}, true)).toEqual([]);
   });
 });

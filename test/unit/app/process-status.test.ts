@@ -4,7 +4,9 @@ import { filterDefinitions } from '../../../src/app/filters.ts';
 import { conditionOf, Drain, healthOfAll, readinessOf } from '../../../src/app/process-status.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { type Component, healthOf, total } from '../../../src/lib/component.ts';
+import { DecisionCounts } from '../../../src/telemetry/decision-counts.ts';
 import { UpstreamComponent } from '../../../src/upstream/upstream-component.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
 
 const problem = { file: 'list.yaml', line: 1, column: 2, severity: 'error', text: 'no row' } as const;
 const components: readonly Component[] = [
@@ -16,12 +18,14 @@ const components: readonly Component[] = [
   { name: 'list', title: false, health: () => healthOf(['list: no row'], { problems: [problem] }) },
   { name: 'silent' },
   { name: 'plain', health: () => healthOf([]) },
+  { name: 'log', title: false, health: () => healthOf(['log: lost']) },
 ];
 
 it('readiness, tiles and problems are what components say, and nothing else', () => {
   expect(conditionOf(healthOfAll(components))).toEqual({
     ready: true,
-    reasons: ['not refreshed', 'list: no row'],
+    reasons: ['not refreshed', 'list: no row', 'log: lost'],
+    others: ['log: lost'],
     parts: [
       {
         id: 'keys',
@@ -39,10 +43,11 @@ it('readiness, tiles and problems are what components say, and nothing else', ()
 
 it('who drains is not ready, and says so first', () => {
   const drain = new Drain();
+  const reasons = ['not refreshed', 'list: no row', 'log: lost'];
   const readiness = () => readinessOf(healthOfAll([drain, ...components]));
   expect(readiness().ready).toBe(true);
   drain.begin();
-  expect(readiness()).toEqual({ ready: false, reasons: ['draining', 'not refreshed', 'list: no row'] });
+  expect(readiness()).toEqual({ ready: false, reasons: ['draining', ...reasons] });
 });
 
 it('a filter with a tile that is switched off says that', () => {
@@ -61,19 +66,26 @@ it('a filter with a tile that is switched off says that', () => {
 
 it('the upstream is as exchanges show it', () => {
   const forwarder = { inFlight: 2, queued: 1, close: async () => {} };
-  const upstream = new UpstreamComponent('http://shop', forwarder);
+  const counts = new DecisionCounts();
+  const upstream = new UpstreamComponent('http://shop', forwarder, counts.shop);
   const seen = () => {
     const { status, reasons, text, seenMs } = upstream.health();
     return [status, reasons, text, seenMs];
   };
-  expect(seen()).toEqual(['ok', [], 'not asked yet', 0]);
   const now = Date.now();
-  upstream.activity.note({ decision: 'refused', rejection: 'upstream-timeout' }, now);
+  counts.note(exchangeRecord({ decision: 'answered' }), now);
+  expect(seen()).toEqual(['ok', [], 'not asked yet', 0]);
+  const fault = 'ECONNREFUSED';
+  counts.note(exchangeRecord({ decision: 'failed', rejection: 'upstream-unreachable', fault }), now - 2);
+  counts.note(exchangeRecord({ decision: 'failed', rejection: 'upstream-timeout' }), now);
   const failed = 'the last request failed: upstream-timeout';
   expect(seen()).toEqual(['down', [`upstream: ${failed}`], failed, now]);
-  upstream.activity.note({ decision: 'refused', rejection: 'access-token-missing' }, now + 1);
+  expect(counts.shop).toMatchObject({ failures: 2, failingSinceMs: now - 2 });
+  counts.note(exchangeRecord({ decision: 'refused', rejection: 'access-token-missing' }), now + 1);
   expect(upstream.health().status).toBe('down');
-  upstream.activity.note({ decision: 'forwarded' }, now + 2);
+  counts.note(exchangeRecord({ decision: 'forwarded' }), now + 2);
   const recently = 'it answers, but failed within the last minute: upstream-timeout';
   expect(seen()).toEqual(['degraded', [], recently, now + 2]);
+  counts.note(exchangeRecord({ decision: 'failed', rejection: 'upstream-unreachable', fault }), now + 3);
+  expect(seen()[2]).toBe('the last request failed: upstream-unreachable (ECONNREFUSED)');
 });

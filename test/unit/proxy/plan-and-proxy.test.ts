@@ -26,7 +26,7 @@ import {
   plan,
   planForward,
 } from '../../../src/proxy/plan.ts';
-import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
 import { issueToken } from '../../harness/shopward.ts';
@@ -38,6 +38,9 @@ const atOnce = 16;
 const signer = makeSigner('RS256');
 const reached = new Set<string>();
 const records = new Map<string, ExchangeRecord>();
+const exchanges = new ExchangeBatch((ended) => {
+  for (const record of ended) records.set(record.requestId, record);
+});
 /** Of `/en`; whatever else is asked for, the shop answers in a form that is not understood. */
 const resolved = JSON.stringify({
   data: [
@@ -73,7 +76,7 @@ beforeAll(async () => {
   await once(shop, 'listening');
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-plan-'));
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
+  const shipped = path.join(import.meta.dirname, '../../config/protected-resources.yaml');
   const text = await readFile(shipped, 'utf8');
   // A row for what the resolver hands on: it is a request like any other then.
   await writeFile(
@@ -114,7 +117,7 @@ beforeAll(async () => {
     protectedList: { text: protectedList },
     secrets: secretsOf(loaded),
     log: createLog('silent'),
-    worker: { onExchange: (record) => void records.set(record.requestId, record) },
+    worker: { exchanges },
   });
   port = Number(new URL((await app.listen()).url).port);
 });
@@ -320,6 +323,7 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
   await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   // Ours where the request was not read so far; a 101 names none.
   const requestId = /^x-request-id: (\S+)/im.exec(text)?.[1] ?? id;
+  await exchanges.flush();
   if (!records.has(requestId)) {
     await expect
       .poll(() => records.has(requestId), { timeout: 10_000, interval: 2, message: text })

@@ -1,5 +1,11 @@
-import type { RejectionName } from '../http/rejection.ts';
-import type { ExchangeRecord } from './exchange-record.ts';
+import {
+  type CountedReason,
+  type CountedRow,
+  countedMethod,
+  reasonKey,
+  reasonOf,
+} from '../telemetry/decision-counts.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { type Outcome, outcomeOf, outcomes } from './outcome.ts';
 
 /** How far back the charts go, and in which steps. */
@@ -31,20 +37,6 @@ export interface OutcomeReading {
   readonly outcomes: Readonly<Record<Outcome, readonly number[]>>;
 }
 
-/** Requests with one method that one template decided; `*`: no row. */
-export interface CountedRow {
-  readonly method: string;
-  readonly route: string;
-}
-
-/** `refused`: enforced; `observed`: forwarded all the same; `outage`: something broke; `answer`: no refusal at all. */
-export interface CountedReason {
-  readonly kind: 'refused' | 'observed' | 'outage' | 'answer';
-  readonly rejection: RejectionName;
-  /** Detail of the rejection, such as `expired`. */
-  readonly reason: string | undefined;
-}
-
 const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 type Percentile = keyof typeof percentiles;
 
@@ -67,47 +59,44 @@ function startRings(columns: number, stepsOf = (range: Range): number => ranges[
   return { '5m': ringOf('5m'), '1h': ringOf('1h'), '24h': ringOf('24h') };
 }
 
-interface RowRings {
-  readonly outcomes: Rings;
-  readonly latency: Rings;
-}
-
-function startRowRings(): RowRings {
-  return { outcomes: startRings(outcomes.length), latency: startRings(buckets, () => latencySteps) };
-}
-
 function addTo(rings: Rings, nowMs: number, column: number): void {
   rings['5m'].add(nowMs, column);
   rings['1h'].add(nowMs, column);
   rings['24h'].add(nowMs, column);
 }
 
-/**
- * The courses over time that the console shows: of all requests, of each row, reason and client. Lives in the process that has
- * the admin port. An exchange costs a few additions in arrays of fixed size.
- */
+interface RowCourse extends CountedRow {
+  readonly outcomes: Rings;
+  readonly latency: Rings;
+}
+
+/** The courses over time that the console shows: of all requests, of each row, reason and client. */
 export class Trends {
   readonly #all = startRings(width);
-  readonly #rows = new Courses<CountedRow, RowRings>(most.rows);
-  readonly #reasons = new Courses<string, { readonly count: CountedReason; readonly rings: Rings }>(
-    most.reasons,
-  );
-  readonly #clients = new Courses<string, { last: CountedReason; readonly rings: Rings }>(most.clients);
+  readonly #rows = new Courses<RowCourse>(most.rows);
+  readonly #reasons = new Courses<{ readonly reason: CountedReason; readonly rings: Rings }>(most.reasons);
+  readonly #clients = new Courses<{ last: CountedReason; readonly rings: Rings }>(most.clients);
 
-  note(record: ExchangeRecord, row: CountedRow, count: CountedReason | undefined, nowMs: number): void {
-    const { durationMs, upstreamMs, status } = record;
+  note(record: ExchangeRecord, nowMs: number): void {
+    const { durationMs, upstreamMs, status, route } = record;
     const outcome = outcomes.indexOf(outcomeOf(record));
-    const ofRow = this.#rows.of(row, nowMs, startRowRings);
+    const method = countedMethod(record.method);
+    const row = this.#rows.of(`${method} ${route}`, nowMs, () => ({
+      ...{ method, route, outcomes: startRings(outcomes.length) },
+      latency: startRings(buckets, () => latencySteps),
+    }));
     addTo(this.#all, nowMs, outcome);
-    if (ofRow !== undefined) addTo(ofRow.outcomes, nowMs, outcome);
-    if (count !== undefined && count.kind !== 'answer') this.#noteReason(count, record.clientAddress, nowMs);
+    if (row !== undefined) addTo(row.outcomes, nowMs, outcome);
+    const reason = reasonOf(record);
+    if (reason !== undefined && reason.kind !== 'answer')
+      this.#noteReason(reason, record.clientAddress, nowMs);
     // No latency where the client left without a response (0), or where a connection was upgraded (101) and stays open.
     if (status === 0 || status === 101) return;
     const bucket = bucketOf(durationMs);
     addTo(this.#all, nowMs, latencyColumn + bucket);
     addTo(this.#all, nowMs, latencyColumn + 2 * buckets + bucketOf(durationMs - (upstreamMs ?? 0)));
     if (upstreamMs !== undefined) addTo(this.#all, nowMs, latencyColumn + buckets + bucketOf(upstreamMs));
-    if (ofRow !== undefined) addTo(ofRow.latency, nowMs, bucket);
+    if (row !== undefined) addTo(row.latency, nowMs, bucket);
   }
 
   readOutcomes(range: Range, nowMs: number): OutcomeReading {
@@ -126,44 +115,34 @@ export class Trends {
     return {
       ...whole,
       latency: recordOf(shares, (i) => this.#all[range].percentilesAt(latencyColumn + i * buckets)),
-      rows: first([...this.#rows.all()].map(([row, rings]) => readRow(row, rings, range, nowMs))),
-      reasons: first(
-        [...this.#reasons.all()].map(([, { count, rings }]) => ({ ...nameOf(count), ...courseOf(rings) })),
-      ),
-      clients: first(
-        [...this.#clients.all()].map(([client, { last, rings }]) => ({
-          ...{ client, last: nameOf(last) },
-          ...courseOf(rings),
-        })),
-      ),
+      rows: first(this.#rows.all((row) => readRow(row, range, nowMs))),
+      reasons: first(this.#reasons.all(({ reason, rings }) => ({ ...reason, ...courseOf(rings) }))),
+      clients: first(this.#clients.all(({ last, rings }, client) => ({ client, last, ...courseOf(rings) }))),
     };
   }
 
-  #noteReason(count: CountedReason, client: string, nowMs: number): void {
-    const { kind, rejection, reason = '' } = count;
-    const ofReason = this.#reasons.of(`${kind} ${rejection} ${reason}`, nowMs, () => ({
-      ...{ count, rings: startRings(1) },
-    }));
+  #noteReason(reason: CountedReason, address: string, nowMs: number): void {
+    const ofReason = this.#reasons.of(reasonKey(reason), nowMs, () => ({ reason, rings: startRings(1) }));
     if (ofReason !== undefined) addTo(ofReason.rings, nowMs, 0);
-    if (kind === 'outage') return;
-    const ofClient = this.#clients.of(client, nowMs, () => ({ last: count, rings: startRings(1) }));
-    if (ofClient === undefined) return;
-    ofClient.last = count;
-    addTo(ofClient.rings, nowMs, 0);
+    if (reason.kind === 'outage') return;
+    const client = this.#clients.of(address, nowMs, () => ({ last: reason, rings: startRings(1) }));
+    if (client === undefined) return;
+    client.last = reason;
+    addTo(client.rings, nowMs, 0);
   }
 }
 
 /** A value for each key, within a bound. When it is reached, the key with fewest requests gives way, once a second. */
-class Courses<Key, Value> {
+class Courses<Value> {
   readonly #most: number;
-  readonly #kept = new Map<Key, { readonly value: Value; requests: number }>();
+  readonly #kept = new Map<string, { readonly value: Value; requests: number }>();
   #changedMs = 0;
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  of(key: Key, nowMs: number, start: () => Value): Value | undefined {
+  of(key: string, nowMs: number, start: () => Value): Value | undefined {
     const known = this.#kept.get(key);
     if (known !== undefined) {
       known.requests++;
@@ -180,21 +159,12 @@ class Courses<Key, Value> {
     return value;
   }
 
-  *all(): Generator<readonly [Key, Value]> {
-    for (const [key, { value }] of this.#kept) yield [key, value];
+  all<T>(read: (value: Value, key: string) => T): T[] {
+    return Array.from(this.#kept, ([key, { value }]) => read(value, key));
   }
 }
 
-function nameOf({ kind, rejection, reason }: CountedReason) {
-  return { kind, rejection, reason };
-}
-
-function readRow(
-  { method, route }: CountedRow,
-  { outcomes: rings, latency }: RowRings,
-  range: Range,
-  nowMs: number,
-) {
+function readRow({ method, route, outcomes: rings, latency }: RowCourse, range: Range, nowMs: number) {
   rings[range].advance(nowMs);
   latency[range].advance(nowMs);
   const columns = recordOf(outcomes, (i) => rings[range].column(i));
@@ -218,7 +188,7 @@ function first<T extends { readonly requests: number }>(courses: readonly T[]): 
     .slice(0, most.reported);
 }
 
-function sumOf(counts: readonly number[]): number {
+export function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 

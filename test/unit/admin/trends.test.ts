@@ -1,22 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { DecisionCounts } from '../../../src/telemetry/decision-counts.ts';
 import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
-import { outcomes } from '../../../src/telemetry/outcome.ts';
-import { percentileOf } from '../../../src/telemetry/trends.ts';
-import { exchangeRecord } from '../admin/exchange-records.ts';
+import { outcomes } from '../../../src/admin/outcome.ts';
+import { percentileOf, Trends } from '../../../src/admin/trends.ts';
+import { exchangeRecord } from './exchange-records.ts';
 
 const refused = (record: Partial<ExchangeRecord>) =>
   exchangeRecord({ decision: 'refused', status: 401, rejection: 'access-token-missing', ...record });
-/** Notes exchanges, and reads their courses. */
-function startTrends() {
-  const counts = new DecisionCounts({ withTrends: true });
-  const { trends } = counts;
-  if (trends === undefined) throw new Error('no trends');
-  return {
-    note: (record: ExchangeRecord, nowMs: number) => counts.note(record, nowMs),
-    read: trends.read.bind(trends),
-  };
-}
 const sum = (counts: readonly number[] | undefined) => (counts ?? []).reduce((a, b) => a + b, 0);
 
 describe('outcomes over time', () => {
@@ -35,14 +24,14 @@ describe('outcomes over time', () => {
     ['failed', refused({ status: 418, rejection: 'tag-store-unavailable' })],
     ['failed', exchangeRecord({ decision: 'aborted', status: 200 })],
   ] as const)('have one place for each exchange: %s', (outcome, record) => {
-    const series = startTrends();
+    const series = new Trends();
     series.note(record, 1_000_000);
     const reading = series.read('5m', 1_000_000).outcomes;
     for (const one of outcomes) expect(sum(reading[one]), one).toBe(one === outcome ? 1 : 0);
   });
 
   it('move on, and forget what is older than their range', () => {
-    const series = startTrends();
+    const series = new Trends();
     const at = (seconds: number) => 1_000_000_200 + seconds * 1_000;
     for (const seconds of [0, 4, 5]) series.note(exchangeRecord(), at(seconds));
     const passed = (seconds: number) => series.read('5m', at(seconds)).outcomes.passed;
@@ -60,7 +49,7 @@ describe('outcomes over time', () => {
   });
 
   it('begin anew when the clock was far ahead, and is set right', () => {
-    const series = startTrends();
+    const series = new Trends();
     const nowMs = 1_000_000_000;
     series.note(exchangeRecord(), nowMs + 3_600_000);
     for (const ms of [0, 6_000, 60_000]) series.note(refused({}), nowMs + ms);
@@ -73,7 +62,7 @@ describe('outcomes over time', () => {
 
 describe('what has most requests', () => {
   it('is told by reason, row and client, each with its course', () => {
-    const series = startTrends();
+    const series = new Trends();
     const expired = { rejection: 'access-token-invalid', reason: 'expired', clientAddress: '7' } as const;
     for (const atMs of [1_000, 1_000, 7_000]) series.note(refused({ ...expired, route: '/carts' }), atMs);
     series.note(exchangeRecord({ route: '/carts', observed: 'access-token-missing', durationMs: 50 }), 7_000);
@@ -102,7 +91,7 @@ describe('what has most requests', () => {
   });
 
   it('is bounded: one of many clients takes a place once a second, and the greatest ones stay', () => {
-    const series = startTrends();
+    const series = new Trends();
     for (let i = 0; i < 50; i++) series.note(refused({ clientAddress: 'great' }), 10_000);
     for (let i = 0; i < 5_000; i++) series.note(refused({ clientAddress: `small ${i}` }), 10_000);
     for (let i = 0; i < 9; i++) series.note(refused({ clientAddress: 'late' }), 11_500 + i);
@@ -117,7 +106,7 @@ describe('what has most requests', () => {
 
 describe('latency', () => {
   it('is given for the whole, for the shop, and for what is left', () => {
-    const series = startTrends();
+    const series = new Trends();
     for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
     const { latency } = series.read('5m', 1_000);
     const last = (share: keyof typeof latency) => latency[share].p50.at(-1) ?? 0;
@@ -133,7 +122,7 @@ describe('latency', () => {
   });
 
   it('of what was never asked of the shop is all our own; who left, and an upgraded line, have none', () => {
-    const series = startTrends();
+    const series = new Trends();
     series.note(refused({ durationMs: 2 }), 1_000);
     series.note(exchangeRecord({ decision: 'aborted', status: 0, durationMs: 900 }), 1_000);
     series.note(exchangeRecord({ status: 101, durationMs: 900_000 }), 1_000);
@@ -143,7 +132,7 @@ describe('latency', () => {
   });
 
   it('has percentiles that are at most an eighth off, whatever the spread', () => {
-    const series = startTrends();
+    const series = new Trends();
     for (let ms = 1; ms <= 1_000; ms++) series.note(exchangeRecord({ durationMs: ms }), 1_000);
     const { p50, p95, p99 } = series.read('5m', 1_000).latency.whole;
     for (const [got, wanted] of [
@@ -159,7 +148,7 @@ describe('latency', () => {
   it.each([Number.NaN, -5, 0, Number.POSITIVE_INFINITY, 1e12])(
     'takes %s ms without a fault',
     (durationMs) => {
-      const series = startTrends();
+      const series = new Trends();
       series.note(exchangeRecord({ durationMs }), 1_000);
       expect(sum(series.read('5m', 1_000).outcomes.passed)).toBe(1);
     },

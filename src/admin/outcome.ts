@@ -1,5 +1,5 @@
 import { rejectionKind } from '../http/rejection.ts';
-import type { ExchangeRecord } from './exchange-record.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /**
  * Each exchange is one of these. `refused`: by a rule, with nothing broken; `observed`: would have been refused, and was

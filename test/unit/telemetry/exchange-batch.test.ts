@@ -1,0 +1,57 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import { exchangeRecord } from '../admin/exchange-records.ts';
+
+/** Adds exchanges to a batch whose reader takes a while, or fails. */
+function open(take?: () => Promise<void>) {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const taken: string[][] = [];
+  const batch = new ExchangeBatch((records: readonly ExchangeRecord[]) => {
+    taken.push(records.map(({ requestId }) => requestId));
+    return take?.();
+  });
+  return { taken, batch, add: (requestId: string) => batch.add(exchangeRecord({ requestId })) };
+}
+
+describe('the batch of ended exchanges', () => {
+  it('is handed over later, in order, and at once to a reader', async () => {
+    const { taken, batch, add } = open();
+    add('1');
+    add('2');
+    expect(taken).toEqual([]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(taken).toEqual([['1', '2']]);
+    add('3');
+    await batch.flush();
+    await vi.advanceTimersByTimeAsync(200);
+    add('4');
+    await vi.advanceTimersByTimeAsync(200);
+    expect(taken).toEqual([['1', '2'], ['3'], ['4']]);
+  });
+
+  it('waits for a slow reader, and drops what is beyond 20,000 records', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { taken, add } = open(() => promise);
+    add('first');
+    await vi.advanceTimersByTimeAsync(200);
+    for (let i = 0; i < 20_001; i++) add(`${i}`);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(taken).toEqual([['first']]);
+    resolve();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(taken[1]?.length).toBe(20_000);
+    expect(taken[1]?.at(-1)).toBe('19999');
+  });
+
+  it('goes on after a reader that throws', async () => {
+    const { taken, add } = open(() => {
+      throw new Error('a fault of the reader');
+    });
+    for (const id of ['1', '2']) {
+      add(id);
+      await vi.advanceTimersByTimeAsync(200);
+    }
+    expect(taken).toEqual([['1'], ['2']]);
+  });
+});
