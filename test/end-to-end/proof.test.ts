@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac, X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,6 +16,7 @@ import {
 } from '../harness/tls-fixture.ts';
 import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
 import { makeSigner } from '../unit/access/signing.ts';
+import { certificateFront } from './deploy/front.ts';
 import { client, startIdentityProvider } from '../harness/identity-provider.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -195,6 +196,19 @@ it.each(['jwt', 'opaque'] as const)(
   },
 );
 
+/** Shows a certificate, and checks none. */
+function fetchWith(certificate: object): openid.CustomFetch {
+  const dispatcher = new Agent({ connect: { ...certificate, rejectUnauthorized: false } });
+  cleanUps.push(() => dispatcher.close());
+  return async (url, { headers, method, body }) =>
+    (await fetch(url, {
+      headers,
+      method,
+      body: body?.toString() ?? null,
+      dispatcher,
+    })) as unknown as Response;
+}
+
 it.each(['jwt', 'opaque'] as const)(
   'oidc-provider binds tokens to certificates, openid-client sends them: %s',
   async (format) => {
@@ -214,17 +228,6 @@ it.each(['jwt', 'opaque'] as const)(
         },
       },
     });
-    const fetchWith = (certificate: object): openid.CustomFetch => {
-      const dispatcher = new Agent({ connect: { ...certificate, rejectUnauthorized: false } });
-      cleanUps.push(() => dispatcher.close());
-      return async (url, { headers, method, body }) =>
-        (await fetch(url, {
-          headers,
-          method,
-          body: body?.toString() ?? null,
-          dispatcher,
-        })) as unknown as Response;
-    };
     const send = fetchWith({ cert: nextCertificate, key: nextKey });
     const token = await provider.issue(format, undefined, send);
     const url = new URL(`https://127.0.0.1:${shopward.port}/bound`);
@@ -244,3 +247,33 @@ it.each(['jwt', 'opaque'] as const)(
       );
   },
 );
+
+it.skipIf(certificateFront === undefined)('HAProxy names the certificate of its client', async () => {
+  const shopward = await start({
+    auth: { proof: 'mtls' },
+    ...{ trustedProxies: ['127.0.0.1'], trustedFields: ['Client-Cert'] },
+  });
+  const front = await certificateFront?.(shopward);
+  cleanUps.push(async () => front?.close());
+  const { raw } = new X509Certificate(nextCertificate);
+  const digest = createHash('sha256').update(raw).digest('base64url');
+  const Authorization = `Bearer ${shopward.issueToken({ cnf: { 'x5t#S256': digest } })}`;
+  const send = async (certificate: object, more: Record<string, string> = {}) => {
+    const options = {
+      method: 'GET',
+      headers: { Authorization, ...more },
+      body: null,
+      redirect: 'manual',
+    } as const;
+    return (await fetchWith(certificate)(`https://127.0.0.1:${front?.port}/bound`, options)).status;
+  };
+  const forged = { 'Client-Cert': `:${raw.toString('base64')}:` };
+  const [own, other] = [
+    { cert: nextCertificate, key: nextKey },
+    { cert: expiredCertificate, key: expiredKey },
+  ];
+  await expect.poll(() => send(own), { timeout: 30_000 }).toBe(200);
+  expect([await send(other), await send(other, forged), await send({}), await send({}, forged)]).toEqual([
+    401, 401, 401, 401,
+  ]);
+});

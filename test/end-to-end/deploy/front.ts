@@ -113,6 +113,25 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
+/** HAProxy, which asks clients for certificates that no authority has to have signed; undefined where it cannot be had. */
+export const certificateFront = kinds
+  .filter(({ name, program }) => name === 'HAProxy' && program !== undefined)
+  .map((kind) => (behind: Behind) => {
+    const write = (folder: string, port: number) =>
+      swap(kind.write(folder, port, behind), [
+        [
+          ' alpn ',
+          ` verify optional ca-file ${folder}/api.shop.example.pem ca-ignore-err all crt-ignore-err all alpn `,
+        ],
+        [
+          '    option forwardfor',
+          '    http-request set-header Client-Cert :%[ssl_c_der,base64]:\n    option forwardfor',
+        ],
+      ]);
+    return start(kind, kind.program ?? '', write);
+  })
+  .at(0);
+
 const apacheModules = [
   'mpm_event',
   'authz_core',
