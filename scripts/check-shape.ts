@@ -11,11 +11,11 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5668,
-  admin: 2191,
-  app: 2655,
+  admin: 2126,
+  app: 2653,
   authorize: 179,
   cli: 4718,
-  cluster: 969,
+  cluster: 965,
   config: 2706,
   'entity-tags': 2870,
   http: 2259,
@@ -25,10 +25,10 @@ const folderLimits: Readonly<Record<string, number>> = {
   'rate-limits': 294,
   redis: 2086,
   'refresh-tokens': 2689,
-  rollout: 1289,
+  rollout: 956,
   routes: 1014,
   server: 1605,
-  telemetry: 1405,
+  telemetry: 1375,
   upstream: 3356,
   'url-resolver': 1994,
 };

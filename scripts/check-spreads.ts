@@ -13,9 +13,7 @@ const ofCaller = 'the arguments of a call, passed on';
 const ofScript =
   'keys and arguments of one script: those of a fixed operation with the tags of one `If-Match`, or one batch of `batchSize`';
 const ofServers = 'one of each Redis server';
-const ofWorkers = 'one of each worker';
 const ofWarnings = 'at most one warning about one URL';
-const ofPage = 'a page of `most` entries';
 
 /** `file: what is spread` -> what bounds its length. */
 const licences: Readonly<Record<string, string>> = {
@@ -39,8 +37,6 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/store.ts: membership.overdue()': 'at most one text',
   'src/redis/watch.ts: infos.map(countReplicas)': ofServers,
   'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
-  'src/rollout/counting.ts: leftOut': ofWorkers,
-  'src/rollout/shared-counts.ts: some': ofPage,
   'src/url-resolver/purges.ts: end < 0 ? entries : entries.slice(0, end)': 'a page of `chunk` entries',
 };
 

@@ -4,10 +4,9 @@ import type { Condition, Tile } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import { finishInSlices } from '../lib/slices.ts';
 import type { RedisStore } from '../redis/store.ts';
-import { type Counting, combineStates } from '../rollout/counting.ts';
-import type { Rollout, RolloutState } from '../rollout/rollout.ts';
+import type { Counting } from '../rollout/counts.ts';
+import type { Rollout } from '../rollout/rollout.ts';
 import type { Exposition, Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
@@ -27,8 +26,6 @@ export interface ProcessStatus {
   system(): Promise<SystemState>;
   /** What was refused, or would have been; undefined where that is not counted. */
   readonly rollout: (() => Promise<Counting>) | undefined;
-  /** The counts of this process alone, for the primary to add up. */
-  readonly ownRollout?: (() => Promise<RolloutState>) | undefined;
 }
 
 export interface ComponentHealth extends Health, Required<Pick<Component, 'name' | 'title'>> {}
@@ -68,8 +65,7 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
       keys: tokens.describe(),
       sharing: (await store?.sharing()) ?? null,
     }),
-    rollout: rollout && (async () => finishInSlices(combineStates([await rollout.state()]))),
-    ownRollout: rollout && (() => rollout.state()),
+    rollout: rollout && (() => rollout.state()),
   };
 }
 

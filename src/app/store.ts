@@ -7,7 +7,9 @@ import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
 import { type RecordForms, recordForms } from '../redis/membership.ts';
 import type { RedisStore } from '../redis/store.ts';
+import { MemoryCounts } from '../rollout/memory-counts.ts';
 import { Rollout } from '../rollout/rollout.ts';
+import { SharedCounts } from '../rollout/shared-counts.ts';
 import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
@@ -86,7 +88,7 @@ export function trackedLine({ member, methods }: Tracked): string {
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */
 const rolloutIntervalMs = 5_000;
 
-/** Writes the counts of refusals to the store where there is one; undefined: `rollout` is false. */
+/** Adds up refusals in the store, or in memory where there is none; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
   inForce: () => Config,
@@ -99,8 +101,7 @@ export function createRollout(
   let [mode, known] = [inForce().mode, list.current().rows];
   let rows: Iterable<ProtectedResource> = known;
   const rollout = new Rollout({
-    counts,
-    ...{ keepMs: config.rollout.keep, intervalMs: rolloutIntervalMs },
+    ...{ counts, intervalMs: rolloutIntervalMs },
     ...{ isObserving: () => inForce().mode === 'observe', rules: () => decidingSettings(inForce()) },
     rows() {
       if (mode !== inForce().mode || known !== list.current().rows) {
@@ -110,8 +111,9 @@ export function createRollout(
       }
       return rows;
     },
-    store: store && { redis: store.redis, prefix: config.store.prefix },
-    onNewData: (listener) => store?.onNewData(listener),
+    store: store
+      ? new SharedCounts(store.redis, config.store.prefix, config.rollout.keep)
+      : new MemoryCounts(),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'refusals could not be counted'),
   });
   list.onApplied(() => rollout.follow());

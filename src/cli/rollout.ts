@@ -1,6 +1,11 @@
 import type { Command } from 'commander';
-import { toText } from '../rollout/counting.ts';
-import type { ReasonReport, RolloutReport, RowReport, Verdict } from '../rollout/report.ts';
+import {
+  type ReasonReport,
+  type RolloutReport,
+  type RowReport,
+  toText,
+  type Verdict,
+} from '../rollout/report.ts';
 import { askAdmin } from './admin-verbs.ts';
 import {
   badConfiguration,
@@ -17,7 +22,7 @@ export function declareRollout(program: Command): void {
   declareVerb(
     program,
     'rollout',
-    'is it safe to enforce? who would be refused, and what to do',
+    'is it safe to enforce? which requests would be refused, and what to do',
     async (options) => runRollout(options),
   )
     .addOption(configFile)
@@ -34,7 +39,7 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
 
 /**
  * Is it safe to enforce? Asks the running proxy. Exit code 0: every observed row may be enforced; 1: one of them would refuse
- * somebody; 3: none would so far, but that is not known for seven days, or no request has met a row in them; 2 on bad usage or
+ * requests; 3: none would so far, but that is not known for seven days, or no request has met a row in them; 2 on bad usage or
  * where no proxy answers; 78 for a configuration with problems. Exported for its tests.
  */
 export async function runRollout(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
@@ -55,19 +60,13 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
     );
     return badUsage;
   }
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
-    const report = await askPages(admin);
-    if (report === undefined) continue;
-    if (!('status' in report)) return report;
-    io.err(report.status === 0 ? `nothing answers on the admin port ${admin.port}` : report.body);
-    return badUsage;
-  }
-  io.err('the report changed each time before all its pages were read: ask again');
+  const report = await askPages(admin);
+  if (report === undefined) io.err('the report changed before all its pages were read: ask again');
+  else if (!('status' in report)) return report;
+  else io.err(report.status === 0 ? `nothing answers on the admin port ${admin.port}` : report.body);
   return badUsage;
 }
 
-/** Attempts to read all pages of one report: a new report may begin in between. */
-const mostAttempts = 5;
 const rowsOfPage = 1_000;
 
 /** All pages of one report; undefined: a new report has begun in between. */
@@ -123,8 +122,9 @@ function* describeReason(entry: ReasonReport): Generator<string> {
   const detail = reason === undefined || rejection.endsWith(`-${reason}`) ? '' : ` (${reason})`;
   yield `           - ${method} ${rejection}${detail}: ${requests} ${verb}${many}`;
   yield `             since ${toText(sinceMs)}, last ${toText(lastSeenMs)}; last seven days: ${days.join(' ')}`;
-  for (const { client, userAgent, requests: ofClient } of clients.named) {
-    yield `             ${client} ${userAgent === '' ? '' : `"${userAgent}" `}(${ofClient})`;
+  for (const { application, userAgent, requests: times } of clients.named) {
+    const names = [application, userAgent === '' ? 'no User-Agent' : `"${userAgent}"`];
+    yield `             ${names.filter((name) => name !== '').join(', ')}: ${times}`;
   }
   if (kind === 'observed') yield `             next (${entry.cause}): ${entry.next} (${entry.more})`;
 }

@@ -3,8 +3,7 @@ import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import { reject } from '../http/rejection.ts';
 import type { Component, HealthDetail } from '../lib/component.ts';
-import { finishInSlices } from '../lib/slices.ts';
-import { type Counting, combineStates } from '../rollout/counting.ts';
+import { notCounted } from '../rollout/counts.ts';
 import {
   combineCounts,
   type Exposition,
@@ -57,14 +56,11 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       const inspection = await supervisor.askOne('inspectToken', { token, asked });
       return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
-    rollout: options.countsRollout ? () => askRollout(options) : undefined,
+    // One worker is enough: workers need a store, and it has the counts of all.
+    rollout: options.countsRollout
+      ? async () => (await supervisor.askOne('rollout')) ?? notCounted('no worker answers')
+      : undefined,
   };
-}
-
-async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<Counting> {
-  const answers = await supervisor.askAll('rollout');
-  const states = answers.flatMap(({ answer }) => answer ?? []);
-  return finishInSlices(combineStates(states, count - states.length));
 }
 
 /** Lists all processes, and each key once with its earliest `sinceMs`. */

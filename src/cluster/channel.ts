@@ -5,7 +5,7 @@ import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { RolloutState } from '../rollout/rollout.ts';
+import type { Counting } from '../rollout/counts.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purges.ts';
@@ -38,7 +38,7 @@ export interface WorkerCalls {
   health(): Eventually<readonly ComponentHealth[]>;
   metrics(): Promise<MetricValues>;
   system(): Promise<SystemState>;
-  rollout(): Promise<RolloutState | undefined>;
+  rollout(): Promise<Counting | undefined>;
   inspectToken(question: {
     readonly token: string;
     readonly asked: Parameters<InspectToken>[1];

@@ -47,7 +47,7 @@ function runWorker(): void {
     health: () => started().status.health(),
     metrics: () => started().metricValues(),
     system: () => started().status.system(),
-    rollout: async () => started().status.ownRollout?.(),
+    rollout: async () => started().status.rollout?.(),
     inspectToken: async ({ token, asked }) => started().status.inspectToken(token, asked),
     purge: async (which) => started().status.purge?.(which),
   };

@@ -65,7 +65,7 @@ const removedKeys: ReadonlyMap<string, string> = new Map([
   ['introspection.maxTokens', '10,000 answers are kept'],
   ['limits.bodyRate', 'it is 500 bytes a second'],
   ['resources.freshFor', 'a read always asks the shop'],
-  ['rollout.clients', 'subjects and addresses are kept as keyed digests'],
+  ['rollout.clients', 'clients are named by their application and User-Agent'],
   ['rollout.clientId', 'the application is the claim client_id, else azp or cid'],
   ['rollout.interval', 'counts are written every 5 s'],
   ['store.owner', 'give each shop and stage a store.prefix of its own'],

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Long work in small steps: a generator that yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Does all steps at once; for the start and the command line, where no request waits. */
+/** Does all steps at once. Exported for its tests. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();

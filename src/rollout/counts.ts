@@ -1,92 +1,96 @@
-import type { ClientCount, FreshReason } from '../telemetry/decision-counts.ts';
-import type { CountedReason, CountedRow } from '../telemetry/decision-counts.ts';
+import {
+  type CountedReason,
+  type CountedRow,
+  dayMs,
+  type FreshReason,
+} from '../telemetry/decision-counts.ts';
 
-/** Limits of what the store keeps, so that no client can make it grow: rows with a reason, and clients of each. */
-export const bounds = { entries: 1_000, clients: 100 } as const;
+/** Limits of what is stored, so that no client can make it grow: rows with a reason, and clients of each. */
+export const bounds = { refusals: 1_000, clients: 30, days: 7 } as const;
+
+/** A row counts anew once no request has met it for so long; so long has to pass before it is safe to enforce. */
+export const safeAfterMs = bounds.days * dayMs;
 
 /** A refusal that was enforced, or only observed. */
 interface Refusal extends CountedRow, CountedReason {
   readonly kind: 'observed' | 'refused';
 }
 
-/** Requests of one row and reason. Times in milliseconds since the epoch. */
-export interface RolloutEntry extends Refusal {
+/** Requests with one refusal. Times in milliseconds since the epoch. */
+export interface RefusalCount {
   readonly requests: number;
   readonly sinceMs: number;
   readonly lastSeenMs: number;
   /** Number of the day since the epoch -> requests. */
   readonly days: Readonly<Record<string, number>>;
-  /** Those with most requests first. */
-  readonly clients: readonly Readonly<ClientCount>[];
-  /** Requests of further clients, beyond those in `clients`. */
+  /** Application and `User-Agent`, separated by a line feed -> requests. */
+  readonly clients: Readonly<Record<string, number>>;
+  /** Requests of further clients. */
   readonly beyond: number;
 }
 
-/** What a process counted; `show`: how a client is named to others. */
-export function describeFresh(reasons: readonly FreshReason[], show: (client: string) => string) {
-  return reasons.map(({ count, requests, sinceMs, lastSeenMs, days, clients, beyond }): RolloutEntry => {
-    const { kind, rejection, reason, row } = count;
-    return {
-      ...{
-        kind: kind === 'observed' ? kind : 'refused',
-        rejection,
-        reason,
-        method: row.method,
-        route: row.route,
-      },
-      ...{ requests, sinceMs, lastSeenMs, beyond, days: Object.fromEntries(days) },
-      clients: [...clients.values()].map((one) => ({ ...one, client: show(one.client) })).sort(byRequests),
-    };
+export type RolloutEntry = Refusal & RefusalCount;
+
+/** Requests that an observed row decided, refused or not: without any, "0 would-be refusals" proves nothing. */
+export interface MetRow {
+  /** Digest of the rule by which the row decided them. */
+  readonly rule: string;
+  readonly sinceMs: number;
+  readonly lastSeenMs: number;
+  readonly requests: number;
+}
+
+/** By name of the row, and by name of the refusal (`nameRefusal`). */
+export interface RolloutBatch {
+  readonly rows: Readonly<Record<string, MetRow>>;
+  readonly refusals: Readonly<Record<string, RefusalCount>>;
+  /** Why counts of this process are missing; empty: none are. */
+  readonly lost: string;
+}
+
+/** What a report is made from. */
+export interface Counting {
+  readonly rows: Readonly<Record<string, MetRow>>;
+  readonly entries: readonly RolloutEntry[];
+  /** Since when the counts have no gap, milliseconds since the epoch; null: not known. */
+  readonly wholeSinceMs: number | null;
+  /** For people: why not longer. */
+  readonly why: string;
+  /** Why "0 would-be refusals" proves nothing. */
+  readonly problems: readonly string[];
+}
+
+/** No counts at all, and why. */
+export function notCounted(problem: string): Counting {
+  return { rows: {}, entries: [], wholeSinceMs: null, why: '', problems: [problem] };
+}
+
+/** Where counts are added up: the memory of the process, or Redis. Rejects as Redis does. */
+export interface RolloutCounts {
+  /** Adds a batch of a process that has counted without a gap for `countedForMs`. */
+  write(batch: RolloutBatch, countedForMs: number): Promise<void>;
+  /** Rows that are no longer observed begin anew. */
+  forget(rows: readonly string[]): Promise<void>;
+  /** Undefined: nothing was written yet. */
+  read(): Promise<Omit<Counting, 'problems'> | undefined>;
+}
+
+function nameRefusal({ kind, method, route, rejection, reason = '' }: Refusal): string {
+  return `${kind} ${rejection}:${reason} ${method} ${route}`;
+}
+
+export function readRefusal(name: string): Refusal {
+  const [, kind, rejection, reason, method, route] = /^(\S+) ([^\s:]+):(\S*) (\S+) (.*)$/s.exec(name) ?? [];
+  return { kind, rejection, reason: reason || undefined, method, route } as Refusal;
+}
+
+/** What a process has counted since it last wrote, as of the day of the last request. */
+export function describeFresh(reasons: readonly FreshReason[]): [name: string, RefusalCount][] {
+  return reasons.map(({ count, requests, sinceMs, lastSeenMs, clients, beyond }) => {
+    const { rejection, reason, row } = count;
+    const kind = count.kind === 'observed' ? 'observed' : 'refused';
+    const name = nameRefusal({ kind, rejection, reason, method: row.method, route: row.route });
+    const days = { [Math.floor(lastSeenMs / dayMs)]: requests };
+    return [name, { requests, sinceMs, lastSeenMs, days, clients: Object.fromEntries(clients), beyond }];
   });
-}
-
-/** Earlier versions read the reason as part of the name of the rejection. */
-export function entryKey({ kind, method, route, rejection, reason }: Refusal): string {
-  return `${kind} ${rejection}${reason === undefined ? '' : `:${reason}`} ${method} ${route}`;
-}
-
-export function readEntryKey(key: string): Refusal | undefined {
-  const [, kind, rejection, reason, method, route] =
-    /^(observed|refused) ([^\s:]+)(?::(\S+))? (\S+) (.+)$/s.exec(key) ?? [];
-  return kind === undefined ? undefined : ({ kind, rejection, reason, method, route } as Refusal);
-}
-
-function byRequests(a: { readonly requests: number }, b: { readonly requests: number }): number {
-  return b.requests - a.requests;
-}
-
-/** Adds up the entries of several processes, or those of the store and those that are not written yet. */
-export function combineEntries(lists: readonly (readonly RolloutEntry[])[]): RolloutEntry[] {
-  const combined = new Map<string, RolloutEntry>();
-  for (const entry of lists.flat()) {
-    const key = entryKey(entry);
-    const known = combined.get(key);
-    combined.set(key, known === undefined ? entry : addEntries(known, entry));
-  }
-  return [...combined.values()].sort(byRequests);
-}
-
-function addEntries(a: RolloutEntry, b: RolloutEntry): RolloutEntry {
-  const clients = new Map<string, ClientCount>();
-  for (const one of [...a.clients, ...b.clients]) {
-    const key = `${one.client}\n${one.userAgent}`;
-    const { requests = 0, lastSeenMs = 0 } = clients.get(key) ?? {};
-    const latestMs = Math.max(lastSeenMs, one.lastSeenMs);
-    clients.set(key, { ...one, requests: requests + one.requests, lastSeenMs: latestMs });
-  }
-  return {
-    ...a,
-    requests: a.requests + b.requests,
-    sinceMs: Math.min(a.sinceMs, b.sinceMs),
-    lastSeenMs: Math.max(a.lastSeenMs, b.lastSeenMs),
-    days: addDays(a.days, b.days),
-    clients: [...clients.values()].sort(byRequests),
-    beyond: a.beyond + b.beyond,
-  };
-}
-
-export function addDays(a: RolloutEntry['days'], b: RolloutEntry['days']): Record<string, number> {
-  const sums = { ...a };
-  for (const [day, requests] of Object.entries(b)) sums[day] = (sums[day] ?? 0) + requests;
-  return sums;
 }

@@ -1,8 +1,8 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { FreshRow } from '../telemetry/decision-counts.ts';
-import { addDays } from './counts.ts';
+import type { MetRow } from './counts.ts';
 
 /** Counts as the row of requests that match none. */
 export const noRow = '*';
@@ -11,16 +11,6 @@ export type ListedRow = Pick<
   ProtectedResource,
   'method' | 'template' | 'scopes' | 'anyScopes' | 'require' | 'proof' | 'observe'
 >;
-
-/** Requests that an observed row decided, refused or not: without any, "0 would-be refusals" proves nothing. */
-export interface Asked {
-  readonly lastSeenMs: number;
-  /** Number of the day since the epoch -> requests; today and the eight days before. */
-  readonly days: Readonly<Record<string, number>>;
-}
-
-/** Row -> its requests. */
-export type AskedRows = Readonly<Record<string, Asked>>;
 
 /** Rows by template and method. */
 export class RowIndex {
@@ -45,17 +35,16 @@ export class RowIndex {
   }
 }
 
-interface ObservedRowsOptions {
+export interface ObservedRowsOptions {
   /** Gives the same rows until the list, or what `isObserving` and `rules` say, changes. */
   rows(): Iterable<ListedRow>;
   /** Whether the whole proxy is in observe mode. */
   isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
   rules(): string;
-  now(): number;
 }
 
-/** The rows in observe mode: since when, and by which rule. */
+/** The rows in observe mode, and the rule of each. */
 export class ObservedRows {
   readonly #options: ObservedRowsOptions;
   #list: Iterable<ListedRow> | undefined;
@@ -63,20 +52,16 @@ export class ObservedRows {
   #index = new RowIndex();
   /** Row -> digest of its rule. */
   rules: ReadonlyMap<string, string> = new Map();
-  /** Row -> since when it observes by that rule, milliseconds since the epoch. */
-  since: Readonly<Record<string, number>> = {};
-  /** When this list was first seen, milliseconds since the epoch. */
-  seenMs = 0;
-  /** Digest of all rules together, by which replicas that differ are noticed. */
-  digest = '';
+  /** Rows that are no longer observed, until the owner has removed them. */
+  readonly gone: string[] = [];
 
   constructor(options: ObservedRowsOptions) {
     this.#options = options;
   }
 
-  /** Updates the rows from the list, in slices, since it may have 60,000. Replaces the map `rules` where it has changed. */
+  /** Updates the rows from the list, in slices, since it may have 60,000. */
   async refresh(): Promise<void> {
-    while (this.#list !== this.#options.rows()) {
+    while (this.isOutdated) {
       this.#reading ??= finishInSlices(this.#read(this.#options.rows())).finally(() => {
         this.#reading = undefined;
       });
@@ -84,93 +69,66 @@ export class ObservedRows {
     }
   }
 
+  /** Whether the list was edited since it was read. */
+  get isOutdated(): boolean {
+    return this.#list !== this.#options.rows();
+  }
+
   *#read(list: Iterable<ListedRow>): Steps<void> {
-    const { now } = this.#options;
     const [isObserving, rules] = [this.#options.isObserving(), this.#options.rules()];
-    // Before the first step: a refusal by this list is not older.
-    const seenMs = now();
     const index = new RowIndex();
     const ruleOfRows = new Map<string, string>();
     const digests = new Map<string, string>();
-    const all = createHash('sha256');
-    const isNeeded = isObserving || (yield* isAnyObserved(list));
-    for (const row of isNeeded ? list : []) {
+    for (const row of list) {
       yield;
       index.add(row);
       if (!isObserving && !row.observe) continue;
-      const asks = JSON.stringify([
-        row.scopes,
-        row.anyScopes,
-        row.require,
-        rules,
-        ...(row.proof ? [row.proof] : []),
-      ]);
+      const asks = JSON.stringify([row.scopes, row.anyScopes, row.require, row.proof, rules]);
       const digest = digests.get(asks) ?? digestOf(asks);
       digests.set(asks, digest);
       ruleOfRows.set(resourceId(row), digest);
-      all.update(`${resourceId(row)} ${digest}\n`);
     }
     if (isObserving) ruleOfRows.set(noRow, digestOf(rules));
-    const since: Record<string, number> = {};
-    for (const [row, rule] of ruleOfRows) {
+    for (const row of this.rules.keys()) {
       yield;
-      since[row] = (this.rules.get(row) === rule ? this.since[row] : undefined) ?? seenMs;
+      if (!ruleOfRows.has(row)) this.gone.push(row);
     }
-    this.since = since;
-    this.seenMs = seenMs;
     this.rules = ruleOfRows;
-    this.digest = all.update(rules).digest('hex').slice(0, 16);
     this.#index = index;
     this.#list = list;
   }
 
-  /** Whether the list was edited since it was read. */
-  get isOutdated(): boolean {
-    return this.#list !== undefined && this.#list !== this.#options.rows();
-  }
-
   /** Requests by observed row; those of other rows prove nothing. */
-  *askedOf(passed: readonly FreshRow[]): Steps<AskedRows> {
-    const asked: Record<string, Asked> = {};
-    for (const { row, lastSeenMs, days } of passed) {
+  *countMet(rows: readonly FreshRow[]): Steps<ReadonlyMap<string, MetRow>> {
+    const met = new Map<string, MetRow>();
+    for (const { row, ...fresh } of rows) {
       yield;
       const id = this.#index.find(row.method, row.route);
-      if (id !== undefined && this.rules.has(id))
-        addAsked(asked, id, { lastSeenMs, days: Object.fromEntries(days) });
+      const rule = id === undefined ? undefined : this.rules.get(id);
+      if (id === undefined || rule === undefined) continue;
+      const known = met.get(id);
+      met.set(id, {
+        rule,
+        sinceMs: Math.min(known?.sinceMs ?? fresh.sinceMs, fresh.sinceMs),
+        lastSeenMs: Math.max(known?.lastSeenMs ?? 0, fresh.lastSeenMs),
+        requests: (known?.requests ?? 0) + fresh.requests,
+      });
     }
-    return asked;
+    return met;
   }
-}
 
-function* isAnyObserved(list: Iterable<ListedRow>): Steps<boolean> {
-  for (const { observe } of list) {
-    if (observe) return true;
-    yield;
+  /** Counts by the rule that a row has now. */
+  *ofThisRule(all: Readonly<Record<string, MetRow>>): Steps<Record<string, MetRow>> {
+    const met: Record<string, MetRow> = {};
+    for (const [row, rule] of this.rules) {
+      yield;
+      const one = all[row];
+      if (one?.rule === rule) met[row] = one;
+    }
+    return met;
   }
-  return false;
-}
-
-function addAsked(sums: Record<string, Asked>, row: string, { lastSeenMs, days }: Asked): void {
-  const known = sums[row];
-  sums[row] = {
-    lastSeenMs: Math.max(known?.lastSeenMs ?? 0, lastSeenMs),
-    days: addDays(known?.days ?? {}, days),
-  };
 }
 
 function digestOf(text: string): string {
   return hash('sha256', text, 'hex').slice(0, 16);
-}
-
-/** Adds up the requests that several processes have counted. */
-export function* combineAsked(lists: readonly AskedRows[]): Steps<AskedRows> {
-  const combined: Record<string, Asked> = {};
-  for (const list of lists) {
-    for (const row in list) {
-      yield;
-      const one = list[row];
-      if (one !== undefined) addAsked(combined, row, one);
-    }
-  }
-  return combined;
 }

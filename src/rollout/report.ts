@@ -3,20 +3,16 @@ import type { RejectionName } from '../http/rejection.ts';
 import type { Steps } from '../lib/slices.ts';
 import { dayMs } from '../telemetry/decision-counts.ts';
 import { type Cause, causeOf } from './causes.ts';
-import { type Counting, toText } from './counting.ts';
-import type { RolloutEntry } from './counts.ts';
-import { type Asked, type ListedRow, noRow, RowIndex } from './observed-rows.ts';
+import { type Counting, type MetRow, type RolloutEntry, safeAfterMs } from './counts.ts';
+import { type ListedRow, noRow, RowIndex } from './observed-rows.ts';
 
-/** A row is safe to enforce after so long without a would-be refusal. */
-const safeAfterMs = 7 * dayMs;
-
-/** A row that is first seen so soon after counting began counts from its beginning: the list is read a moment later. */
+/** A row that a request meets so soon after counting began counts from its beginning. */
 const atStartMs = 60_000;
 
 /**
- * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse somebody; `safe`: it would have refused nobody for
- * seven days in which it had requests; `not-known`: nobody so far, but the seven days are not counted without a gap;
- * `not-asked`: nobody, but it had no requests either.
+ * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse requests; `safe`: it would have refused none for
+ * seven days in which it had requests; `not-known`: none so far, but the seven days are not counted without a gap;
+ * `not-asked`: none, but no request met it either.
  */
 export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'not-asked' | 'safe';
 
@@ -29,10 +25,7 @@ export interface RowReport {
   /** Requests that would have been refused, and that were, within the time for which they are kept. */
   readonly wouldBeRefused: number;
   readonly refused: number;
-  /**
-   * Requests that the row let pass or would have refused, on the UTC days that the last seven times 24 hours touch; null:
-   * not counted.
-   */
+  /** Requests that met the row since it is observed as it is; null: it is enforced. */
   readonly asked: number | null;
   readonly reasons: readonly ReasonReport[];
 }
@@ -48,7 +41,7 @@ export interface ReasonReport {
   readonly clients: {
     readonly count: number;
     readonly areMore: boolean;
-    readonly named: RolloutEntry['clients'];
+    readonly named: readonly NamedClient[];
   };
   readonly sinceMs: number;
   readonly lastSeenMs: number;
@@ -60,13 +53,17 @@ export interface ReasonReport {
   readonly more: string;
 }
 
-export interface RolloutReport {
+interface NamedClient {
+  /** Its `client_id`, `azp` or `cid`; empty: its tokens name none. */
+  readonly application: string;
+  readonly userAgent: string;
+  readonly requests: number;
+}
+
+export interface RolloutReport extends Pick<Counting, 'wholeSinceMs' | 'why' | 'problems'> {
   readonly nowMs: number;
   readonly verdict: Verdict;
   readonly text: string;
-  readonly wholeSinceMs: number | null;
-  readonly why: string;
-  readonly problems: readonly string[];
   /** Requests that would be refused, by what has to change. */
   readonly causes: Readonly<Record<Cause, number>>;
   readonly rows: readonly RowReport[];
@@ -99,31 +96,33 @@ export function* makeReport(
   if (isObserving) isObserved.set(noRow, true);
   const unlisted = new Set([...entriesOf.keys()].filter((row) => !isObserved.has(row)));
   for (const row of unlisted) isObserved.set(row, false);
-  const byVerdict = new Map<Verdict, RowReport[]>(verdicts.map((verdict) => [verdict, []]));
+  const reports: Record<Verdict, RowReport[]> = {
+    refuses: [],
+    'not-known': [],
+    'not-asked': [],
+    safe: [],
+    enforced: [],
+  };
   for (const [row, isNow] of isObserved) {
     yield;
     const state = { isListed: !unlisted.has(row), isObserved: isNow };
     const report = reportRow(row, state, entriesOf.get(row) ?? [], counting, nowMs);
     if (report.verdict === 'enforced' && report.reasons.length === 0) continue;
-    byVerdict.get(report.verdict)?.push(report);
+    reports[report.verdict].push(report);
   }
-  const reports = verdicts.flatMap(
-    (verdict) => byVerdict.get(verdict)?.sort((a, b) => b.wouldBeRefused - a.wouldBeRefused) ?? [],
-  );
+  reports.refuses.sort((a, b) => b.wouldBeRefused - a.wouldBeRefused);
   const { wholeSinceMs, why, problems } = counting;
   return {
     nowMs,
     ...summarise(reports),
-    wholeSinceMs,
-    why,
-    problems,
-    causes: sumCauses(reports),
-    rows: reports,
+    ...{ wholeSinceMs, why, problems },
+    causes: sumCauses(reports.refuses),
+    rows: verdicts.flatMap((verdict) => reports[verdict]),
   };
 }
 
 /** All verdicts, the worst first. */
-export const verdicts: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
+const verdicts: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
 
 function reportRow(
   row: string,
@@ -134,11 +133,11 @@ function reportRow(
 ): RowReport {
   const sum = (kind: RolloutEntry['kind']) =>
     entries.reduce((total, entry) => total + (entry.kind === kind ? entry.requests : 0), 0);
-  const asked = counting.asked?.[row];
+  const met = counting.rows[row];
   const counts = {
     wouldBeRefused: sum('observed'),
     refused: sum('refused'),
-    asked: counting.asked && isObserved ? askedLately(asked, nowMs) : null,
+    asked: isObserved ? (met?.requests ?? 0) : null,
   };
   const reasons = entries.map((entry) => reportReason(entry, nowMs));
   if (!isObserved) {
@@ -149,61 +148,56 @@ function reportRow(
         : `enforced: ${past}`;
     return { row, verdict: 'enforced', text, ...counts, reasons };
   }
-  const sinceMs = counting.rowSinceMs(row);
-  const fromMs = Math.max(nowMs - safeAfterMs, sinceMs ?? 0);
+  // What was refused before the row changed says nothing of the row as it is.
+  const fromMs = Math.max(nowMs - safeAfterMs, met?.sinceMs ?? Number.POSITIVE_INFINITY);
   const recent = entries.filter(({ kind, lastSeenMs }) => kind === 'observed' && lastSeenMs >= fromMs);
   if (recent.length > 0) {
     const many = recent.reduce((total, entry) => total + entry.requests, 0);
     const text = `not safe: ${requests(many)} would have been refused, the last ${toText(lastOf(recent))}`;
     return { row, verdict: 'refuses', text, ...counts, reasons };
   }
-  return { row, ...assessSilence(counting, asked, sinceMs, nowMs), ...counts, reasons };
+  return { row, ...assessSilence(counting, met, nowMs), ...counts, reasons };
 }
 
 /** The verdict on a row without would-be refusals: whether that proves anything depends on gaps and on requests. */
 function assessSilence(
   { wholeSinceMs, why, problems }: Counting,
-  asked: Asked | undefined,
-  rowSinceMs: number | undefined,
+  met: MetRow | undefined,
   nowMs: number,
 ): Pick<RowReport, 'verdict' | 'text'> {
   const [problem] = problems;
-  if (problem !== undefined) return { verdict: 'not-known', text: `not known: ${problem}` };
-  if (wholeSinceMs === null || rowSinceMs === undefined) {
-    return { verdict: 'not-known', text: 'not known: nothing says since when this is counted' };
-  }
-  const sinceMs = Math.max(wholeSinceMs, rowSinceMs);
+  if (problem !== undefined || wholeSinceMs === null)
+    return { verdict: 'not-known', text: `not known: ${problem ?? 'nothing is counted yet'}` };
+  const isMet = met !== undefined && met.lastSeenMs >= nowMs - safeAfterMs;
+  const sinceMs = Math.max(wholeSinceMs, isMet ? met.sinceMs : 0);
   if (nowMs - sinceMs < safeAfterMs) {
-    const isOfRow = rowSinceMs - wholeSinceMs > atStartMs;
-    const reason = isOfRow ? 'the row, or a setting that it depends on, changed then' : why;
-    const many = asked === undefined ? 'nobody has asked for it yet' : 'nobody would have been refused yet';
+    const isOfRow = isMet && met.sinceMs - wholeSinceMs > atStartMs;
+    const reason = isOfRow ? 'the first request of the row as it is now' : why;
+    const many = isMet ? `none of ${requests(met.requests)} would have been refused` : 'no request met it';
     const text = `not known: ${many}, but the counts are complete only since ${toText(sinceMs)} (${reason})`;
     return { verdict: 'not-known', text: `${text}; the seven days end ${toText(sinceMs + safeAfterMs)}` };
   }
-  if (asked === undefined || asked.lastSeenMs < nowMs - safeAfterMs) {
-    const text = `not known: nobody asked for it since ${toText(asked?.lastSeenMs ?? sinceMs)}`;
+  if (!isMet) {
+    const text = `not known: no request met it since ${toText(met?.lastSeenMs ?? sinceMs)}`;
     return { verdict: 'not-asked', text };
   }
-  const many = requests(askedLately(asked, nowMs));
   return {
     verdict: 'safe',
-    text: `safe: 0 would-be refusals for seven days, counted without a gap; ${many} asked for it`,
+    text: `safe: 0 would-be refusals for seven days, counted without a gap; ${requests(met.requests)} met it since ${toText(met.sinceMs)}`,
   };
-}
-
-/** Requests on all days that the last seven times 24 hours touch: at most a day too many, never too few. */
-function askedLately(asked: Asked | undefined, nowMs: number): number {
-  const first = Math.floor((nowMs - safeAfterMs) / dayMs);
-  const days = Object.entries(asked?.days ?? {});
-  return days.reduce((sum, [day, count]) => sum + (Number(day) >= first ? count : 0), 0);
 }
 
 function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
   const { kind, method, rejection, reason, clients, beyond, sinceMs, lastSeenMs } = entry;
   const first = Math.floor(nowMs / dayMs) - 6;
+  const named = Object.entries(clients).map(([name, times]): NamedClient => {
+    const [application = '', userAgent = ''] = name.split('\n');
+    return { application, userAgent, requests: times };
+  });
+  named.sort((a, b) => b.requests - a.requests);
   return {
     ...{ kind, method, rejection, reason, requests: entry.requests, sinceMs, lastSeenMs },
-    clients: { count: clients.length, areMore: beyond > 0, named: clients.slice(0, mostNamed) },
+    clients: { count: named.length, areMore: beyond > 0, named: named.slice(0, mostNamed) },
     days: Array.from({ length: 7 }, (_, i) => entry.days[String(first + i)] ?? 0),
     ...causeOf(rejection, reason),
   };
@@ -211,24 +205,22 @@ function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
 
 function sumCauses(rows: readonly RowReport[]): Record<Cause, number> {
   const sums = { client: 0, setting: 0, either: 0 };
-  for (const { verdict, reasons } of rows) {
-    if (verdict !== 'refuses') continue;
-    for (const { kind, cause, requests: times } of reasons) if (kind === 'observed') sums[cause] += times;
-  }
+  for (const { kind, cause, requests: times } of rows.flatMap(({ reasons }) => reasons))
+    if (kind === 'observed') sums[cause] += times;
   return sums;
 }
 
 /** The verdict on all rows together: that of the worst. */
-function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
-  const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
-  const [refuses = 0, notKnown = 0, notAsked = 0, safe = 0] = verdicts.map(count);
+function summarise(
+  rows: Readonly<Record<Verdict, readonly RowReport[]>>,
+): Pick<RowReport, 'verdict' | 'text'> {
   const parts = [
-    refuses > 0 && `${refuses} would refuse somebody`,
-    notKnown > 0 && `${notKnown} not known yet`,
-    notAsked > 0 && `${notAsked} that nobody asked for`,
-    safe > 0 && `${safe} safe to enforce`,
+    rows.refuses.length > 0 && `${rows.refuses.length} would refuse requests`,
+    rows['not-known'].length > 0 && `${rows['not-known'].length} not known yet`,
+    rows['not-asked'].length > 0 && `${rows['not-asked'].length} without requests`,
+    rows.safe.length > 0 && `${rows.safe.length} safe to enforce`,
   ].filter((part) => part !== false);
-  const verdict = verdicts.find((one) => count(one) > 0) ?? 'enforced';
+  const verdict = verdicts.find((one) => rows[one].length > 0) ?? 'enforced';
   const text = parts.length === 0 ? 'everything is enforced' : `of the observed rows: ${parts.join(', ')}`;
   return { verdict, text };
 }
@@ -239,4 +231,9 @@ function lastOf(entries: readonly RolloutEntry[]): number {
 
 function requests(count: number): string {
   return count === 1 ? '1 request' : `${count} requests`;
+}
+
+/** A time in UTC, to the minute. */
+export function toText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -1,98 +1,49 @@
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
-import { finish, finishInSlices } from '../lib/slices.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Redis } from '../redis/redis.ts';
-import { applicationPrefix, type DecisionCounts } from '../telemetry/decision-counts.ts';
-import { describeFresh, type RolloutEntry } from './counts.ts';
-import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './observed-rows.ts';
-import { describeShared, type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
+import type { DecisionCounts } from '../telemetry/decision-counts.ts';
+import { type Counting, describeFresh, notCounted, type RolloutBatch, type RolloutCounts } from './counts.ts';
+import { ObservedRows, type ObservedRowsOptions } from './observed-rows.ts';
 
-interface RolloutOptions {
+interface RolloutOptions extends ObservedRowsOptions {
   /** The counts of this process. */
   readonly counts: DecisionCounts;
-  /** Milliseconds for which a row and reason, or a client, is kept after it was last seen. */
-  readonly keepMs: number;
+  /** Where they are added up. */
+  readonly store: RolloutCounts;
   /** Milliseconds between two writes. */
   readonly intervalMs: number;
-  /** Whether the whole proxy is in observe mode. */
-  isObserving(): boolean;
-  /** The settings that decide on refusals, as text. */
-  rules(): string;
-  /** Gives the same rows until the list, or what `isObserving` and `rules` say, changes. */
-  rows(): Iterable<ListedRow>;
-  /** The store in which all replicas count; undefined: only this process counts. */
-  readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;
-  /** Registers a listener for "the store's data may be another from now on". */
-  onNewData?(listener: (why: string) => void): void;
   /** Called with an error that is not the store's being away. */
   onFault(fault: unknown): void;
   /** Clock in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-/** What a process knows, for the report. */
-export interface RolloutState {
-  /** Undefined: there is no shared store, or it cannot be read now. */
-  readonly shared: SharedRollout | undefined;
-  readonly hasStore: boolean;
-  /** Counts of this process that are not in `shared`. */
-  readonly here: readonly RolloutEntry[];
-  readonly askedHere: AskedRows;
-  /** Since when this process counts, and since when it has seen each row observed. */
-  readonly startedMs: number;
-  readonly rowsSince: Readonly<Record<string, number>>;
-  /** Since when this process has left something out; null: it has not. */
-  readonly leftOutSinceMs: number | null;
-  /** Digest of the rules. */
-  readonly rules: string;
-}
-
-/** Entries in one write: a script blocks the whole store. */
-const batchSize = 50;
-/** Rows with requests in one write, a field each. */
-const askedSize = 500;
-
 /**
- * Writes the counts of refusals, enforced and observed, to the shared store every few seconds. No request waits for it.
+ * Adds up refusals, enforced and observed, in the store every few seconds. No request waits for it.
  * docs/decisions/rollout-counts.md.
  */
 export class Rollout implements Component {
   readonly name = 'rollout';
   readonly title = false;
   readonly #options: RolloutOptions;
-  readonly #shared: SharedCounts | undefined;
   readonly #now: () => number;
-  readonly #id = randomUUID();
-  readonly #startedMs: number;
-  #salt = randomBytes(16).toString('hex');
-  /** Whether `#salt` is that of the store. */
-  #isMet = false;
-  /** Batches that are not confirmed yet, the oldest first; the first may have been written, with its reply lost. */
-  #waiting: RolloutBatch[] = [];
-  #batches = 0;
-  #lost = '';
-  #leftOutSinceMs: number | null = null;
-  #hasWritten = false;
   readonly #rows: ObservedRows;
-  /** The rules that were written last; undefined: they have to be written (again). */
-  #rowsWritten: ObservedRows['rules'] | undefined;
+  /** Batches that are not confirmed yet, the oldest first. One whose reply was lost is written again, and counts twice. */
+  #waiting: RolloutBatch[] = [];
+  /** Until when all counts were taken, and until when they are written. */
+  #takenMs: number;
+  #writtenMs: number;
   #timer: NodeJS.Timeout | undefined;
-  #flushing: Promise<void> | undefined;
+  #flushing: Promise<boolean> | undefined;
 
   constructor(options: RolloutOptions) {
-    const { store, keepMs, now = Date.now } = options;
+    const { now = Date.now } = options;
     this.#options = options;
     this.#now = now;
-    this.#startedMs = now();
-    this.#rows = new ObservedRows({ ...options, now });
-    if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
-    options.onNewData?.((why) => {
-      // The last writes may be missing in the store's data of now.
-      if (this.#hasWritten) this.#lost ||= `the store's data may be older: ${why}`;
-      this.#rowsWritten = undefined;
-    });
+    this.#rows = new ObservedRows(options);
+    this.#takenMs = this.#writtenMs = now();
   }
 
   async start(): Promise<void> {
@@ -101,61 +52,34 @@ export class Rollout implements Component {
     isolateLate(this.flush());
   }
 
-  /** The list may have been edited: what is refused from now on is by the new one. */
+  /** The list may have been edited: what was counted so far was decided by the old one. */
   follow(): void {
-    if (this.#rows.isOutdated) isolateLate(this.#refresh());
+    if (!this.#rows.isOutdated) return;
+    isolateLate(this.#flushing === undefined ? this.flush() : this.#flushing.then(() => this.flush()));
   }
 
-  /** Writes the counts; those that the store does not take are written the next time. Never rejects. */
-  flush(): Promise<void> {
-    this.#flushing ??= this.#tryToWrite(false).finally(() => {
+  /** Writes the counts; those that the store does not take are written the next time. Resolves whether it took all. */
+  flush(): Promise<boolean> {
+    this.#flushing ??= this.#tryToWrite().finally(() => {
       this.#flushing = undefined;
     });
     return this.#flushing;
   }
 
-  async #tryToWrite(isLast: boolean): Promise<void> {
-    try {
-      await this.#write(isLast);
-    } catch (fault) {
-      if (!(fault instanceof RedisUnavailable)) this.#options.onFault(fault);
-    }
-  }
-
-  /** The counts of the store, and those that this process has not written yet. */
-  async state(): Promise<RolloutState> {
-    await this.#refresh();
-    const written = await this.#shared?.read().catch(() => undefined);
-    const waiting = this.#waiting.flatMap(({ entries }) => entries);
-    const askedWaiting = this.#waiting.map(({ asked }) => asked);
-    const { reasons, rows, leftOutSinceMs } = this.#options.counts.fresh();
-    const known = {
-      hasStore: this.#shared !== undefined,
-      here: [...waiting, ...this.#describe(reasons)],
-      startedMs: this.#startedMs,
-      rowsSince: this.#rows.since,
-      leftOutSinceMs: this.#leftOutSinceMs ?? leftOutSinceMs ?? null,
-      rules: this.#rows.digest,
-    };
-    // Everything above is read at one moment; the following takes several turns.
-    const asked = await finishInSlices(this.#rows.askedOf(rows));
-    const shared = written && (await finishInSlices(describeShared(written)));
-    return { ...known, shared, askedHere: await finishInSlices(combineAsked([...askedWaiting, asked])) };
+  /** The counts of all processes that share the store. */
+  async state(): Promise<Counting> {
+    const isWritten = await this.flush();
+    const counts = await this.#options.store.read().catch(() => undefined);
+    if (counts === undefined) return notCounted('the store cannot be read');
+    const rows = await finishInSlices(this.#rows.ofThisRule(counts.rows));
+    const problems = isWritten ? [] : ['the last counts could not be written to the store'];
+    return { ...counts, rows, problems };
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#flushing;
-    await this.#tryToWrite(true);
-  }
-
-  /** Clients that are no applications are told apart by a digest alone. */
-  #describe(reasons: ReturnType<DecisionCounts['take']>['reasons']): RolloutEntry[] {
-    return describeFresh(reasons, (client) =>
-      client.startsWith(applicationPrefix)
-        ? client
-        : createHmac('sha256', this.#salt).update(client).digest('hex').slice(0, 12),
-    );
+    await this.flush();
   }
 
   async #refresh(): Promise<void> {
@@ -163,58 +87,47 @@ export class Rollout implements Component {
     this.#options.counts.countsPassed = this.#rows.rules.size > 0;
   }
 
-  async #write(isLast: boolean): Promise<void> {
+  async #tryToWrite(): Promise<boolean> {
+    try {
+      await this.#write();
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof RedisUnavailable)) this.#options.onFault(fault);
+      return false;
+    }
+  }
+
+  async #write(): Promise<void> {
+    const { store } = this.#options;
+    if (this.#waiting.length === 0 || this.#rows.isOutdated) await this.#take();
     await this.#refresh();
-    if (this.#shared === undefined) return;
-    // Clients are digested with the salt of the store: it comes first.
-    if (!this.#isMet) {
-      this.#salt = await this.#shared.write(this.#batch({}));
-      this.#isMet = true;
-    }
-    this.#gather();
-    const { rules, seenMs } = this.#rows;
-    if (this.#rowsWritten !== rules) {
-      // What is observed anew was counted since it was seen; nothing says that of the data of a store that was not written to.
-      await this.#shared.tellRows(rules, this.#rowsWritten === undefined ? this.#now() : seenMs);
-      this.#rowsWritten = rules;
-    }
-    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      await this.#shared.write(next);
+    do {
+      await store.write(this.#waiting[0] ?? nothing, this.#now() - this.#writtenMs);
       this.#waiting.shift();
-    }
-    const lost = this.#lost;
-    this.#salt = await this.#shared.write(this.#batch({ isLast, lost }));
-    this.#lost = '';
-    await this.#shared.keepRows();
-    this.#hasWritten = true;
-    this.#leftOutSinceMs = null;
+      // The memory store answers at once: let requests be served between batches.
+      await nextTurn();
+    } while (this.#waiting.length > 0);
+    this.#writtenMs = this.#takenMs;
+    const gone = this.#rows.gone.slice();
+    await store.forget(gone);
+    this.#rows.gone.splice(0, gone.length);
   }
 
-  /** Makes batches of the new counts, once the last batches are written. */
-  #gather(): void {
-    if (this.#waiting.length > 0) return;
+  /** Makes batches of the new counts. */
+  async #take(): Promise<void> {
     const { reasons, rows, leftOutSinceMs } = this.#options.counts.take();
-    if (leftOutSinceMs !== undefined) {
-      this.#lost ||= 'there were more rows and reasons than a process keeps';
-      this.#leftOutSinceMs = leftOutSinceMs;
-    }
-    const entries = this.#describe(reasons);
-    for (let i = 0; i < entries.length; i += batchSize) {
-      this.#waiting.push(this.#batch({ entries: entries.slice(i, i + batchSize) }));
-    }
-    const asked = Object.entries(finish(this.#rows.askedOf(rows)));
-    for (let i = 0; i < asked.length; i += askedSize) {
-      this.#waiting.push(this.#batch({ asked: Object.fromEntries(asked.slice(i, i + askedSize)) }));
-    }
-  }
-
-  /**
-   * A batch with counts gets the next number, by which the store adds it only once; an announcement without counts does
-   * not.
-   */
-  #batch(content: Partial<Pick<RolloutBatch, 'entries' | 'asked' | 'isLast' | 'lost'>>): RolloutBatch {
-    if (content.entries !== undefined || content.asked !== undefined) this.#batches++;
-    const common = { id: this.#id, number: this.#batches, rules: this.#rows.digest, salt: this.#salt };
-    return { ...common, lost: '', isLast: false, entries: [], asked: {}, ...content };
+    this.#takenMs = this.#now();
+    const lost = leftOutSinceMs === undefined ? '' : 'there were more rows and reasons than a process keeps';
+    if (lost !== '') this.#waiting.push({ ...nothing, lost });
+    for (const refusals of slicesOf(describeFresh(reasons), 50)) this.#waiting.push({ ...nothing, refusals });
+    const met = [...(await finishInSlices(this.#rows.countMet(rows)))];
+    for (const some of slicesOf(met, 500)) this.#waiting.push({ ...nothing, rows: some });
   }
 }
+
+/** A script blocks the whole store, so one write has only so many. */
+function* slicesOf<T>(all: readonly (readonly [string, T])[], size: number): Generator<Record<string, T>> {
+  for (let i = 0; i < all.length; i += size) yield Object.fromEntries(all.slice(i, i + size));
+}
+
+const nothing: RolloutBatch = { rows: {}, refusals: {}, lost: '' };

@@ -4,7 +4,7 @@ import { type RejectionName, rejectionKind, type Sender } from '../http/rejectio
 import { cutText } from '../lib/text.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
-/** Limits of what is kept, so that no client can make it grow. */
+/** Limits of what is kept, so that no client can make it grow. Exported for its tests. */
 export const bounds = {
   /** Pairs of template and method: more than the longest list that is tested has rows. */
   rows: 70_000,
@@ -13,17 +13,12 @@ export const bounds = {
   /** Clients of each of them, and of all together, until they are taken. */
   clients: 100,
   allClients: 5_000,
-  /** Characters of a `User-Agent`, and of the name of a client. */
+  /** Characters of a `User-Agent`, and of the name of an application. */
   userAgent: 100,
   name: 200,
-  /** Days before today that are counted apart: as many as seven times 24 hours can touch. */
-  days: 8,
 } as const;
 
 export const dayMs = 24 * 3_600_000;
-
-/** Prefix of the name of an application, which identifies no person. Other names are stored as digests only. */
-export const applicationPrefix = 'client ';
 
 /** Requests with one method that one template decided; `*`: no row. */
 export interface CountedRow {
@@ -37,13 +32,6 @@ export interface CountedReason {
   readonly rejection: RejectionName;
   /** Detail of the rejection, such as `expired`. */
   readonly reason: string | undefined;
-}
-
-export interface ClientCount {
-  readonly client: string;
-  readonly userAgent: string;
-  requests: number;
-  lastSeenMs: number;
 }
 
 /** Requests of a row that had one outcome other than to be let pass, since the start. */
@@ -62,21 +50,22 @@ export interface RowCount extends CountedRow {
   fresh: FreshRow | undefined;
 }
 
-/** Requests that a row let pass, or would have refused, since the last `take`; by number of the day since the epoch. */
+/** Requests that a row let pass, or would have refused, since the last `take`. */
 export interface FreshRow {
   readonly row: RowCount;
+  readonly sinceMs: number;
   lastSeenMs: number;
-  readonly days: Map<number, number>;
+  requests: number;
 }
 
 /** Refused requests since the last `take`. */
 export interface FreshReason {
   readonly count: ReasonCount;
   requests: number;
-  sinceMs: number;
+  readonly sinceMs: number;
   lastSeenMs: number;
-  readonly days: Map<number, number>;
-  readonly clients: Map<string, ClientCount>;
+  /** Application and `User-Agent`, separated by a line feed -> requests. Neither names a person. */
+  readonly clients: Map<string, number>;
   /** Requests of further clients. */
   beyond: number;
 }
@@ -102,7 +91,7 @@ export class DecisionCounts {
     /** The first failure after the last answer; 0: it is not failing. */
     failingSinceMs: 0,
   };
-  /** Whether requests that are let pass are counted by day, too: set while a row observes. */
+  /** Whether requests that are let pass are counted for the roll-out, too: set while a row observes. */
   countsPassed = false;
   readonly #forRollout: boolean;
   /** What is beyond the bounds, all together: sums stay whole. */
@@ -128,14 +117,16 @@ export class DecisionCounts {
       this.shop.failingSinceMs = 0;
     } else if (rejection?.startsWith('upstream-')) this.#noteFailure(rejection, record.fault, nowMs);
     // An enforced refusal (such as missing keys) or an aborted request does not show what the row would have done.
-    if (this.countsPassed && rejection === undefined && decision !== 'aborted') this.#addPassed(row, nowMs);
+    const isDecided = rejection === undefined && (decision !== 'aborted' || record.observed !== undefined);
+    if (this.countsPassed && isDecided) this.#addPassed(row, nowMs);
     const counted = reasonOf(record);
     if (counted === undefined) return;
     const count = this.#countOf(row, counted);
     count.requests++;
     if (this.#forRollout && (count.kind === 'refused' || count.kind === 'observed')) {
       const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
-      this.#addFresh(count, nameOf(record, sender), cutText(userAgent, bounds.userAgent), nowMs);
+      const application = cutText(sender?.clientId ?? '', bounds.name);
+      this.#addFresh(count, `${application}\n${cutText(userAgent, bounds.userAgent)}`, nowMs);
     }
   }
 
@@ -192,38 +183,34 @@ export class DecisionCounts {
 
   #addPassed(row: RowCount, nowMs: number): void {
     if (row.fresh === undefined) {
-      row.fresh = { row, lastSeenMs: nowMs, days: new Map() };
+      row.fresh = { row, sinceMs: nowMs, lastSeenMs: nowMs, requests: 0 };
       this.#fresh.rows.push(row.fresh);
     }
     row.fresh.lastSeenMs = nowMs;
-    addDay(row.fresh.days, nowMs);
+    row.fresh.requests++;
   }
 
-  #addFresh(count: ReasonCount, client: string, userAgent: string, nowMs: number): void {
+  #addFresh(count: ReasonCount, client: string, nowMs: number): void {
     if (count.row === this.#beyond) {
       this.#fresh.leftOutSinceMs ??= nowMs;
       return;
     }
     if (count.fresh === undefined) {
-      const times = { sinceMs: nowMs, lastSeenMs: nowMs, days: new Map() };
+      const times = { sinceMs: nowMs, lastSeenMs: nowMs };
       count.fresh = { count, requests: 0, ...times, clients: new Map(), beyond: 0 };
       this.#fresh.reasons.push(count.fresh);
     }
     const { fresh } = count;
     fresh.requests++;
-    fresh.lastSeenMs = Math.max(fresh.lastSeenMs, nowMs);
-    fresh.sinceMs = Math.min(fresh.sinceMs, nowMs);
-    addDay(fresh.days, nowMs);
-    const key = `${client}\n${userAgent}`;
-    const known = fresh.clients.get(key);
+    fresh.lastSeenMs = nowMs;
+    const known = fresh.clients.get(client);
     if (known !== undefined) {
-      known.requests++;
-      known.lastSeenMs = Math.max(known.lastSeenMs, nowMs);
+      fresh.clients.set(client, known + 1);
     } else if (fresh.clients.size >= bounds.clients || this.#clients >= bounds.allClients) {
       fresh.beyond++;
     } else {
       this.#clients++;
-      fresh.clients.set(key, { client, userAgent, requests: 1, lastSeenMs: nowMs });
+      fresh.clients.set(client, 1);
     }
   }
 }
@@ -254,23 +241,6 @@ function startRow(route: string, method: string): RowCount {
 
 function startFresh(): Fresh {
   return { rows: [], reasons: [], leftOutSinceMs: undefined };
-}
-
-function addDay(days: Map<number, number>, nowMs: number): void {
-  const today = Math.floor(nowMs / dayMs);
-  const before = days.get(today);
-  days.set(today, (before ?? 0) + 1);
-  if (before !== undefined) return;
-  for (const day of days.keys()) if (day < today - bounds.days) days.delete(day);
-}
-
-/** The sender, in the form in which it may be kept. */
-function nameOf({ clientAddress }: ExchangeRecord, sender: Sender | undefined): string {
-  if (sender === undefined) return clientAddress;
-  const { subject, clientId } = sender;
-  return clientId === undefined
-    ? `subject ${cutText(subject, bounds.name)}`
-    : `${applicationPrefix}${cutText(clientId, bounds.name)}`;
 }
 
 /** The sums of some rows: requests, and by name of the rejection refusals, observed ones and outages. */

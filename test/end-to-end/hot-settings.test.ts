@@ -56,8 +56,10 @@ it('mode changes in both directions; tags of the embedded store, buckets and cou
   await until('observe mode', async () => (await ask(one)) === 200);
   await one.waitForLog(({ event }) => event === 'observe');
   expect(await json(one, '/api/state')).toMatchObject({ mode: 'observe' });
-  const report = (await json(one, '/api/rollout')) as RolloutReport;
-  expect(report.rows.find(({ row }) => row === 'GET /secret')).toMatchObject({ wouldBeRefused: 1 });
+  await until('the request in the report', async () => {
+    const { rows } = (await json(one, '/api/rollout')) as RolloutReport;
+    return rows.find(({ row }) => row === 'GET /secret')?.wouldBeRefused === 1;
+  });
   edit(one, (config) => {
     delete config.mode;
   });

@@ -2,41 +2,41 @@ import { byId, cut, el, renew, trendLine, withCode } from './dom.js';
 import { addressOf } from './router.js';
 import { ago, count, fullTime, minuteTime, plural, sentence as sentenceOf } from './words.js';
 
-/** For each verdict of the report: its status, the title of a group, and the sentence. */
+/** For each verdict of the report: its status, its words, and the sentence. */
 const verdicts = {
   refuses: {
     status: 'degraded',
-    group: 'Would refuse somebody',
-    sentence: 'Not safe to enforce: somebody would be refused.',
+    words: 'Would refuse requests',
+    sentence: 'Not safe to enforce: requests would be refused.',
   },
   'not-known': {
     status: 'notice',
-    group: 'Not known yet',
+    words: 'Not known yet',
     sentence: 'Not known yet whether it is safe to enforce.',
   },
   'not-asked': {
     status: 'notice',
-    group: 'Nobody asked',
-    sentence: 'Nobody would be refused, but some rows had no request yet.',
+    words: 'No requests',
+    sentence: 'No request would be refused, but some rows had none yet.',
   },
   safe: {
     status: 'ok',
-    group: 'Safe to enforce',
+    words: 'Safe to enforce',
     sentence: 'Safe to enforce: 0 would-be refusals for seven days.',
     next: 'Set mode: enforce, or take observe off these rows one at a time: docs/rollout.md, "Enforce, row by row".',
   },
-  enforced: { status: 'ok', group: 'Enforced', sentence: 'Everything is enforced.' },
+  enforced: { status: 'ok', words: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
-/** Rows that are shown with their reasons; the rest is counted. */
-const mostShown = 50;
+/** Rows that are shown, the worst first; the rest is counted. */
+const mostShown = 100;
 
-/** Shows `GET /api/rollout`: whether it is safe to enforce, who would be refused, where, since when, and what to do. */
+/** Shows `GET /api/rollout`: whether it is safe to enforce, which requests would be refused, since when, and what to do. */
 export function startRollOut(api) {
   return {
     show() {},
     async refresh() {
-      const report = await api.getPaced(`api/rollout?verdict=refuses&limit=${mostShown}`).catch((fault) => {
+      const report = await api.getPaced(`api/rollout?limit=${mostShown}`).catch((fault) => {
         if (fault.status !== 404) throw fault;
         return undefined;
       });
@@ -52,10 +52,10 @@ export function startRollOut(api) {
 const switchedOff = {
   status: 'notice',
   sentence: 'Nothing is counted: rollout is false.',
-  more: 'Take that line out of the configuration to see who would be refused.',
+  more: 'Take that line out of the configuration to see which requests would be refused.',
 };
 
-function answerOf({ verdict, text, wholeSinceMs, why, problems, causes, rows }) {
+function answerOf({ verdict, text, wholeSinceMs, why, problems, causes }) {
   const { sentence } = verdicts[verdict];
   // Counts with gaps are no proof that it is safe.
   const status =
@@ -67,32 +67,43 @@ function answerOf({ verdict, text, wholeSinceMs, why, problems, causes, rows }) 
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
     ...problems.map((problem) => sentenceOf(inOurTimes(problem))),
     verdicts[verdict].next,
-    rows.some(namesDigests) &&
-      'Clients of twelve digits are digests that tell them apart; tokens with client_id, azp or cid name their application.',
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
 
-function namesDigests({ reasons }) {
-  return reasons.some(({ clients }) => clients.named.some(({ client }) => /^[0-9a-f]{12}$/.test(client)));
-}
-
 /** A table of what would be refused, a line for each row and reason; then one of all other rows. */
-function itemsOf({ rows, found, groups, nowMs }) {
-  const lines = rows.flatMap(({ row, reasons }) =>
-    reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonLine(row, reason, nowMs)),
-  );
+function itemsOf({ rows, found, nowMs }) {
+  const lines = rows
+    .filter(({ verdict }) => verdict === 'refuses')
+    .flatMap(({ row, reasons }) =>
+      reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonLine(row, reason, nowMs)),
+    );
+  const groups = groupsOf(rows.filter(({ verdict }) => verdict !== 'refuses'));
   const left = found - rows.length;
   return [
     lines.length > 0 && table('Would be refused', reasonColumns, lines),
+    groups.length > 0 && table('Other rows', groupColumns, groups.map(groupLine)),
     left > 0 &&
       el(
         'p',
         { class: 'about' },
-        `${plural(left, 'more row')} would refuse somebody: shopward rollout has all.`,
+        `${plural(left, 'more row')}: `,
+        el('code', {}, 'shopward rollout'),
+        ' prints all.',
       ),
-    groups.length > 0 && table('Other rows', groupColumns, groups.map(groupLine)),
   ].filter(Boolean);
+}
+
+/** Rows of which the same is said, in the order of the report. */
+function groupsOf(rows) {
+  const groups = new Map();
+  for (const { row, verdict, text } of rows) {
+    // What differs between safe rows is how many requests met them.
+    const key = verdict === 'safe' ? verdict : text;
+    if (!groups.has(key)) groups.set(key, { verdict, text, rows: [] });
+    groups.get(key).rows.push({ row, text });
+  }
+  return [...groups.values()];
 }
 
 const reasonColumns = [
@@ -130,30 +141,27 @@ function table(title, columns, lines) {
   );
 }
 
-/** `text` is that of each of these rows, empty where they differ. */
-function groupLine({ verdict, text, rows, named }) {
-  const { group, status } = verdicts[verdict];
-  const said = text || (rows === 1 ? named[0].text : '');
-  const left = rows - named.length;
-  const about = said !== '' && el('p', { class: 'about' }, sentenceOf(withoutVerdict(said)));
-  const all = el(
+function groupLine({ verdict, text, rows }) {
+  const { words, status } = verdicts[verdict];
+  const isOne = rows.length === 1;
+  const isSame = rows.every((one) => one.text === text);
+  const names = el(
     'ul',
     { class: 'rows' },
-    named.map(({ row, text: own }) =>
-      el('li', {}, el('code', {}, cut(nameOf(row))), rows > 1 && text === '' && ` ${withoutVerdict(own)}`),
+    rows.map((one) =>
+      el('li', {}, el('code', {}, cut(nameOf(one.row))), !isSame && ` ${withoutVerdict(one.text)}`),
     ),
-    left > 0 && el('li', {}, `and ${count(left)} more`),
   );
   return el(
     'tr',
     {},
-    el('th', { scope: 'row' }, el('span', { class: 'pill', 'data-status': status }, group)),
+    el('th', { scope: 'row' }, el('span', { class: 'pill', 'data-status': status }, words)),
     el(
       'td',
       {},
-      rows === 1 ? all : el('details', {}, el('summary', {}, plural(rows, 'row')), all),
-      about,
-      rows === 1 && refusedLink(verdict, named[0].row),
+      isOne ? names : el('details', {}, el('summary', {}, plural(rows.length, 'row')), names),
+      isSame && el('p', { class: 'about' }, sentenceOf(withoutVerdict(text))),
+      isOne && refusedLink(verdict, rows[0].row),
     ),
   );
 }
@@ -230,13 +238,12 @@ function clientsOf({ count: all, areMore, named }) {
     el(
       'ul',
       { class: 'clients' },
-      named.map(({ client, userAgent, requests }) =>
+      named.map(({ application, userAgent, requests }) =>
         el(
           'li',
           {},
-          el('bdi', {}, el('code', {}, cut(client, 160))),
-          ', ',
-          el('bdi', {}, userAgent === '' ? 'no User-Agent' : `User-Agent ${cut(userAgent, 160)}`),
+          application !== '' && [el('bdi', {}, el('b', {}, cut(application, 160))), ', '],
+          el('bdi', {}, userAgent === '' ? 'no User-Agent' : cut(userAgent, 160)),
           `: ${plural(requests, 'request')}`,
         ),
       ),

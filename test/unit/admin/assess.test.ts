@@ -10,7 +10,7 @@ interface Concern {
 }
 
 // A module of the page, without types of its own.
-const place: string = '../../src/admin/console/assess.js';
+const place: string = '../../../src/admin/console/assess.js';
 const { assess } = (await import(place)) as {
   assess(state: object): {
     status: string;

@@ -140,8 +140,6 @@ describe.concurrent('in the console', () => {
   it('requests that were made to mislead', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit({ Test: ['GET /carts', 'GET /carts/{cart_id}'] });
-    // Since when a row is in force is known from the first report of it on.
-    await (await fetch(`${shopward.adminUrl}/api/rollout`)).arrayBuffer();
     const markup = '<img src=x onerror=alert(4)>';
     const requests = [
       ['%E2%80%AEtxt.exe', `</code>${markup}`],
@@ -180,7 +178,7 @@ describe.concurrent('in the console', () => {
       await page.goto(`${shopward.adminUrl}/#/roll-out`);
       await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
       const { text, height } = await looksRight(page);
-      expect(text).toMatch(/User-Agent W{100}…: 1 request/);
+      expect(text).toMatch(/W{100}…: 1 request/);
       expect(height).toBeLessThan(10_000);
       for (const view of ['now', 'list', 'system']) {
         await page.goto(`${shopward.adminUrl}/#/${view}`);

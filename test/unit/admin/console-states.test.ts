@@ -47,7 +47,7 @@ describe.concurrent('the first screen', () => {
       if (name === 'observe') {
         await show(page, 'roll-out');
         expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
-          /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Of these requests 12 need a change of a client, 0 of a setting, \d+ of either\. Counted without a gap since .* Clients of twelve digits are digests/,
+          /^Not safe to enforce: requests would be refused\..* 2 would refuse requests, \d+ not known yet\. Of these requests 12 need a change of a client, 0 of a setting, \d+ of either\. Counted without a gap since /,
         );
         const refused = page.locator('#roll-out-list tr', { hasText: 'access-token-invalid' }).first();
         await context.expect

@@ -38,6 +38,7 @@ export class ConsoleStage {
       upstream,
       config: {
         auth: { keys: { jwks: this.shop.jwksUrl }, subject: 'sub.customer_reference' },
+        trustedProxies: ['127.0.0.1/32'],
         ...config,
       },
     });
@@ -54,8 +55,8 @@ export class ConsoleStage {
     this.#store = undefined;
   }
 
-  async ask(target: string, headers: Record<string, string> = {}): Promise<void> {
-    const response = await fetch(`${this.shopward.url}${target}`, { headers });
+  async ask(target: string, request: RequestInit = {}): Promise<void> {
+    const response = await fetch(`${this.shopward.url}${target}`, request);
     await response.arrayBuffer();
   }
 
@@ -64,13 +65,19 @@ export class ConsoleStage {
     const token = await this.shop.issueTokenFor('DE--1');
     for (let i = 0; i < times; i++) {
       await this.ask(`/abstract-products/${i}`);
-      await this.ask('/carts', { Authorization: `Bearer ${token}` });
+      await this.ask('/carts', { headers: { Authorization: `Bearer ${token}` } });
       if (i % 10 === 0) await this.ask('/orders');
     }
   }
 
+  async askForCarts(): Promise<void> {
+    const token = await this.shop.issueTokenFor('DE--1');
+    await this.ask('/carts', { headers: { Authorization: `Bearer ${token}` } });
+  }
+
   async attack(times: number): Promise<void> {
-    for (let i = 0; i < times; i++) await this.ask(`/orders/DE--${i}`, { Authorization: 'Bearer abc' });
+    for (let i = 0; i < times; i++)
+      await this.ask(`/orders/DE--${i}`, { headers: { Authorization: 'Bearer abc' } });
   }
 
   async stop(): Promise<void> {
@@ -131,7 +138,7 @@ export const consoleStates: readonly ConsoleState[] = [
       await stage.start(await stage.startStore());
       await stage.traffic(10);
       await stage.endStore();
-      await stage.ask('/carts', { Authorization: `Bearer ${await stage.shop.issueTokenFor('DE--1')}` });
+      await stage.askForCarts();
     },
     sentence: /^Redis cannot be used$/,
     status: 'down',
@@ -141,7 +148,8 @@ export const consoleStates: readonly ConsoleState[] = [
     async make(stage) {
       await stage.start({ mode: 'observe' });
       await stage.traffic(30);
-      for (let i = 0; i < 12; i++) await stage.ask('/orders/DE--1001', { Authorization: 'Bearer abc' });
+      for (let i = 0; i < 12; i++)
+        await stage.ask('/orders/DE--1001', { headers: { Authorization: 'Bearer abc' } });
     },
     sentence: /^Serving; \d+ % of requests would be refused\. Observe mode: nothing is enforced\.$/,
     status: 'notice',
@@ -153,7 +161,7 @@ export const consoleStates: readonly ConsoleState[] = [
       await stage.attack(60);
       for (let i = 0; i < 20; i++) await stage.ask(`/abstract-products/${i}`);
       await stage.endStore();
-      await stage.ask('/carts', { Authorization: `Bearer ${await stage.shop.issueTokenFor('DE--1')}` });
+      await stage.askForCarts();
     },
     sentence: /^(The shop does not answer|Redis cannot be used), and 2 more things are not well$/,
     status: 'down',

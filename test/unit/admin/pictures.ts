@@ -2,7 +2,7 @@
  * Takes the pictures of the console: those of docs/pictures, or of every view in every state into a folder, so that
  * somebody can look at what was changed. The demo shop and shopward are started for it, on free ports.
  */
-import { mkdir } from 'node:fs/promises';
+import { appendFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { readArguments } from '../../../scripts/arguments.ts';
@@ -25,16 +25,46 @@ const { all, state: only } = readArguments<{ readonly all?: string; readonly sta
   ],
 });
 
-/** Two minutes of traffic, so that charts and tables have something to show. */
-async function fillCharts(stage: ConsoleStage): Promise<void> {
-  for (let second = 0; second < 120; second++) {
-    const isAttack = second > 70 && second < 105;
-    await stage.traffic(3 + (second % 4));
-    await stage.attack(isAttack ? 25 : 1);
+/** Requests of many clients with every outcome for a minute and a half, with an attack or an edit of the list in between. */
+async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<void> {
+  const token = await stage.shop.issueToken();
+  const expired = await stage.shop.issueToken({ exp: 1_700_000_000 });
+  const cart = cartIds.everyday;
+  const ask = (client: string, target: string, bearer?: string, method = 'GET', fields = {}) =>
+    stage
+      .ask(target, {
+        ...{ method, body: method === 'PATCH' ? '{}' : null },
+        headers: {
+          'X-Forwarded-For': client,
+          'Content-Type': 'application/json',
+          ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }),
+          ...fields,
+        },
+      })
+      .catch(() => {});
+  for (let step = 0; step < 180; step++) {
+    const client = `192.0.2.${step % 40}`;
+    const waves = 4 + Math.round(3 * Math.sin(step / 9)) + (step % 3);
+    const requests = Array.from({ length: waves }, (_, i) => ask(client, `/abstract-products/${100 + i}`));
+    requests.push(ask(client, '/carts', token), ask(client, `/carts/${cart}`, token));
+    requests.push(ask(client, '/orders', token), ask(client, '/customers/DE--21', token));
+    if (step % 2 === 0) requests.push(ask(client, '/url-resolver?url=/en/page-3'), ask(client, '/stores'));
+    if (step % 4 === 0) requests.push(ask('198.51.100.7', '/orders/DE--1001', expired));
+    if (step % 5 === 0) requests.push(ask('198.51.100.8', '/carts'));
+    if (step % 6 === 0) requests.push(ask('198.51.100.9', `/carts/${cart}`, token, 'PATCH'));
+    if (step % 7 === 0)
+      requests.push(ask('198.51.100.9', `/carts/${cart}`, token, 'PATCH', { 'If-Match': '"old"' }));
+    if (step % 9 === 0) requests.push(ask('198.51.100.10', '/orders/%zz', token));
+    if (step > 110 && step < 160 && isAttacked)
+      for (let i = 0; i < 25; i++) requests.push(ask('203.0.113.66', `/orders/DE--${i}`, 'abc'));
+    if (step === 60) await appendFile(stage.shopward.listFile, '# edited\n');
+    if (step === 80) stage.shop.settings.failNext = 12;
+    await Promise.all(requests);
     await new Promise((resolve) => setTimeout(resolve, 400));
   }
 }
 
+const { cartIds } = await import('../../../demo/data/ids.ts');
 const { startDemoShop } = await import('../../../demo/shop.ts');
 const { startChromium } = await import('../../harness/chromium.ts');
 const states = await import('./console-states.ts');
@@ -85,10 +115,10 @@ async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
     const shots = all === undefined ? (documented[state.name] ?? []) : everyShot(state.name, all);
     if (shots.length === 0) continue;
     await state.make(stage);
-    if (all === undefined && state.name === 'attack') await fillCharts(stage);
+    if (state.name !== 'new') await fillCharts(stage, state.name === 'attack');
     const page = await browser.newPage();
     await page.goto(`${stage.shopward.adminUrl}/`);
-    await page.locator(`#sentence[data-status="${state.status}"]`).waitFor();
+    await page.locator('#sentence:not([data-status="unknown"])').waitFor();
     for (const shot of shots) await take(page, shot);
     await page.close();
     await stage.stop();

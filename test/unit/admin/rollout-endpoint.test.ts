@@ -2,22 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { askEndpoint } from '../../../src/admin/admin-endpoint.ts';
 import { createRolloutEndpoint } from '../../../src/admin/rollout-endpoint.ts';
 import { finish } from '../../../src/lib/slices.ts';
-import type { Counting } from '../../../src/rollout/counting.ts';
+import type { Counting } from '../../../src/rollout/counts.ts';
 import { makeReport, type RolloutReport } from '../../../src/rollout/report.ts';
 
 interface Answer extends RolloutReport {
   readonly found: number;
   readonly next: number | null;
-  readonly verdicts: Readonly<Record<string, number>>;
-  readonly groups: readonly {
-    readonly verdict: string;
-    readonly text: string;
-    readonly rows: number;
-    readonly named: readonly { readonly row: string }[];
-  }[];
 }
 
-/** Of each third row somebody would be refused, and the others differ in since when they are observed. */
+/** Each third row would refuse requests. */
 function reportOf(rows: number, nowMs: number): RolloutReport {
   const listed = Array.from({ length: rows }, (_, i) => ({
     method: 'GET' as const,
@@ -41,14 +34,18 @@ function reportOf(rows: number, nowMs: number): RolloutReport {
           beyond: 0,
           reason: undefined,
           days: {},
-          clients: [],
+          clients: {},
         },
       })),
-    asked: {},
+    rows: Object.fromEntries(
+      listed.map(({ template }) => [
+        `GET ${template}`,
+        { rule: '', sinceMs: nowMs, lastSeenMs: nowMs, requests: 1 },
+      ]),
+    ),
     wholeSinceMs: 0,
     why: '',
     problems: [],
-    rowSinceMs: (row) => nowMs - (Number(row.slice(row.indexOf('-') + 1)) % 60) * 60_000,
   };
   return finish(makeReport(counting, listed, false, nowMs));
 }
@@ -85,23 +82,12 @@ describe('the roll-out', () => {
     }
     expect(new Set(seen).size).toBe(2_500);
     expect(seen.slice(0, 2)).toEqual(['GET /items-297', 'GET /items-294']);
-    expect(await ask('q=ITEMS-29&verdict=refuses')).toMatchObject({ found: 3, next: null });
-  });
-
-  it('says of all rows how many there are of each, and names no more than it can', async () => {
-    const { verdicts, groups, text } = await open(2_500).ask('verdict=refuses&limit=1');
-    expect(verdicts).toMatchObject({ refuses: 100, 'not-known': 2_400, safe: 0 });
-    expect(text).toBe('of the observed rows: 100 would refuse somebody, 2400 not known yet');
-    // Those that would refuse somebody have a word of their own each.
-    expect(groups.reduce((sum, { rows }) => sum + rows, 0)).toBe(2_400);
-    expect(groups.length).toBeLessThanOrEqual(31);
-    expect(groups.every(({ named }) => named.length <= 50)).toBe(true);
-    expect(groups.filter(({ text: said }) => said === '')).toHaveLength(1);
+    expect(await ask('limit=1')).toMatchObject({ found: 2_500, next: 1, verdict: 'refuses' });
   });
 
   it('is made once for all who ask at once, and no more often than a twentieth of the time allows', async () => {
     const { ask, made, wait } = open(10);
-    await Promise.all([ask(''), ask('limit=1'), ask('q=x')]);
+    await Promise.all([ask(''), ask('limit=1'), ask('offset=1')]);
     expect(made()).toBe(1);
     wait(999);
     await ask('');
@@ -135,12 +121,11 @@ describe('the roll-out', () => {
   });
 
   it.each([
-    ['verdict=x', 'verdict is one of refuses, not-known, not-asked, safe, enforced'],
     ['limit=x', 'limit is a whole number, 999999999 at most'],
     ['offset=-1', 'offset is a whole number, 999999999 at most'],
-    ['order=met', 'unknown parameter order; known are q, limit, offset, verdict'],
-    ['kind=met', 'unknown parameter kind; known are q, limit, offset, verdict'],
-    ['verdict=safe&verdict=refuses', 'verdict is given twice'],
+    ['order=met', 'unknown parameter order; known are limit, offset'],
+    ['kind=met', 'unknown parameter kind; known are limit, offset'],
+    ['limit=1&limit=2', 'limit is given twice'],
   ])('is not guessed at: %s is 400', async (query, error) => {
     expect(await open(1).refusal(query)).toEqual({ status: 400, body: { error } });
   });

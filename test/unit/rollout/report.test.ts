@@ -3,10 +3,8 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { finish } from '../../../src/lib/slices.ts';
 import { causeOf } from '../../../src/rollout/causes.ts';
-import { type Counting, combineStates } from '../../../src/rollout/counting.ts';
-import type { RolloutEntry } from '../../../src/rollout/counts.ts';
+import type { Counting, MetRow, RolloutEntry } from '../../../src/rollout/counts.ts';
 import { makeReport, type RowReport } from '../../../src/rollout/report.ts';
-import type { RolloutState } from '../../../src/rollout/rollout.ts';
 import { dayMs } from '../../../src/telemetry/decision-counts.ts';
 
 const hourMs = dayMs / 24;
@@ -27,15 +25,16 @@ const entry: RolloutEntry = {
     lastSeenMs: nowMs,
     reason: undefined,
     days: {},
-    clients: [],
+    clients: {},
     beyond: 0,
   },
 };
+const met = (more: Partial<MetRow> = {}): Pick<Counting, 'rows'> => ({
+  rows: { [name]: { rule: 'r', sinceMs: weekAgoMs, lastSeenMs: nowMs, requests: 2, ...more } },
+});
 const long: Counting = {
-  ...{ entries: [], asked: {}, wholeSinceMs: weekAgoMs, why: 'the process started then', problems: [] },
-  rowSinceMs: () => weekAgoMs,
+  ...{ entries: [], ...met(), wholeSinceMs: weekAgoMs, why: 'the process started then', problems: [] },
 };
-const askedTwice = { asked: { [name]: { lastSeenMs: nowMs, days: { [today]: 2 } } } };
 
 const reportRollout = (...asked: Parameters<typeof makeReport>) => finish(makeReport(...asked));
 
@@ -48,109 +47,101 @@ function verdictOn(counting: Partial<Counting>): Pick<RowReport, 'verdict' | 'te
 }
 
 describe('an observed row', () => {
-  const gap = 'not known: nobody would have been refused yet, but the counts are complete only since';
-  const young = 'not known: nobody has asked for it yet, but the counts are complete only since';
+  const gap = 'not known: none of 2 requests would have been refused, but the counts are complete only since';
+  const changed = 'the first request of the row as it is now';
   it.each<[string, Partial<Counting>, RowReport['verdict'], string]>([
     [
-      'refuses, where somebody would have been refused',
+      'refuses when requests would have been refused',
       { entries: [entry, { ...entry, method: 'PUT', requests: 1, lastSeenMs: nowMs - hourMs }] },
       'refuses',
       'not safe: 3 requests would have been refused, the last 2024-10-04 12:00 UTC',
     ],
     [
-      'refuses, as long as it is seven days ago',
+      'refuses when the last one was seven days ago',
       { entries: [{ ...entry, requests: 1, lastSeenMs: weekAgoMs }] },
       'refuses',
       'not safe: 1 request would have been refused, the last 2024-09-27 12:00 UTC',
     ],
     [
-      'is safe again after these',
-      { entries: [{ ...entry, lastSeenMs: weekAgoMs - 1 }], ...askedTwice },
+      'is safe when the last one was earlier',
+      { entries: [{ ...entry, lastSeenMs: weekAgoMs - 1 }] },
       'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests asked for it',
+      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests met it since 2024-09-27 12:00 UTC',
     ],
     [
-      'is safe, although what it refuses in earnest is refused',
-      { entries: [{ ...entry, kind: 'refused' }], ...askedTwice },
+      'is safe when requests were really refused',
+      { entries: [{ ...entry, kind: 'refused' }] },
       'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests asked for it',
+      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests met it since 2024-09-27 12:00 UTC',
     ],
     [
-      'is not known while something is wrong with the counts',
-      { problems: ['the store is away', 'more'], ...askedTwice },
+      'is not known while the counts have a problem',
+      { problems: ['the store is away', 'more'] },
       'not-known',
       'not known: the store is away',
     ],
     [
-      'is not known where nobody knows since when it is counted',
-      { wholeSinceMs: null, ...askedTwice },
+      'is not known before anything was counted',
+      { wholeSinceMs: null },
       'not-known',
-      'not known: nothing says since when this is counted',
-    ],
-    [
-      'nor where nobody knows since when it is observed so',
-      { rowSinceMs: () => undefined, ...askedTwice },
-      'not-known',
-      'not known: nothing says since when this is counted',
+      'not known: nothing is counted yet',
     ],
     [
       'is not known before seven days are whole',
-      { wholeSinceMs: weekAgoMs + 1, ...askedTwice },
+      { wholeSinceMs: weekAgoMs + 1 },
       'not-known',
       `${gap} 2024-09-27 12:00 UTC (the process started then); the seven days end 2024-10-04 12:00 UTC`,
     ],
     [
-      'says so when nobody has asked either',
-      { wholeSinceMs: nowMs - dayMs },
+      'is not known before seven days when no request met it',
+      { wholeSinceMs: nowMs - dayMs, rows: {} },
       'not-known',
-      `${young} 2024-10-03 12:00 UTC (the process started then); the seven days end 2024-10-10 12:00 UTC`,
+      'not known: no request met it, but the counts are complete only since 2024-10-03 12:00 UTC (the process started then); the seven days end 2024-10-10 12:00 UTC',
     ],
     [
       'is not known for seven days after it changed',
-      { rowSinceMs: () => weekAgoMs + 60_001, ...askedTwice },
+      met({ sinceMs: weekAgoMs + 60_001 }),
       'not-known',
-      `${gap} 2024-09-27 12:01 UTC (the row, or a setting that it depends on, changed then); the seven days end 2024-10-04 12:01 UTC`,
+      `${gap} 2024-09-27 12:01 UTC (${changed}); the seven days end 2024-10-04 12:01 UTC`,
     ],
     [
-      'that is seen within a minute of the start is as old as the counts',
-      { rowSinceMs: () => weekAgoMs + 60_000, ...askedTwice },
+      'is as old as the counts when it was met within a minute of the start',
+      met({ sinceMs: weekAgoMs + 60_000 }),
       'not-known',
       `${gap} 2024-09-27 12:01 UTC (the process started then); the seven days end 2024-10-04 12:01 UTC`,
     ],
     [
-      'that was refused before it changed counts from the change',
-      { entries: [{ ...entry, lastSeenMs: nowMs - 2 }], rowSinceMs: () => nowMs - 1, ...askedTwice },
+      'is not known when it changed after the last refusal',
+      { entries: [{ ...entry, lastSeenMs: nowMs - 2 }], ...met({ sinceMs: nowMs - 1 }) },
       'not-known',
-      `${gap} 2024-10-04 11:59 UTC (the row, or a setting that it depends on, changed then); the seven days end 2024-10-11 11:59 UTC`,
+      `${gap} 2024-10-04 11:59 UTC (${changed}); the seven days end 2024-10-11 11:59 UTC`,
     ],
     [
-      'that nobody asked for proves nothing',
-      {},
+      'proves nothing when no request met it',
+      { entries: [entry], rows: {} },
       'not-asked',
-      'not known: nobody asked for it since 2024-09-27 12:00 UTC',
+      'not known: no request met it since 2024-09-27 12:00 UTC',
     ],
     [
-      'nor does one that was asked for before the seven days',
-      { asked: { [name]: { lastSeenMs: weekAgoMs - 1, days: { [today - 7]: 1 } } } },
+      'proves nothing when requests met it before the seven days',
+      met({ sinceMs: 0, lastSeenMs: weekAgoMs - 1 }),
       'not-asked',
-      'not known: nobody asked for it since 2024-09-27 11:59 UTC',
+      'not known: no request met it since 2024-09-27 11:59 UTC',
     ],
     [
-      'but seven days ago is enough',
-      { asked: { [name]: { lastSeenMs: weekAgoMs, days: { [today - 7]: 1, [today - 8]: 5 } } } },
+      'is safe when a request met it seven days ago',
+      met({ sinceMs: 0, lastSeenMs: weekAgoMs, requests: 1 }),
       'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 1 request asked for it',
+      'safe: 0 would-be refusals for seven days, counted without a gap; 1 request met it since 1970-01-01 00:00 UTC',
     ],
   ])('%s', (_, counting, verdict, text) => {
     expect(verdictOn(counting)).toEqual({ verdict, text });
   });
 
-  it('is reported with its counts, and with null where nobody counts who asks', () => {
+  it('is reported with its counts', () => {
     const entries: RolloutEntry[] = [entry, { ...entry, kind: 'refused', requests: 5 }];
-    expect(report({ entries, ...askedTwice }).rows[0]).toMatchObject({
-      ...{ row: name, wouldBeRefused: 2, refused: 5, asked: 2 },
-    });
-    expect(report({ entries, asked: undefined }).rows[0]?.asked).toBeNull();
+    const counts = { row: name, wouldBeRefused: 2, refused: 5, asked: 2 };
+    expect(report({ entries }).rows[0]).toMatchObject(counts);
   });
 });
 
@@ -177,7 +168,7 @@ describe('a row that is enforced', () => {
 
   it('and is gone from the list is reported under its own name', () => {
     const entries = [{ ...entry, route: '/gone' }];
-    const { rows } = report({ entries, ...askedTwice });
+    const { rows } = report({ entries });
     expect(rows.find(({ row }) => row === 'GET /gone')).toMatchObject({
       verdict: 'enforced',
       text: 'the list has no such row any more: 0 requests refused, 2 would have been refused before',
@@ -191,17 +182,21 @@ describe('all rows together', () => {
   const refusing = (route: string, requests: number): RolloutEntry => ({ ...entry, route, requests });
 
   it('are as good as the worst, which come first, those that would refuse most before the others', () => {
-    const since = (row: string) => (row === 'GET /young' ? nowMs : weekAgoMs);
+    const row = (sinceMs: number): MetRow => ({ rule: 'r', sinceMs, lastSeenMs: nowMs, requests: 1 });
     const { verdict, text, rows } = reportRollout(
       {
         ...long,
-        asked: { 'GET /safe': { lastSeenMs: nowMs, days: {} } },
+        rows: {
+          'GET /safe': row(weekAgoMs),
+          'GET /few': row(0),
+          'GET /many': row(0),
+          'GET /young': row(nowMs),
+        },
         entries: [
           refusing('/few', 1),
           refusing('/many', 7),
           { ...refusing('/enforced', 9), kind: 'refused' },
         ],
-        rowSinceMs: since,
       },
       [...listOf('/safe', '/silent', '/young', '/few', '/many'), enforced],
       false,
@@ -212,20 +207,21 @@ describe('all rows together', () => {
     ]);
     expect([verdict, text]).toEqual([
       'refuses',
-      'of the observed rows: 2 would refuse somebody, 1 not known yet, 1 that nobody asked for, 1 safe to enforce',
+      'of the observed rows: 2 would refuse requests, 1 not known yet, 1 without requests, 1 safe to enforce',
     ]);
   });
 
   it.each([
     ['safe', 'of the observed rows: 1 safe to enforce', listOf('/carts/{id}')],
-    ['not-asked', 'of the observed rows: 1 that nobody asked for', listOf('/other')],
+    ['not-asked', 'of the observed rows: 1 without requests', listOf('/other')],
     ['enforced', 'everything is enforced', [enforced]],
   ])('%s: %s', (verdict, text, rows) => {
-    expect(reportRollout({ ...long, ...askedTwice }, rows, false, nowMs)).toMatchObject({ verdict, text });
+    expect(reportRollout(long, rows, false, nowMs)).toMatchObject({ verdict, text });
   });
 
   it('are observed where everything is, and with them requests that no row names', () => {
-    const { rows } = report({ entries: [{ ...entry, route: '*' }] }, true);
+    const all = { rows: { '*': { rule: 'r', sinceMs: 0, lastSeenMs: nowMs, requests: 2 } } };
+    const { rows } = report({ entries: [{ ...entry, route: '*' }], ...all }, true);
     expect(rows.map(({ row, verdict }) => [row, verdict])).toEqual([
       ['*', 'refuses'],
       [name, 'not-asked'],
@@ -236,15 +232,16 @@ describe('all rows together', () => {
 
 describe('a reason', () => {
   it('is reported with its days, its first clients, and what to do', () => {
-    const clients = Array.from({ length: 7 }, (_, i) => ({
-      ...{ client: `client ${i}`, userAgent: '', requests: 1, lastSeenMs: nowMs },
+    const clients = Object.fromEntries(Array.from({ length: 7 }, (_, i) => [`app ${i}\nshop/${i}`, 7 - i]));
+    const named = [0, 1, 2, 3, 4].map((i) => ({
+      ...{ application: `app ${i}`, userAgent: `shop/${i}`, requests: 7 - i },
     }));
     const days = { [today - 7]: 9, [today - 6]: 1, [today]: 2 };
     const [reason] = report({ entries: [{ ...entry, clients, days, beyond: 1 }] }).rows[0]?.reasons ?? [];
     expect(reason).toEqual({
       ...{ kind: 'observed', method: 'GET', rejection: 'access-token-missing', requests: 2 },
       ...{ sinceMs: weekAgoMs, lastSeenMs: nowMs },
-      clients: { count: 7, areMore: true, named: clients.slice(0, 5) },
+      clients: { count: 7, areMore: true, named },
       days: [1, 0, 0, 0, 0, 0, 2],
       cause: 'either',
       next: expect.stringMatching(/^These clients send no token/),
@@ -284,84 +281,5 @@ describe('a reason', () => {
       next: expect.stringMatching(/^Look at these/),
       clients: { areMore: false },
     });
-  });
-});
-
-describe('states of several processes', () => {
-  const state: RolloutState = {
-    ...{
-      shared: undefined,
-      hasStore: false,
-      here: [entry],
-      askedHere: askedTwice.asked,
-      startedMs: weekAgoMs,
-    },
-    ...{ rowsSince: { [name]: 5 }, leftOutSinceMs: null, rules: 'one' },
-  };
-  const shared = {
-    ...{ entries: [entry], asked: askedTwice.asked, wholeSinceMs: 7, why: 'a gap', rules: ['one'] },
-    rowsSince: { [name]: 6 },
-  };
-  const stored = { ...state, hasStore: true, shared };
-  const combine = (states: readonly RolloutState[], silent?: number) => finish(combineStates(states, silent));
-  const sums = ({ entries, asked }: Counting) => [entries[0]?.requests, asked?.[name]?.days[today]];
-
-  it('are the memory of this process, where nothing is shared', () => {
-    const counting = combine([state]);
-    expect(sums(counting)).toEqual([2, 2]);
-    expect(counting).toMatchObject({
-      ...{ wholeSinceMs: weekAgoMs, problems: [] },
-      why: 'the memory store counts since the start of the process',
-    });
-    expect([counting.rowSinceMs(name), counting.rowSinceMs('GET /x')]).toEqual([5, undefined]);
-  });
-
-  it('are what is written, with what each has not written yet; one that reads it is enough', () => {
-    const unread = { ...state, hasStore: true };
-    const counting = combine([unread, stored]);
-    expect(sums(counting)).toEqual([6, 6]);
-    expect(counting).toMatchObject({ wholeSinceMs: 7, why: 'a gap', problems: [] });
-    expect(counting.rowSinceMs(name)).toBe(6);
-  });
-
-  it('are only what waits, where the store cannot be read: then nothing is known', () => {
-    const unread = { ...state, hasStore: true };
-    const counting = combine([unread, unread]);
-    expect([counting.entries[0]?.requests, counting.asked]).toEqual([4, undefined]);
-    expect(counting.wholeSinceMs).toBeNull();
-    expect(counting.rowSinceMs(name)).toBeUndefined();
-    const problem = 'the store cannot be read: only what is not written yet is shown';
-    expect(counting.problems).toEqual([problem]);
-    expect(combine([unread]).problems).toEqual([problem]);
-  });
-
-  it('of nobody are nothing', () => {
-    expect(combine([], 2)).toMatchObject({
-      ...{ entries: [], asked: undefined, wholeSinceMs: null, problems: ['2 of the workers did not answer'] },
-    });
-  });
-
-  it.each<[string, readonly RolloutState[], number, readonly string[]]>([
-    ['one did not answer', [state], 1, ['1 of the workers did not answer']],
-    [
-      'something was left out, since the first time',
-      [{ ...state, leftOutSinceMs: nowMs }, { ...state, leftOutSinceMs: nowMs - hourMs }, state],
-      0,
-      ['incomplete since 2024-10-04 11:00 UTC'],
-    ],
-    [
-      'two have other rules',
-      [state, { ...state, rules: 'two' }],
-      0,
-      ['the replicas do not observe by the same list and settings'],
-    ],
-    [
-      'another replica has other rules',
-      [{ ...stored, shared: { ...shared, rules: ['one', 'two'] } }],
-      0,
-      ['the replicas do not observe by the same list and settings'],
-    ],
-  ])('have a problem where %s', (_, states, silent, problems) => {
-    expect(combine(states, silent).problems).toEqual(problems);
   });
 });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runRollout } from '../../../src/cli/rollout.ts';
 import { finish } from '../../../src/lib/slices.ts';
-import type { Counting } from '../../../src/rollout/counting.ts';
+import type { Counting, MetRow } from '../../../src/rollout/counts.ts';
 import { makeReport, type RolloutReport } from '../../../src/rollout/report.ts';
 import { dayMs } from '../../../src/telemetry/decision-counts.ts';
 import { runCommand } from '../cli/command-run.ts';
@@ -74,7 +74,7 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
   );
   const { code, out } = await runCommand((io) => runRollout({ config }, io));
   expect(code).toBe(1);
-  expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
+  expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse requests');
   expect(out.join('\n')).toContain('next (either): These clients send no token.');
 });
 
@@ -94,6 +94,9 @@ it('docs/rollout.md shows what the verb prints', async () => {
     row('GET', '/ssp-assets/{id}'),
     row('GET', '/customers/{id}'),
   ];
+  const met = (since: string, requests: number): MetRow => ({
+    ...{ rule: '', sinceMs: at(since), lastSeenMs: nowMs, requests },
+  });
   const counting: Counting = {
     entries: [
       {
@@ -106,20 +109,17 @@ it('docs/rollout.md shows what the verb prints', async () => {
         },
         ...{ requests: 41, sinceMs: at('01T08:12'), lastSeenMs: at('09T07:58'), beyond: 0 },
         days: Object.fromEntries([6, 5, 4, 7, 3, 2, 1].map((count, i) => [day(`0${i + 3}T00:00`), count])),
-        clients: [
-          { client: 'client mobile-app', userAgent: 'ShopApp/3.1', requests: 40, lastSeenMs: 0 },
-          { client: 'a3f9c04e11d2', userAgent: 'curl/8.5.0', requests: 1, lastSeenMs: 0 },
-        ],
+        clients: { 'mobile-app\nShopApp/3.1': 40, '\ncurl/8.5.0': 1 },
       },
     ],
-    asked: {
-      'GET /orders/{order_id}': { lastSeenMs: nowMs, days: { [day('09T00:00')]: 5 } },
-      'GET /customers/{id}': { lastSeenMs: nowMs, days: { [day('08T00:00')]: 12_304 } },
+    rows: {
+      'PATCH /carts/{cart_id}': met('01T08:05', 97),
+      'GET /orders/{order_id}': met('05T16:20', 5),
+      'GET /customers/{id}': met('01T08:01', 12_304),
     },
     wholeSinceMs: at('01T08:00'),
     why: 'counting began then',
     problems: [],
-    rowSinceMs: (name) => at(name === 'GET /orders/{order_id}' ? '05T16:20' : '01T08:00'),
   };
   const report = finish(makeReport(counting, rows, false, nowMs));
   const admin = http.createServer((_incoming, response) => response.end(JSON.stringify(report)));
