@@ -38,12 +38,12 @@ const costly: readonly (readonly [string, number])[] = [
   [`/x?${'%5b;'.repeat(12_000)}`, 200],
 ];
 
-/** P19: a glob turned into a pattern took 38 s on one path. Each of these has the client's patience, 100 times over. */
+/** P19: a glob turned into a pattern took 38 s on one path. Each of these has the client's patience, ten times over. */
 it.each(costly.map(([target, status]) => [target.slice(0, 24), target, status] as const))(
   'P19: %s…',
   async (_, target, expected) => {
     const client = createKeptClient(stage.port);
-    for (let i = 0; i < 100; i += 1) {
+    for (let i = 0; i < 10; i += 1) {
       const { status } = await client.exchange(request(`POST ${target}`, ['Content-Type: application/json']));
       expect(status).toBe(expected);
     }

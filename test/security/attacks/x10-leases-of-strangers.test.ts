@@ -11,7 +11,7 @@ import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-her
  * stranger sends it refuses, or acts on it.
  */
 const writers = 32;
-const writes = 20;
+const writes = 8;
 /** A GET and a PATCH each: what was on its way when the owner's turn began may spoil one or two. */
 const mostTries = 50;
 const json = ['Content-Type: application/json', 'Content-Length: 2'];

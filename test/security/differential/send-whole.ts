@@ -1,15 +1,19 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from '../../harness/attack-stage.ts';
 
 /** How long a server may say nothing before, and after, its first octet, since an attack may have no answer. */
 const silenceMs = 400;
 const quietMs = 25;
+/** On a busy machine: so many times what a refusal takes. */
+const patience = 10;
 
 /** Sends the octets (latin-1) on a connection of their own, and lets it go once the other side has nothing more to say. */
-export async function sendWhole(port: number, octets: string): Promise<void> {
+export async function sendWhole(port: number, octets: string, withinMs = silenceMs): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => socket.destroy());
-  socket.setTimeout(silenceMs, () => socket.destroy());
+  socket.setTimeout(withinMs, () => socket.destroy());
   socket.on('data', () => socket.setTimeout(quietMs));
   const closed = once(socket, 'close');
   socket.write(Buffer.from(octets, 'latin1'));
@@ -23,11 +27,26 @@ export async function sendAnswered(port: number, octets: string): Promise<void> 
   await once(socket.resume(), 'close');
 }
 
-/** All of them, some at a time. */
+/** All of them, some at a time, while a request that never reaches the shop tells how slow the machine is. */
 export async function sendAll(port: number, all: readonly string[]): Promise<void> {
   const waiting = all.values();
-  const lane = async () => {
-    for (const octets of waiting) await sendWhole(port, octets);
+  let isOver = false;
+  let withinMs = silenceMs;
+  const refused = request('GET /a/%2e%2e/b', ['Connection: close']);
+  const measure = async () => {
+    const begunMs = performance.now();
+    await sendAnswered(port, refused);
+    withinMs = Math.max(silenceMs, patience * (performance.now() - begunMs));
   };
+  await measure();
+  const watch = async () => {
+    for (; !isOver; await sleep(50)) await measure();
+  };
+  const lane = async () => {
+    for (const octets of waiting) await sendWhole(port, octets, withinMs);
+  };
+  const watched = watch();
   await Promise.all(Array.from({ length: 16 }, lane));
+  isOver = true;
+  await watched;
 }

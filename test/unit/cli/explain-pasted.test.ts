@@ -12,8 +12,8 @@ import { readHar } from '../../../src/cli/explain/har.ts';
 import { readCurl } from '../../../src/cli/explain/pasted-command.ts';
 import { readPastedRequest } from '../../../src/cli/explain/pasted-request.ts';
 import { runExplain } from '../../../src/cli/explain.ts';
-import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../../harness/any-text.ts';
+import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { listOf } from './openapi-sample.ts';
 
@@ -314,7 +314,7 @@ describe('whatever is pasted', () => {
         const { explained } = explainPasted(first + more.join(''), {}, loaded, compiled);
         expect(explanationText(explained, explained.notes).length).toBeGreaterThan(1);
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 });

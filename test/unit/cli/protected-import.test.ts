@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { listText, runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { readOperations } from '../../../src/cli/protected/openapi-operations.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../../harness/any-text.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { bearer, document, importedRows, importOf, secured } from './openapi-sample.ts';
 
@@ -167,7 +167,7 @@ describe('protected import', () => {
         const rows = operations.filter(({ needs }) => needs === 'token');
         if (rows.length > 0) listText(rows, 'x');
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 

@@ -138,7 +138,7 @@ it('a mutated configuration is refused with places in the file, or serves: it ne
   expect(counts).toEqual({ served: 1, refused: 0 });
   const mutated = fc.array(mutation, { minLength: 1, maxLength: 2 }).map(mutate);
   await fc.assert(fc.asyncProperty(mutated, tryOne), {
-    numRuns: 150,
+    numRuns: 50,
     examples: [
       [mutate([{ at: ['entityTags', 'resources', '0', 'member'], value: '/cart/{id}' }])],
       [mutate([{ at: ['entityTags', 'resources', '1', 'collection'], value: '/carts/{id}/items' }])],

@@ -14,7 +14,7 @@ import { type RunningShopward, type ShopwardOptions, startShopward } from '../..
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
 /** How long the other replica is left alone; `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50` for a longer look. */
-const idleMs = (process.env.HONEST_IDLE_MS ?? '200,5000').split(',').map(Number);
+const idleMs = (process.env.HONEST_IDLE_MS ?? '200,2000').split(',').map(Number);
 const cartCount = Number(process.env.HONEST_CARTS ?? 25);
 const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
 

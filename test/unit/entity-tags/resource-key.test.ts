@@ -66,7 +66,7 @@ describe('keys of records', () => {
       fc.property(anyText(), anyText(), (a, b) => {
         assert.equal(memberKey(template, [a]) === memberKey(template, [b]), foldId(a) === foldId(b));
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { digest } from '../../../src/entity-tags/keys.ts';
 import { buildTagScripts } from '../../../src/entity-tags/lua.ts';
-import * as steps from '../../../src/entity-tags/protocol.ts';
 import type { TagRecord } from '../../../src/entity-tags/protocol.ts';
+import * as steps from '../../../src/entity-tags/protocol.ts';
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
 import type { ClaimEnd, ReadStamp } from '../../../src/entity-tags/tag-store.ts';
 import { swap } from './clocked-scripts.ts';
@@ -190,7 +190,7 @@ test('every script answers as the step of the same name does', async () => {
       if (stamp !== undefined)
         for (const variant of ['v', 'w']) await reads(pair, stamp, { variant, fingerprint: null });
     }),
-    { numRuns: 400, endOnFailure: true },
+    { numRuns: 150, endOnFailure: true },
   );
 });
 

@@ -28,11 +28,11 @@ import {
 } from '../../../src/proxy/plan.ts';
 import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { makeSigner, publicPem } from '../access/signing.ts';
 import { issueToken } from '../../harness/shopward.ts';
+import { makeSigner, publicPem } from '../access/signing.ts';
 
 /** The plan, which `explain` prints, and the running proxy are asked the same questions. */
-const questions = 2_000;
+const questions = 600;
 const atOnce = 16;
 
 const signer = makeSigner('RS256');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as steps from '../../../src/refresh-tokens/protocol.ts';
 import { type ModelOptions, runModel } from './model.ts';
 
-const seeds = 60;
+const seeds = 25;
 
 test(`${seeds} plays of two replicas over a store that is slow, late and away: every promise holds`, async () => {
   let forwarded = 0;

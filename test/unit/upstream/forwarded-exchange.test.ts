@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
 import { reject } from '../../../src/http/rejection.ts';
 import type { Connection, ResponseReader } from '../../../src/upstream/connection.ts';
-import { type CallConnections, UpstreamCall } from '../../../src/upstream/upstream-call.ts';
 import type { ForwardResult } from '../../../src/upstream/forward.ts';
 import { ForwardedExchange } from '../../../src/upstream/forwarded-exchange.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../../src/upstream/hooks.ts';
 import type { UpstreamHandler, UpstreamRequest } from '../../../src/upstream/port.ts';
 import type { ResponseParser } from '../../../src/upstream/response-parser.ts';
+import { type CallConnections, UpstreamCall } from '../../../src/upstream/upstream-call.ts';
 
 /** What an exchange is set up with. */
 const setupArbitrary = fc.record({
@@ -425,7 +425,7 @@ describe('a forwarded exchange', () => {
         seen.add(`${result?.end}`).add(`${result?.fault}`).add(`${result?.rejection?.rejection}`);
         if (result?.retried === true) seen.add('retried');
       }),
-      { numRuns: 3_000 },
+      { numRuns: 800 },
     );
     // The walks were not all the same short one.
     for (const end of ['sent', 'rejected', 'cut', 'client-gone', 'retried', 'timeout', 'late', 'internal']) {
