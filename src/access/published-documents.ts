@@ -136,6 +136,7 @@ export function createDocumentMatcher(name: string, path: string, what: string):
   return {
     name,
     route: path,
+    pathEnd: path,
     match: ({ method, path: asked }) =>
       (asked === path && (method === 'GET' || method === 'HEAD')) || undefined,
     describe: () => ({ text: `by shopward: ${what}; needs no token` }),

@@ -1,7 +1,7 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
 import { type FieldKinds, buildFieldKinds } from './field-kinds.ts';
 import { type FieldList, fieldValue } from './field-list.ts';
-import { isFormPost, mayHaveParameter } from './form-encoding.ts';
+import { isFormType, mayHaveParameter } from './form-encoding.ts';
 import { type EncodedSlashRules, compileEncodedSlash } from './path-template.ts';
 import {
   type Origin,
@@ -72,7 +72,7 @@ export function canonicaliseRequest(
     clientAddress: origin.clientAddress,
     requestId: origin.requestId,
     clientCertificate: peer.certificate,
-    isFormPost: isFormPost(method, facts.contentType),
+    isFormPost: method === 'POST' && isFormType(facts.contentType),
     body: framing.body,
     expectsContinue: framing.expectsContinue,
     isWebSocketUpgrade,

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import type { Method } from './canonical-request.ts';
 
 const percent = 0x25;
 const plus = 0x2b;
@@ -41,11 +40,11 @@ function hexDigit(octet: number | undefined): number {
 }
 
 /**
- * Whether an upstream may read form parameters, and so a method override, from the body: a POST whose type is
- * urlencoded, multipart, or not given. Only the beginning counts: PHP ends the type at the first `;`, `,` or space.
+ * Whether an upstream may read form parameters, and so a method override, from the body of a POST of this type: urlencoded,
+ * multipart, or not given. Only the beginning counts: PHP ends the type at the first `;`, `,` or space.
  */
-export function isFormPost(method: Method, contentType: string | undefined): boolean {
-  return method === 'POST' && (contentType === undefined || formType.test(contentType));
+export function isFormType(contentType: string | undefined): boolean {
+  return contentType === undefined || formType.test(contentType);
 }
 
 const formType = /^\s*(?:$|[;,]|application\/x-www-form-urlencoded|multipart\/)/i;

@@ -29,6 +29,13 @@ export interface Matcher<Match = unknown> {
    */
   readonly hooksUpstream?: boolean;
   /**
+   * Of an endpoint: how every path ends that `match` takes, not counting one last slash. `match` is not called for another
+   * path. Default: any path.
+   */
+  readonly pathEnd?: string;
+  /** Of a filter: `match` is undefined for every GET and HEAD without query and body, and is not called for one. Default: false. */
+  readonly skipsPlainReads?: boolean;
+  /**
    * The match that `run` gets; undefined: the filter does not apply. A rejection depends on the form of the request alone, and
    * comes before the check of the token. Pure: no clock, no store, no fields that a proxy in between may change.
    */

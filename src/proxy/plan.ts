@@ -61,7 +61,10 @@ const filteredHandshake = reject('bad-request', { reason: 'websocket' });
  * `explain` and the console print it. Pure, and without a promise.
  */
 export function plan<F extends Matcher>(request: CanonicalRequest, rules: PlanRules<F>): Plan<F> {
+  const { path } = request;
+  const end = path.endsWith('/') ? path.length - 1 : path.length;
   for (const filter of rules.endpoints) {
+    if (filter.pathEnd !== undefined && !path.endsWith(filter.pathEnd, end)) continue;
     const match = filter.match(request);
     if (match === undefined) continue;
     return isRejection(match) ? match : { endpoint: { filter, match } };
@@ -80,7 +83,9 @@ export function planForward<F extends Matcher>(
   let filters: PlannedFilter<F>[] | undefined;
   let holder: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;
+  const isPlainRead = isRead(request) && request.query.length <= 1 && request.body === 'none';
   for (const filter of rules.filters) {
+    if (isPlainRead && filter.skipsPlainReads === true) continue;
     if (filter.hooksUpstream === true && holder !== undefined && isSafe(request.method)) continue;
     const match = filter.match(request);
     if (match === undefined) continue;
@@ -106,6 +111,10 @@ export function planForward<F extends Matcher>(
     limits,
     forward: rules.accessToken.withoutReferredToken?.(request) ?? request,
   };
+}
+
+function isRead({ method }: CanonicalRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 const tooLarge = reject('payload-too-large');

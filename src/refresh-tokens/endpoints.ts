@@ -6,7 +6,7 @@ import {
   foldSuffixes,
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
-import { endpointRows, hasBody, hasContent, reachOf } from '../routes/endpoint-rows.ts';
+import { endpointRows, hasBody, reachOf } from '../routes/endpoint-rows.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 
 /** An endpoint of the shop that issues, refreshes or revokes refresh tokens. */
@@ -55,10 +55,7 @@ export function compileTokenEndpoints(
 ): (request: CanonicalRequest) => TokenRequest | undefined {
   const table = buildPathTable(endpoints.flatMap(rowsOf), rules);
   const suffixes = foldSuffixes(rules.formatSuffixes);
-  const methods = new Set<Method>(endpoints.map(({ method }) => method));
   return (request) => {
-    // Requests that only read cost nothing here.
-    if (!methods.has(request.method) && !request.isFormPost && !hasContent(request)) return undefined;
     const refreshes = new Set<TokenEndpoint>();
     const issues = new Set<TokenEndpoint>();
     const others = new Set<TokenEndpoint>();
@@ -88,6 +85,11 @@ export function compileTokenEndpoints(
       endsShown: [...endsShown],
     };
   };
+}
+
+/** Whether a request that only reads can be none of an endpoint: see `Matcher.skipsPlainReads`. */
+export function skipsPlainReads(endpoints: readonly TokenEndpoint[]): boolean {
+  return endpoints.every(({ method }) => method !== 'GET' && method !== 'HEAD');
 }
 
 /** Whether the path of a `revoke` endpoint ends with the token; otherwise the token is in the body (RFC 7009). */

@@ -18,12 +18,7 @@ export function reachOf(
 ): 'own' | 'other' | undefined {
   // A shop may take a form POST for any method.
   if (request.method === method || request.isFormPost) return 'own';
-  return hasContent(request) ? 'other' : undefined;
-}
-
-/** Whether a request has a query or a body. */
-export function hasContent(request: Pick<CanonicalRequest, 'query' | 'body'>): boolean {
-  return request.query.length > 1 || hasBody(request);
+  return request.query.length > 1 || hasBody(request) ? 'other' : undefined;
 }
 
 export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
-import { editFields, type FieldList } from '../http/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { RequestSender } from '../lib/fair-queue.ts';
 import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
-import type { UpstreamFault, UpstreamRequest } from './port.ts';
+import type { UpstreamFault } from './port.ts';
 
 export interface ForwardInput {
   readonly request: CanonicalRequest;
@@ -51,24 +51,6 @@ export interface ForwardResult {
   /** Bytes of response body handed to the client. */
   readonly bytes: number;
   readonly retried: boolean;
-}
-
-/** The request for the client of the upstream; `maySend`: the feature's hook, and the deadline for sending. */
-export function upstreamRequestOf(
-  { request, hooks, sender, upgrade }: ForwardInput,
-  body: UpstreamRequest['body'],
-  maySend: UpstreamRequest['maySend'],
-): UpstreamRequest {
-  const { method, fields } = request;
-  return {
-    method,
-    target: requestTarget(request),
-    fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
-    body,
-    sender,
-    isUpgrade: upgrade !== undefined,
-    maySend,
-  };
 }
 
 /** Why an exchange failed: the fault of the upstream's client, or the reason for which shopward ended it. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { FieldList } from '../http/field-list.ts';
+import { editFields, type FieldList } from '../http/field-list.ts';
 import { type Rejection, isRejection } from '../http/rejection.ts';
 import { endAlone, isolate, isolateLate, isolated } from '../lib/faults.ts';
 import { type ClientPatience, ClientResponse, type ClientResponseEvents } from './client-response.ts';
@@ -10,7 +10,6 @@ import {
   type ForwardResult,
   outcomeOfFault,
   rejectionOfFault,
-  upstreamRequestOf,
 } from './forward.ts';
 import { type HookFailure, type ResponseEdits, type UpstreamHooks, askForEdits } from './hooks.ts';
 import type {
@@ -74,6 +73,9 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   #sentMs: number | undefined;
   #settledMs = 0;
   #isRetried = false;
+  /** Of the upstream's response; 0: there is none yet. */
+  #upstreamStatus = 0;
+  /** Applies hooks to the response. Undefined without hooks: the response then goes straight to the client. */
   #relay: ResponseRelay | undefined;
   /** Stops the watch over a streaming request body. */
   #stopWatching: (() => void) | undefined;
@@ -105,9 +107,19 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       return;
     }
     if (this.#answerWithinMs !== undefined) this.#awaitAnswer(this.#answerWithinMs);
-    const { hooks } = this.#input;
-    const maySend = hooks === undefined ? undefined : () => this.#maySend(hooks);
-    this.#upstream = this.#options.client.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
+    const { request, hooks, sender, upgrade } = this.#input;
+    const { method, path, query, fields } = request;
+    const upstreamRequest: UpstreamRequest = {
+      method,
+      // Forwarded as it was decided on, byte for byte.
+      target: path + query,
+      fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
+      body: this.#body,
+      sender,
+      isUpgrade: upgrade !== undefined,
+      maySend: hooks === undefined ? undefined : () => this.#maySend(hooks),
+    };
+    this.#upstream = this.#options.client.dispatch(upstreamRequest, this);
   }
 
   /** Instead of `start`: the request's body could not be read. */
@@ -145,8 +157,15 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     const { clock } = this.#options;
     if (clock?.isDue) clock.hearShop(fields, performance.now() - this.#startedMs);
     const kept = endToEndFields(fields, status, this.#options.references, this.#input.request);
-    this.#relay = new ResponseRelay(this.#input, this.#downstream, this.#caller, status, reason, kept);
+    this.#upstreamStatus = status;
     this.#progress();
+    const { hooks, request } = this.#input;
+    if (hooks === undefined) {
+      this.#downstream.begin(status, reason, this.#caller.editResponse?.(kept, status) ?? kept);
+      return;
+    }
+    const head = { status, reason, fields: kept };
+    this.#relay = new ResponseRelay(hooks, request.method, head, this.#downstream, this.#caller);
     if (this.#relay.begin() && this.#answerWithinMs === undefined) {
       const passOn = () => this.#relay?.passThrough();
       this.#collectTimer = setTimeout(isolated(passOn, this.#onBroken), collectTimeoutMs);
@@ -166,14 +185,15 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   onData(chunk: Buffer, release?: () => void): boolean {
     this.#expect('streaming');
     this.#progress();
-    return this.#relay?.write(chunk, release) ?? true;
+    return (this.#relay ?? this.#downstream).write(chunk, release);
   }
 
   onEnd(): void {
     this.#expect('streaming');
     this.#settle();
-    if (this.#input.hooks === undefined) this.#finish({});
-    else this.#answer();
+    const { hooks } = this.#input;
+    if (hooks !== undefined && this.#relay !== undefined) this.#answer(hooks, this.#relay);
+    else this.#finish({});
   }
 
   onFault({ kind, sent, answerBegun, cause }: UpstreamFault): void {
@@ -276,7 +296,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   /** The upstream's response is complete: `onOutcome` is asked. */
-  #answer(): void {
+  #answer(hooks: UpstreamHooks, relay: ResponseRelay): void {
     const finish = (edits: ResponseEdits | HookFailure) => {
       if (this.#state !== 'settling') return;
       if ('failure' in edits) throw edits.failure;
@@ -287,8 +307,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       else endAlone(cause, this.#giveUp);
     };
     try {
-      const { hooks } = this.#input;
-      const edits = this.#relay === undefined ? {} : askForEdits(hooks, this.#relay.outcome());
+      const edits = askForEdits(hooks, relay.outcome());
       // Edits that are known at once cost no promise.
       if (edits instanceof Promise) isolateLate(edits.then(finish).catch(fail), this.#giveUp);
       else finish(edits);
@@ -302,7 +321,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       this.#refuse(edits.rejection, undefined, undefined);
       return;
     }
-    this.#relay?.end(edits);
+    if (this.#relay === undefined) this.#downstream.end();
+    else this.#relay.end(edits);
     this.#report(this.#downstream.isGone ? 'client-gone' : 'sent');
   }
 
@@ -369,7 +389,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       end,
       rejection,
       status: this.#downstream.status,
-      upstreamStatus: this.#relay?.status ?? 0,
+      upstreamStatus: this.#upstreamStatus,
       fault,
       cause,
       queuedMs: sentMs - this.#startedMs,

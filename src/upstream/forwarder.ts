@@ -41,10 +41,13 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     forward(input, caller) {
       const { request, incoming } = input;
       const { body } = request;
+      if (body === 'none' || input.body !== undefined) {
+        start(input, input.body ?? null, caller);
+        return undefined;
+      }
       const length = typeof body === 'object' ? body.length : undefined;
       const limits = limitsOfRoute(options, input.limits);
-      if (body === 'none' || input.body !== undefined) start(input, input.body ?? null, caller);
-      else if (length !== undefined && length > limits.bodyLimitBytes) {
+      if (length !== undefined && length > limits.bodyLimitBytes) {
         start(input, reject('payload-too-large'), caller);
       } else if (length !== undefined && length <= wholeBodyBytes) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));

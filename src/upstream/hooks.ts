@@ -69,13 +69,13 @@ export interface HookFailure {
   readonly failure: unknown;
 }
 
-/** The edits of a feature, if there is one; without a promise where they are known at once. Never throws or rejects. */
+/** The edits of a feature, without a promise where they are known at once. Never throws or rejects. */
 export function askForEdits(
-  hooks: UpstreamHooks | undefined,
+  hooks: UpstreamHooks,
   outcome: ForwardOutcome,
 ): Eventually<ResponseEdits | HookFailure> {
   try {
-    const edits = hooks?.onOutcome(outcome) ?? {};
+    const edits = hooks.onOutcome(outcome);
     return edits instanceof Promise ? edits.catch((failure: unknown) => ({ failure })) : edits;
   } catch (failure) {
     return { failure };

@@ -1,20 +1,19 @@
 import type { Method } from '../http/canonical-request.ts';
 import { type FieldEdits, type FieldList, editFields, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
-import type { ForwardCaller, ForwardInput } from './forward.ts';
-import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
+import type { ForwardCaller } from './forward.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
 import type { ResponseHead } from './port.ts';
 import { CollectedBody } from './request-body.ts';
 import { isBodiless } from './response-parser.ts';
 
-/** An upstream's response on its way to the client: streamed, or kept back until `onOutcome` has decided. */
-export class ResponseRelay implements ResponseHead {
-  readonly status: number;
-  readonly reason: string;
-  /** End-to-end ones. */
-  readonly fields: FieldList;
-  readonly #input: ForwardInput;
-  readonly #client: ClientResponse;
+/** An upstream's response for which there are hooks, on its way to the client: streamed, or kept back until `onOutcome` has decided. */
+export class ResponseRelay {
+  readonly #hooks: UpstreamHooks;
+  readonly #method: Method;
+  /** Its fields are end-to-end ones. */
+  readonly #head: ResponseHead;
+  readonly #downstream: ClientResponse;
   readonly #caller: ForwardCaller;
   /** Body that is kept back; undefined while the response streams. */
   #held: CollectedBody | undefined;
@@ -22,26 +21,24 @@ export class ResponseRelay implements ResponseHead {
   #isDropped = false;
 
   constructor(
-    input: ForwardInput,
-    client: ClientResponse,
+    hooks: UpstreamHooks,
+    method: Method,
+    head: ResponseHead,
+    downstream: ClientResponse,
     caller: ForwardCaller,
-    status: number,
-    reason: string,
-    fields: FieldList,
   ) {
-    this.#input = input;
-    this.#client = client;
+    this.#hooks = hooks;
+    this.#method = method;
+    this.#downstream = downstream;
     this.#caller = caller;
-    this.status = status;
-    this.reason = reason;
-    this.fields = fields;
+    this.#head = head;
   }
 
   /** Whether the body will be kept back. */
   begin(): boolean {
-    const { hooks, request } = this.#input;
-    const isHeld = hooks !== undefined && isCollectable(request.method, this, hooks.bufferLimit);
-    if (isHeld) this.#held = new CollectedBody(hooks.bufferLimit);
+    const { bufferLimit } = this.#hooks;
+    const isHeld = isCollectable(this.#method, this.#head, bufferLimit);
+    if (isHeld) this.#held = new CollectedBody(bufferLimit);
     else this.#passOn();
     return isHeld;
   }
@@ -49,9 +46,9 @@ export class ResponseRelay implements ResponseHead {
   /** `false`: wait until the client has drained. `release`: see `UpstreamHandler.onData`. */
   write(chunk: Buffer, release?: () => void): boolean {
     if (this.#isDropped) return true;
-    if (this.#held === undefined) return this.#client.write(chunk, release);
+    if (this.#held === undefined) return this.#downstream.write(chunk, release);
     this.#held.add(chunk);
-    return this.#held.length <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
+    return this.#held.length <= this.#hooks.bufferLimit || this.passThrough();
   }
 
   /** The body is too long, or too slow, to be kept back. */
@@ -70,7 +67,8 @@ export class ResponseRelay implements ResponseHead {
 
   /** What `onOutcome` receives of a whole response. */
   outcome(): ForwardOutcome {
-    return { kind: 'answered', status: this.status, fields: this.fields, body: this.#heldBody() };
+    const { status, fields } = this.#head;
+    return { kind: 'answered', status, fields, body: this.#heldBody() };
   }
 
   end(edits: ResponseEdits): void {
@@ -78,11 +76,11 @@ export class ResponseRelay implements ResponseHead {
     if (this.#isDropped) throw new TypeError('a withheld response was not refused');
     const body = this.#heldBody();
     if (body === null) {
-      this.#client.end();
+      this.#downstream.end();
       return;
     }
-    const answer = answerFields(this.#input.request.method, this, body, edits);
-    this.#client.send(answer.status, answer.reason, this.#finalFields(answer), answer.body);
+    const answer = answerFields(this.#method, this.#head, body, edits);
+    this.#downstream.send(answer.status, answer.reason, this.#finalFields(answer), answer.body);
   }
 
   #heldBody(): Buffer | null {
@@ -90,11 +88,11 @@ export class ResponseRelay implements ResponseHead {
   }
 
   #passOn(): void {
-    const { hooks } = this.#input;
-    this.#isDropped = hooks?.withholds?.(this.status) === true;
+    const { status, reason } = this.#head;
+    this.#isDropped = this.#hooks.withholds?.(status) === true;
     if (this.#isDropped) return;
-    const edits = hooks?.streamedHeaderEdits?.(this.status);
-    this.#client.begin(this.status, this.reason, this.#finalFields(this, edits));
+    const edits = this.#hooks.streamedHeaderEdits?.(status);
+    this.#downstream.begin(status, reason, this.#finalFields(this.#head, edits));
   }
 
   #finalFields({ fields, status }: ResponseHead, edits?: FieldEdits): FieldList {

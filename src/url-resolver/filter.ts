@@ -41,6 +41,7 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
   return {
     name: 'url-resolver',
     route: path,
+    pathEnd: path.slice(1),
     match(request) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
       const isPlain = request.path === path || request.path === pathWithSlash;

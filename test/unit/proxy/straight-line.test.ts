@@ -114,6 +114,32 @@ describe('what a request meets', () => {
     expect(planned(post, [holds('one'), holds('two', { match: () => undefined })]).refusal).toBeUndefined();
   });
 
+  it.each([
+    ['/a/own', true],
+    ['/a/own/', true],
+    ['/own', true],
+    ['/', false],
+    ['/a/own//', false],
+    ['/own/a', false],
+    ['/OWN', false],
+  ])('%s: an endpoint with the path end "own" is asked: %s', (path, isAsked) => {
+    const endpoints = [filterOf('own', { pathEnd: 'own' })];
+    expect('endpoint' in plan({ ...requestOf('GET'), path }, { ...rulesOf([]), endpoints })).toBe(isAsked);
+  });
+
+  it.each<[string, Partial<CanonicalRequest>, boolean]>([
+    ['GET', {}, false],
+    ['HEAD', {}, false],
+    ['GET', { query: '?' }, false],
+    ['GET', { query: '?a' }, true],
+    ['POST', {}, true],
+    ['OPTIONS', {}, true],
+    ['DELETE', {}, true],
+  ])('%s %j: a filter that skips plain reads is asked: %s', (method, more, isAsked) => {
+    const { names } = planned(requestOf(method, more), [filterOf('changes', { skipsPlainReads: true })]);
+    expect(names).toEqual(isAsked ? ['changes'] : []);
+  });
+
   it('who hooks the upstream comes last, wherever it stands', () => {
     expect(planned(post, [filterOf('a'), holds('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
     expect(planned(post, [holds('h')]).names).toEqual(['h']);

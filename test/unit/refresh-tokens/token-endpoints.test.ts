@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
 import { compileTokenEndpoints, type TokenEndpoint } from '../../../src/refresh-tokens/endpoints.ts';
+import { createTokenMatcher } from '../../../src/refresh-tokens/filter.ts';
 import { shopEndpoints } from './token-front.ts';
 
 const readShop = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });
@@ -159,6 +160,18 @@ describe('endpoints of a shop of its own', () => {
     expect(meaning('POST', '/tokens', { body: 'chunked' }, read)).toBe('exchange form, ends form');
     expect(meaning('PUT', '/tokens', { body: 'chunked' }, read)).toBe('exchange form');
     expect(meaning('POST', '/tokens', {}, read)).toBe('ends form');
+  });
+
+  test.each<[Method, boolean]>([
+    ['POST', true],
+    ['DELETE', true],
+    ['GET', false],
+  ])('an endpoint with the method %s: the filter skips plain reads: %s', (method, expected) => {
+    const matcher = createTokenMatcher([endpoint('revoke', method, '/tokens/{token}')], {
+      ignoredPrefixes: [],
+    });
+    expect(matcher.skipsPlainReads).toBe(expected);
+    expect(meaning('GET', '/tokens/a', {}, matcher.match)).toBe(expected ? 'none' : 'revoke a');
   });
 
   test('without any, no request is one', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CanonicalRequest, Method } from '../../../../src/http/canonical-request.ts';
-import { isFormPost } from '../../../../src/http/form-encoding.ts';
+import { isFormType } from '../../../../src/http/form-encoding.ts';
 import { isAnswer, isRejection } from '../../../../src/http/rejection.ts';
 import { createRefreshTokens, createTokenMatcher } from '../../../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../../../src/refresh-tokens/memory-store.ts';
@@ -71,7 +71,7 @@ function requestOf(
     query: query === '' ? '' : `?${query}`,
     fields,
     body: isRead || length === 0 ? 'none' : { length },
-    isFormPost: isFormPost(method as Method, fields[fields.indexOf('Content-Type') + 1]),
+    isFormPost: method === 'POST' && isFormType(fields[fields.indexOf('Content-Type') + 1]),
   } as unknown as CanonicalRequest;
 }
 
