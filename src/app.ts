@@ -78,6 +78,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const port = createPublicPort({
     config,
     rules,
+    authenticate: features.authenticate,
     forwarding,
     tls: input.secrets.tls,
     record(known, request, sender) {
@@ -100,7 +101,6 @@ export async function createApp(input: AppInput): Promise<App> {
     drain,
     ...telemetry.components,
     ...tokens.components,
-    rules.accessToken,
     list,
     secrets,
     clock,
@@ -166,7 +166,7 @@ async function createFeatures(
   const forwarding = await createForwarding(config, secrets.upstreamTls, clock, metrics.decisions);
   const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
-  const { list, accessToken } = access;
+  const { list } = access;
   const { createQuestionClient } = forwarding;
   const upstreamHost = upstreamHostOf(config);
   const filters = createFilters(
@@ -175,7 +175,7 @@ async function createFeatures(
   );
   const rules = {
     endpoints: filters.endpoints,
-    accessToken,
+    list,
     filters: filters.filters(),
     observe: config.mode === 'observe',
     limitsOf: createRouteLimits(config),

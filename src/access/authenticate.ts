@@ -1,6 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { andThen } from '../lib/eventually.ts';
+import type { Admission } from '../proxy/filter.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
 import type { ProofNonces } from './proof-nonces.ts';
@@ -44,22 +45,7 @@ interface Proofs {
   readonly nonces: ProofNonces | undefined;
 }
 
-interface Authenticated {
-  readonly identity: TokenIdentity;
-  /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
-  readonly request: CanonicalRequest;
-  /** The condition of a row that observes, which is not met. */
-  readonly observed?: Rejection;
-}
-
-/** The row says `credentials: shop`, and the request has credentials for the shop to check. */
-interface Unjudged {
-  readonly unjudged: true;
-}
-
-const unjudged: Unjudged = { unjudged: true };
-
-type Verdict = Authenticated | Unjudged | Rejection;
+type Verdict = Admission | Rejection;
 
 /**
  * Checks the credentials, then the token, then the proof of possession, then the scopes (all are required), then the conditions on claims, then the length of
@@ -107,7 +93,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
         : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque, takesDpop);
     if (isRejection(presented)) {
       const found = credentials === 'shop' ? findShopCredentials(sent, presented, sessionCookies) : presented;
-      return found === 'found' ? unjudged : challenge(found, sent, asked);
+      return found === 'found' ? 'unjudged' : challenge(found, sent, asked);
     }
     const { request = sent } = presented;
     const verdict = verifier.verify(presented.token, sent.clientAddress);
@@ -124,7 +110,7 @@ function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, chall
     { token, canonicalValue, isDpop }: BearerCredentials,
     request: CanonicalRequest,
     asked: Asked,
-  ): Authenticated | Rejection => {
+  ): Verdict => {
     const unmet = missingScopes(asked, identity);
     if (unmet !== undefined) {
       const refusal = reject('insufficient-scope', { reason: 'scope', sender: identity });

@@ -61,7 +61,9 @@ function compileNow({ text, file, paths }: Omit<ListQuestion, 'inForce'>): Packe
 }
 
 /** For those that only read it. */
-export type ListInForce = Pick<WatchedList, 'current' | 'rendered' | 'onApplied'>;
+export type ListInForce = Pick<WatchedList, 'rendered' | 'onApplied'> & {
+  readonly inForce: ProtectedList;
+};
 
 /**
  * The protected list in force, and what became of the last edit. The file is followed: an edit takes effect whole or not
@@ -72,11 +74,12 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   /** The page has the list itself. */
   readonly title = false;
   readonly metrics: readonly MetricSpec[];
+  /** Only this class replaces it. */
+  inForce: ProtectedList;
   readonly reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
   readonly #options: WatchedListOptions<Check>;
   readonly #watch: FileWatch | undefined;
   #packed: PackedList;
-  #current: ProtectedList;
   #rendered: Promise<RenderedDocument> | undefined;
   #problems: readonly Problem[] = [];
   #applying: Promise<void> = Promise.resolve();
@@ -89,15 +92,14 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
     const { file, text, isWatched = true, packed = compileNow(options) } = options;
     this.#options = options;
     this.#packed = packed;
-    this.#current = openPackedList(packed, file);
+    this.inForce = openPackedList(packed, file);
     if (isWatched) this.#watch = new FileWatch(file, this.apply, { known: Buffer.from(text) });
     this.metrics = [...this.#gauges(), ...(isWatched ? this.#counters() : [])];
   }
 
-  readonly current = () => this.#current;
   /** The list for clients, rendered on demand: 60,000 rows take 10 MB. */
   readonly rendered = (): Promise<RenderedDocument> => {
-    this.#rendered ??= finishInSlices(renderProtectedResources(this.#current));
+    this.#rendered ??= finishInSlices(renderProtectedResources(this.inForce));
     return this.#rendered;
   };
   /** Why the last edit is not in force; empty when it is. */
@@ -123,15 +125,15 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   /** Takes a list that was compiled elsewhere. */
   readonly adopt = (packed: PackedList): void => {
     const { log, file } = this.#options;
-    const before = this.#current.rows.length;
+    const before = this.inForce.rows.length;
     this.#packed = packed;
-    this.#current = openPackedList(packed, file);
+    this.inForce = openPackedList(packed, file);
     this.#rendered = undefined;
     this.#problems = [];
     this.reloads.succeeded++;
     this.reloads.lastSuccessMs = Date.now();
     log[this.#isReported ? 'info' : 'debug'](
-      { event: 'list-reloaded', rows: this.#current.rows.length, before },
+      { event: 'list-reloaded', rows: this.inForce.rows.length, before },
       'the protected list was reloaded',
     );
     for (const listener of this.#onApplied) listener(packed);
@@ -210,7 +212,7 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
         'shopward_protected_rows',
         'Rows of the protected list in force.',
         'min',
-        () => this.#current.rows.length,
+        () => this.inForce.rows.length,
       ),
       gauge(
         'shopward_config_last_reload_success',

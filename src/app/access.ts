@@ -1,5 +1,4 @@
-import { createAuthenticate } from '../access/authenticate.ts';
-import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
+import { type Authenticate, createAuthenticate } from '../access/authenticate.ts';
 import { createProofNonces } from '../access/proof-nonces.ts';
 import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
@@ -8,8 +7,7 @@ import { createUsedProofs } from '../access/used-proofs.ts';
 import { WatchedList } from '../access/watched-list.ts';
 import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
 import type { Config } from '../config/schema.ts';
-import { gauge } from '../lib/component.ts';
-import type { Filter } from '../proxy/filter.ts';
+import { type Component, gauge } from '../lib/component.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
@@ -21,7 +19,7 @@ interface Access {
   readonly list: WatchedList<ListCheck>;
   readonly tokens: Omit<ReturnType<typeof createIssuers>, 'issuers'>;
   readonly inspectToken: InspectToken;
-  readonly accessToken: ReturnType<typeof createAccessTokenFilter> & Filter;
+  readonly authenticate: Authenticate;
 }
 
 /**
@@ -46,9 +44,21 @@ export function createAccess(
   const { issuers, ...tokens } = createIssuers(config, Date.now, log, (fields, askedMs) =>
     clock.hearDate('keys', fields, askedMs),
   );
-  const accessToken = createAccessTokenFilter(
-    createAccessTokenMatcher(list.current),
-    createAuthenticate({
+  const remembered: Component = {
+    name: 'access-token',
+    metrics: [
+      gauge('shopward_remembered_tokens', 'Verified tokens in memory.', 'sum', () =>
+        issuers.all.reduce((sum, { signed }) => sum + (signed?.status().remembered ?? 0), 0),
+      ),
+    ],
+    close() {
+      for (const { signed } of issuers.all) signed?.close();
+    },
+  };
+  return {
+    list,
+    tokens: { ...tokens, components: [...tokens.components, remembered] },
+    authenticate: createAuthenticate({
       verifier: issuers.verifier,
       takesOpaque: issuers.takesOpaque,
       proof: createProofs(config, store),
@@ -57,22 +67,7 @@ export function createAccess(
       cookieOrigins: config.auth.cookieOrigins,
       sessionCookies: config.auth.sessionCookies,
     }),
-  );
-  return {
-    list,
-    tokens,
     inspectToken: (token, asked) => inspectToken(token, issuers, asked, config.auth.forward),
-    accessToken: {
-      ...accessToken,
-      metrics: [
-        gauge('shopward_remembered_tokens', 'Verified tokens in memory.', 'sum', () =>
-          issuers.all.reduce((sum, { signed }) => sum + (signed?.status().remembered ?? 0), 0),
-        ),
-      ],
-      close() {
-        for (const { signed } of issuers.all) signed?.close();
-      },
-    },
   };
 }
 

@@ -97,7 +97,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   for (const metric of programMetrics(input.version, now())) metrics.register(metric);
   metrics.register(
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
-      rowCounts.countUnmet(list.current()),
+      rowCounts.countUnmet(list.inForce),
     ),
   );
 
@@ -148,7 +148,7 @@ function createEndpoints(
 ): AdminEndpoint[] {
   const { config, inForce, metrics, explain, version, list, status, now } = input;
   const file = config.protectedResources;
-  const rows = () => list.current().rows;
+  const rows = () => list.inForce.rows;
   const { rollout: counted } = status;
   const endpoints: AdminEndpoint[] = [
     ...createStateEndpoints({
@@ -159,7 +159,7 @@ function createEndpoints(
       ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
       list: { file, rows, reloads: list.reloads },
     }),
-    createRowListEndpoint({ file, list: list.current, reloads: list.reloads, counts: rowCounts }),
+    createRowListEndpoint({ file, list: () => list.inForce, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints({
       system: status.system,
     }),
@@ -168,7 +168,7 @@ function createEndpoints(
   ];
   if (explain !== undefined) {
     const explainNow = (question: ExplainQuestion) =>
-      explain(question, inForce(), list.current(), status.inspectToken);
+      explain(question, inForce(), list.inForce, status.inspectToken);
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
   const { purge } = status;
@@ -181,7 +181,7 @@ async function reportNow(
   counted: NonNullable<ProcessStatus['rollout']>,
 ): Promise<RolloutReport> {
   const counting = await counted();
-  return finishInSlices(makeReport(counting, list.current().rows, inForce().mode === 'observe', now()));
+  return finishInSlices(makeReport(counting, list.inForce.rows, inForce().mode === 'observe', now()));
 }
 
 /** URL by which this machine reaches a listener. */

@@ -1,4 +1,3 @@
-import { createAccessTokenMatcher } from '../access/filter.ts';
 import type { ProtectedList } from '../access/protected-list.ts';
 import type { ListInForce } from '../access/watched-list.ts';
 import type { Config, PartialConfig } from '../config/schema.ts';
@@ -65,7 +64,7 @@ export function compileFilters(
 /** The rules for `plan` without a running proxy, from a configuration and a list. */
 export function compileRules(
   config: Config,
-  list: Pick<ProtectedList, 'match'>,
+  inForce: Pick<ProtectedList, 'match' | 'tokenParameters'>,
   definitions: readonly FilterDefinition[],
 ): PlanRules<Matcher> {
   const compiled = compileFilters(config, definitions);
@@ -73,7 +72,7 @@ export function compileRules(
     endpoints: compiled.flatMap(({ definition, matcher }) =>
       definition.stage === 'endpoint' ? matcher : [],
     ),
-    accessToken: createAccessTokenMatcher(() => list),
+    list: { inForce },
     filters: compiled.flatMap(({ definition, matcher }) => (definition.stage === 'forward' ? matcher : [])),
     observe: config.mode === 'observe',
     limitsOf: createRouteLimits(config),

@@ -78,7 +78,7 @@ export function createMetadata({ auth, publicUrl }: Config, list: ListInForce) {
     authorizationServers: listIssuers(auth).flatMap(({ issuer }) =>
       issuer?.startsWith('https://') ? [issuer] : [],
     ),
-    list: list.current,
+    list: () => list.inForce,
     proof: auth.proof,
   });
 }

@@ -28,9 +28,8 @@ import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
 import { type Forwarding, forwardsHost, upstreamHostOf } from './upstream.ts';
 
-interface PublicPortInput {
+interface PublicPortInput extends Pick<PipelineDependencies, 'rules' | 'authenticate'> {
   readonly config: Config;
-  readonly rules: PipelineDependencies<Exchange>['rules'];
   readonly forwarding: Pick<Forwarding, 'forwarder' | 'handshakes'>;
   readonly tls: Secrets['tls'];
   /** Called once for each request, whatever became of it. */
@@ -118,12 +117,16 @@ function revocationPaths({ refreshTokens }: Config): string[] {
 }
 
 /** One pipeline for requests and for WebSocket handshakes. */
-function createHandlers({ config, rules, forwarding }: PublicPortInput, canonicalise: Canonicalise) {
+function createHandlers(
+  { config, rules, authenticate, forwarding }: PublicPortInput,
+  canonicalise: Canonicalise,
+) {
   const { limits, auth } = config;
-  const { run, admits } = new Pipeline<Exchange>({
+  const { run, admits } = new Pipeline({
     canonicalise: (incoming) =>
       isUpgrade(incoming) ? refuseOtherThanHandshake(canonicalise(incoming)) : canonicalise(incoming),
     rules,
+    authenticate,
     readBody: ({ incoming, response }, canonical, own) =>
       readWholeBody(
         incoming,
@@ -147,10 +150,10 @@ function createHandlers({ config, rules, forwarding }: PublicPortInput, canonica
   return { run, webSockets };
 }
 
-function createAuthorizeRun({ config, rules }: PublicPortInput): RunExchange {
+function createAuthorizeRun({ config, rules, authenticate }: PublicPortInput): RunExchange {
   const canonicalise = createCanonicalise(config, upstreamHostOf(config), readQuestion);
   const identityFields = identityFieldNames(config.auth.forward);
-  return createAuthorizePipeline({ canonicalise, rules, identityFields }).run;
+  return createAuthorizePipeline({ canonicalise, rules, authenticate, identityFields }).run;
 }
 
 /** The handshake has shown that the client has the key of its certificate. */

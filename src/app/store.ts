@@ -98,14 +98,14 @@ export function createRollout(
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  let [mode, known] = [inForce().mode, list.current().rows];
+  let [mode, known] = [inForce().mode, list.inForce.rows];
   let rows: Iterable<ProtectedResource> = known;
   const rollout = new Rollout({
     ...{ counts, intervalMs: rolloutIntervalMs },
     ...{ isObserving: () => inForce().mode === 'observe', rules: () => decidingSettings(inForce()) },
     rows() {
-      if (mode !== inForce().mode || known !== list.current().rows) {
-        [mode, known] = [inForce().mode, list.current().rows];
+      if (mode !== inForce().mode || known !== list.inForce.rows) {
+        [mode, known] = [inForce().mode, list.inForce.rows];
         const same = known;
         rows = { [Symbol.iterator]: () => same[Symbol.iterator]() };
       }

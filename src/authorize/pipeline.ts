@@ -1,9 +1,8 @@
 import { fieldValue } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
 import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
-import type { Exchange } from '../server/exchange.ts';
 
-interface AuthorizeOptions extends Pick<PipelineDependencies<Exchange>, 'canonicalise' | 'rules'> {
+interface AuthorizeOptions extends Pick<PipelineDependencies, 'canonicalise' | 'rules' | 'authenticate'> {
   /** Fields in which shopward would send the identity to the shop. */
   readonly identityFields: readonly string[];
 }
@@ -12,13 +11,13 @@ interface AuthorizeOptions extends Pick<PipelineDependencies<Exchange>, 'canonic
 export const filtersOfQuestions: readonly string[] = ['rate-limits'];
 
 /** Decides about requests that a front forwards itself, by the plan of the public port. */
-export function createAuthorizePipeline({ canonicalise, rules, identityFields }: AuthorizeOptions) {
+export function createAuthorizePipeline({ rules, identityFields, ...steps }: AuthorizeOptions) {
   const names = ['Authorization', ...identityFields];
-  return new Pipeline<Exchange>({
-    canonicalise,
+  return new Pipeline({
+    ...steps,
     rules: {
       endpoints: [],
-      accessToken: rules.accessToken,
+      list: rules.list,
       get filters() {
         return rules.filters.filter(({ name }) => filtersOfQuestions.includes(name));
       },

@@ -3,7 +3,7 @@ import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, RejectionName, Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import type { UpstreamHooks } from '../upstream/hooks.ts';
+import type { ObservedHooks } from '../upstream/hooks.ts';
 
 /** The user of a verified access token. */
 export interface Identity extends Sender {
@@ -77,31 +77,34 @@ export interface FilterContext {
   readonly body: Buffer | undefined;
   /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A rejection that it returns is enforced. */
   readonly isObserved: boolean;
-  /** The request passed before, with a token, so that its proof of possession is used. Default: false. */
-  readonly isProven?: boolean;
 }
 
 /** The request continues; undefined: with nothing to add. */
 export type Continue =
-  | (UpstreamHooks & { readonly observed?: Rejection })
+  | ObservedHooks
   | {
       readonly bufferLimit?: never;
-      /** The user of the request's token. */
-      readonly identity?: Identity;
-      /** The request that continues, with the credentials that were verified and no others. */
-      readonly request?: CanonicalRequest;
       /** Fields of the response, as a flat list, whether the upstream or shopward answers. */
       readonly responseFields?: FieldList;
       /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
-      /** The shop checks the credentials: the row has `credentials: shop`. */
-      readonly unjudged?: true;
     }
   | undefined;
 
+/** What became of a request's credentials, unless it is refused. */
+export type Admission =
+  | {
+      readonly identity: Identity;
+      /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
+      readonly request: CanonicalRequest;
+      /** The condition of a row that observes, which is not met. */
+      readonly observed?: Rejection;
+    }
+  /** The row says `credentials: shop`, and the request has credentials for the shop to check. */
+  | 'unjudged';
+
 /** A feature that takes part in the decision on a request: one folder, and one line in `src/app/filters.ts`. */
 export interface Filter<Match = unknown> extends Matcher<Match>, Component {
-  readonly name: string;
   /**
    * Effects. Must not throw for what a client sent: whatever is thrown is 500. An endpoint that gives nothing hands the
    * request on to the list, the other filters and the upstream.

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
-import { type Answer, isAnswer, isRejection, type Rejection, type Sender } from '../http/rejection.ts';
+import { type Answer, isAnswer, isRejection, type Rejection, type RejectionName } from '../http/rejection.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import { isolate } from '../lib/faults.ts';
-import { beyondShare, type Place } from '../server/in-flight.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { beyondShare } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
-import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
+import type { Admission, Continue, FilterContext, Identity } from './filter.ts';
 import {
   type ForwardPlan,
   type PlannedFilter,
@@ -17,37 +17,15 @@ import {
   type RouteLimits,
 } from './plan.ts';
 
-/**
- * One request and its response, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket.
- * Exported for its tests.
- */
-export interface PipelineExchange {
-  readonly incoming: IncomingMessage;
-  /** Its entry among all requests in progress. */
-  readonly place: Pick<Place, 'takeFor' | 'takeForSubject'>;
-  /** Template of the endpoint or row that decided. */
-  route: string;
-  /** The user of its verified token. */
-  sender: Sender | undefined;
-  /** Its answer needed a token: shared caches must not store it. */
-  isPrivate: boolean;
-  /** The token may be in a cookie. */
-  variesByCookie: boolean;
-  /** Further fields of its response. */
-  responseFields: FieldList | undefined;
-  /** The request was understood. */
-  setRequest(request: CanonicalRequest): void;
-  /** Notes a refusal that observe mode does not enforce. */
-  observe(rejection: Rejection): void;
-  refuse(rejection: Rejection): void;
-  answer(answer: Answer): void;
-  /** A bug or an impossible state. */
-  fail(fault: unknown): void;
-}
-
-export interface PipelineDependencies<Exchange extends PipelineExchange> {
+export interface PipelineDependencies {
   canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
-  readonly rules: PlanRules & { readonly accessToken: Filter<Requirement> };
+  readonly rules: PlanRules;
+  /** Checks the credentials of a request. `isProven`: it has passed before, with a proof of possession that is used now. */
+  authenticate(
+    request: CanonicalRequest,
+    requirement: Requirement,
+    isProven?: boolean,
+  ): Eventually<Admission | Rejection>;
   readBody(exchange: Exchange, request: CanonicalRequest, limits?: RouteLimits): Promise<Buffer | Rejection>;
   /** Forwards the request to the upstream. Every hook that is passed gets the outcome. */
   forward(
@@ -60,16 +38,27 @@ export interface PipelineDependencies<Exchange extends PipelineExchange> {
   ): Pending;
 }
 
+/** Refusals of credentials that observe mode does not enforce. Faults of shopward and limits are always enforced. */
+const softRejections: ReadonlySet<RejectionName> = new Set([
+  'access-token-missing',
+  'access-token-invalid',
+  'access-token-repeated',
+  'proof-invalid',
+  'cross-site-request',
+  'insufficient-scope',
+  'not-permitted',
+]);
+
 type Pending = Eventually<void> | undefined;
 type Verdict = Continue | Answer | Rejection;
 /** Its body is read when the first filter wants it. */
 type OwnContext = FilterContext & { body: Buffer | undefined };
 
 /** One request, one straight line: canonical request -> plan -> endpoint, or access token -> filters -> upstream. */
-export class Pipeline<Exchange extends PipelineExchange> {
-  readonly #dependencies: PipelineDependencies<Exchange>;
+export class Pipeline {
+  readonly #dependencies: PipelineDependencies;
 
-  constructor(dependencies: PipelineDependencies<Exchange>) {
+  constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
   }
 
@@ -88,13 +77,12 @@ export class Pipeline<Exchange extends PipelineExchange> {
     request: CanonicalRequest,
     isProven: boolean,
   ): Eventually<Rejection | 'admitted' | 'free'> => {
-    const { rules } = this.#dependencies;
+    const { rules, authenticate } = this.#dependencies;
     const planned = planForward(request, rules);
     if (isRejection(planned)) return planned;
     const { token, isObserved, forward } = planned;
     if (token === 'none' || isObserved) return 'free';
-    const context = { request: forward, identity: undefined, body: undefined, isObserved, isProven };
-    const pending = rules.accessToken.run(token, context);
+    const pending = authenticate(forward, token, isProven);
     return andThen(pending, (verdict) => (isRejection(verdict) ? verdict : 'admitted'));
   };
 
@@ -139,27 +127,22 @@ export class Pipeline<Exchange extends PipelineExchange> {
 
   /** A protected request passes only with a valid access token that has every required scope. */
   #authenticate(exchange: Exchange, planned: ForwardPlan, requirement: Requirement): Pending {
-    const { forward: request, isObserved } = planned;
-    const context = { request, identity: undefined, body: undefined, isObserved };
-    const pending = this.#dependencies.rules.accessToken.run(requirement, context);
+    const pending = this.#dependencies.authenticate(planned.forward, requirement);
     return andThen(pending, (verdict) => this.#admit(exchange, planned, verdict));
   }
 
-  #admit(exchange: Exchange, planned: ForwardPlan, verdict: Verdict): Pending {
-    if (isRejection(verdict)) return exchange.refuse(verdict);
-    if (isAnswer(verdict)) return exchange.answer(verdict);
-    if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
-      const { identity, request = planned.forward, observed } = verdict;
-      if (observed !== undefined) exchange.observe(observed);
-      exchange.sender = identity;
-      if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
-      return this.#pass(exchange, planned, request, identity);
-    }
-    if (verdict !== undefined && 'unjudged' in verdict)
+  #admit(exchange: Exchange, planned: ForwardPlan, verdict: Admission | Rejection): Pending {
+    if (verdict === 'unjudged') return this.#pass(exchange, planned, planned.forward, undefined);
+    if (isRejection(verdict)) {
+      if (!planned.isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
+      exchange.observe(verdict);
       return this.#pass(exchange, planned, planned.forward, undefined);
-    if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
-    exchange.observe(verdict.observed);
-    return this.#pass(exchange, planned, planned.forward, undefined);
+    }
+    const { identity, request, observed } = verdict;
+    if (observed !== undefined) exchange.observe(observed);
+    exchange.sender = identity;
+    if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
+    return this.#pass(exchange, planned, request, identity);
   }
 
   /** After the token: the filters, then the upstream. */
@@ -203,17 +186,13 @@ export class Pipeline<Exchange extends PipelineExchange> {
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
     if (verdict !== undefined && 'responseFields' in verdict)
       exchange.responseFields = verdict.responseFields;
-    const hooks = verdict?.bufferLimit === undefined ? undefined : hooksOf(planned, at, verdict);
+    const hooks = verdict?.bufferLimit === undefined ? undefined : verdict;
+    const { name, hooksUpstream } = (planned.filters[at] as PlannedFilter).filter;
+    // `plan` puts such a filter last, so that no later refusal keeps the outcome from it.
+    if (hooks !== undefined && hooksUpstream !== true)
+      throw new TypeError(`${name} gives hooks, and does not say so`);
     if (at + 1 < planned.filters.length) return this.#runFilters(exchange, planned, context, at + 1);
     const { request, identity, body } = context;
     return this.#dependencies.forward(exchange, request, identity, body, hooks, planned.limits);
   }
-}
-
-/** Only the last filter may have hooks, so that no later refusal keeps the outcome from it. */
-function hooksOf({ filters }: ForwardPlan, at: number, hooks: UpstreamHooks): UpstreamHooks {
-  const { name, hooksUpstream } = (filters[at] as PlannedFilter).filter;
-  if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);
-  if (at + 1 < filters.length) throw new TypeError(`${name} gives hooks, and is not the last`);
-  return hooks;
 }

@@ -1,6 +1,6 @@
-import type { Requirement } from '../access/protected-list.ts';
+import type { ProtectedList, Requirement } from '../access/protected-list.ts';
+import { withoutReferredToken } from '../access/token-places.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { buildPathTable, type PathRules } from '../routes/path-table.ts';
 import type { Filter, Matcher } from './filter.ts';
@@ -9,12 +9,8 @@ import type { Filter, Matcher } from './filter.ts';
 export interface PlanRules<F extends Matcher = Filter> {
   /** Endpoints that shopward answers itself, whatever the list says; the first one that matches counts. */
   readonly endpoints: readonly F[];
-  /** The row of the present list that matches a request. */
-  readonly accessToken: {
-    match(request: CanonicalRequest): Requirement | undefined;
-    /** Default: the request unchanged. */
-    withoutReferredToken?(request: CanonicalRequest): CanonicalRequest;
-  };
+  /** The protected list. A request keeps its row if the list changes meanwhile. */
+  readonly list: { readonly inForce: Pick<ProtectedList, 'match' | 'tokenParameters'> };
   /** Filters of a forwarded request, in this order; a filter with hooks for the upstream comes last. */
   readonly filters: readonly F[];
   /** The whole proxy is in observe mode. */
@@ -52,7 +48,6 @@ export interface PlannedFilter<F extends Matcher = Filter> {
   readonly match: unknown;
 }
 
-const noFilters: readonly never[] = [];
 const matchedTwice = reject('lenient-spelling', { reason: 'two-gates' });
 const filteredHandshake = reject('bad-request', { reason: 'websocket' });
 
@@ -80,7 +75,7 @@ export function planForward<F extends Matcher>(
   if (request.refusedTarget !== undefined) return request.refusedTarget;
   const limits = rules.limitsOf?.(request);
   if (limits !== undefined && announcedBytes(request) > limits.requestBodyBytes) return tooLarge;
-  let filters: PlannedFilter<F>[] | undefined;
+  const filters: PlannedFilter<F>[] = [];
   let holder: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;
   const isPlainRead = isRead(request) && request.query.length <= 1 && request.body === 'none';
@@ -93,23 +88,21 @@ export function planForward<F extends Matcher>(
     if (filter.hooksUpstream === true) {
       refusal ??= conflictOf(request, holder);
       holder ??= { filter, match };
-    } else if (filters === undefined) filters = [{ filter, match }];
-    else filters.push({ filter, match });
+    } else filters.push({ filter, match });
   }
   // The filter with hooks comes last, so that no refusal of another keeps the outcome from it.
-  if (holder !== undefined) {
-    if (filters === undefined) filters = [holder];
-    else filters.push(holder);
-  }
-  const requirement = rules.accessToken.match(request);
+  if (holder !== undefined) filters.push(holder);
+  const { inForce } = rules.list;
+  const requirement = inForce.match(request);
   return {
     route: requirement?.route ?? '*',
     token: requirement ?? 'none',
     isObserved: rules.observe || requirement?.observe === true,
-    filters: filters ?? noFilters,
+    filters,
     refusal,
     limits,
-    forward: rules.accessToken.withoutReferredToken?.(request) ?? request,
+    forward:
+      inForce.tokenParameters.length === 0 ? request : withoutReferredToken(request, inForce.tokenParameters),
   };
 }
 
@@ -172,10 +165,7 @@ export function compileRouteLimits(
     routes.map((route) => ({ method: route.method, template: route.path, data: route })),
     rules,
   );
-  const firsts = new Set(routes.map(({ path }) => firstLiteral(path)));
   return (request) => {
-    // A route matches only as it is written, so most requests need no look-up.
-    if (!firsts.has(request.segments[0]) && !firsts.has(undefined)) return usual;
     const met = table.match(request).filter(({ exact }) => exact);
     const least = (key: 'requestBody' | 'responseTimeout', other: number) => {
       const set = met.map(({ data }) => data[key]).filter((value) => value !== undefined);
@@ -186,11 +176,4 @@ export function compileRouteLimits(
       responseTimeoutMs: least('responseTimeout', usual.responseTimeoutMs),
     };
   };
-}
-
-/** The first segment in its canonical form; undefined if any segment can stand there. */
-function firstLiteral(path: string): string | undefined {
-  const parsed = parsePathTemplate(path);
-  const first = isTemplateProblem(parsed) ? undefined : parsed.segments[0];
-  return first !== undefined && 'literal' in first ? first.literal : undefined;
 }

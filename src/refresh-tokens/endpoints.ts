@@ -87,11 +87,6 @@ export function compileTokenEndpoints(
   };
 }
 
-/** Whether a request that only reads can be none of an endpoint: see `Matcher.skipsPlainReads`. */
-export function skipsPlainReads(endpoints: readonly TokenEndpoint[]): boolean {
-  return endpoints.every(({ method }) => method !== 'GET' && method !== 'HEAD');
-}
-
 /** Whether the path of a `revoke` endpoint ends with the token; otherwise the token is in the body (RFC 7009). */
 export function namesToken({ path }: Pick<TokenEndpoint, 'path'>): boolean {
   return path.endsWith('}');

@@ -5,12 +5,7 @@ import { hasBody } from '../routes/endpoint-rows.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext, RefreshTokensOptions } from './context.ts';
-import {
-  compileTokenEndpoints,
-  skipsPlainReads,
-  type TokenEndpoint,
-  type TokenRequest,
-} from './endpoints.ts';
+import { compileTokenEndpoints, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
@@ -46,7 +41,7 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
   return {
     name: 'refresh-tokens',
     hooksUpstream: true,
-    skipsPlainReads: skipsPlainReads(endpoints),
+    skipsPlainReads: endpoints.every(({ method }) => method !== 'GET' && method !== 'HEAD'),
     match: compileTokenEndpoints(endpoints, paths),
     wantsBody: ({ refreshes, otherMethod, endsShown }, request) =>
       refreshes.length + endsShown.length > 0 || (otherMethod.length > 0 && hasBody(request)),

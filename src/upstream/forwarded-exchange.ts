@@ -20,7 +20,7 @@ import type {
   UpstreamRequest,
 } from './port.ts';
 import { type PublicReferences, endToEndFields } from './response-fields.ts';
-import { type BodyLimits, limitsOfRoute, sendContinue, watchBody } from './request-body.ts';
+import { type BodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 export interface ExchangeOptions extends BodyLimits, ClientPatience {
@@ -272,10 +272,12 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   #watchBody(): () => void {
-    sendContinue(this.#input.request, this.#input.response);
+    const { request, response, incoming, limits } = this.#input;
+    const { bodyLimitBytes, bodyTimeoutMs } = this.#options;
+    sendContinue(request, response);
     return watchBody(
-      this.#input.incoming,
-      limitsOfRoute(this.#options, this.#input.limits),
+      incoming,
+      { bodyLimitBytes: limits?.requestBodyBytes ?? bodyLimitBytes, bodyTimeoutMs },
       (rejection) => this.#abort(rejection),
       () => this.#progress(),
     );

@@ -3,7 +3,7 @@ import { isolated } from '../lib/faults.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
 import type { UpstreamRequest } from './port.ts';
-import { limitsOfRoute, readWholeBody, sendContinue } from './request-body.ts';
+import { readWholeBody, sendContinue } from './request-body.ts';
 
 /** Bodies that stream, and so occupy a connection for as long as their clients take. */
 interface StreamingBodyLimit {
@@ -46,11 +46,14 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
         return undefined;
       }
       const length = typeof body === 'object' ? body.length : undefined;
-      const limits = limitsOfRoute(options, input.limits);
-      if (length !== undefined && length > limits.bodyLimitBytes) {
+      const { bodyTimeoutMs } = options;
+      const bodyLimitBytes = input.limits?.requestBodyBytes ?? options.bodyLimitBytes;
+      if (length !== undefined && length > bodyLimitBytes) {
         start(input, reject('payload-too-large'), caller);
       } else if (length !== undefined && length <= wholeBodyBytes) {
-        const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
+        const whole = readWholeBody(incoming, body, { bodyLimitBytes, bodyTimeoutMs }, () =>
+          sendContinue(request, input.response),
+        );
         return whole.then((read) => start(input, read, caller));
       } else {
         const leave = enterStreaming(options.streamingBodies, input);

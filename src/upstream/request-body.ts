@@ -14,15 +14,6 @@ export interface BodyLimits {
 /** Bytes that account for one second of waiting; like the minimum rate of Apache's mod_reqtimeout. */
 const bytesPerSecond = 500;
 
-/** The limits of a route's request, if the route has limits of its own. */
-export function limitsOfRoute(
-  usual: BodyLimits,
-  route: { readonly requestBodyBytes: number } | undefined,
-): BodyLimits {
-  if (route === undefined) return usual;
-  return { bodyLimitBytes: route.requestBodyBytes, bodyTimeoutMs: usual.bodyTimeoutMs };
-}
-
 /**
  * Reads a whole body: its bytes, or why not (413, 408, or 400 for one that breaks off). `beforeReading` is called once,
  * just before the body is read: it may send `100 Continue`.

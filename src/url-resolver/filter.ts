@@ -36,7 +36,6 @@ export type ResolverMatcher = Matcher<true>;
 
 /** Matches GET and HEAD of the resolver's path, in every spelling that the shop routes to it. */
 export function createResolverMatcher(path: string, paths: PathRules): ResolverMatcher {
-  const pathWithSlash = `${path}/`;
   const isOtherSpelling = createOwnPathTest(path, paths);
   return {
     name: 'url-resolver',
@@ -44,7 +43,7 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
     pathEnd: path.slice(1),
     match(request) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-      const isPlain = request.path === path || request.path === pathWithSlash;
+      const isPlain = request.path === path || request.path === `${path}/`;
       return isPlain || isOtherSpelling(request) || undefined;
     },
     describe: () => ({

@@ -45,7 +45,7 @@ it('an edit of a list of four times the rows is at most five times the work', as
       log: { debug: () => {} } as never,
     });
     const work = await counter.countOf(() => list.apply({ bytes: Buffer.from(listOf(rows)) }));
-    expect(list.current().rows).toHaveLength(rows);
+    expect(list.inForce.rows).toHaveLength(rows);
     return work;
   };
   await workOf(10);

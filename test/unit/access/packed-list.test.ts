@@ -97,7 +97,7 @@ it('an edit of a long list keeps less than 200 bytes a row, of which few are obj
     collectGarbage();
     const before = process.memoryUsage();
     await list.apply({ bytes: Buffer.from(listOf(lines)) });
-    expect(list.current().rows).toHaveLength(rows + 1);
+    expect(list.inForce.rows).toHaveLength(rows + 1);
     lines.length = 0;
     // Buffers of messages are freed some collections later.
     for (let run = 0; run < 5; run += 1) {

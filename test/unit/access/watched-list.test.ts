@@ -22,7 +22,7 @@ function open() {
   });
   const packed = list.packed();
   const state = () => ({
-    rows: list.current().rows.length,
+    rows: list.inForce.rows.length,
     isFirst: list.packed() === packed,
     reloads: [list.reloads.succeeded, list.reloads.failed],
     status: list.health().status,

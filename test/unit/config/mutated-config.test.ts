@@ -125,7 +125,7 @@ it('a mutated configuration is refused with places in the file, or serves: it ne
       return;
     }
     counts.served += 1;
-    compileRules(loaded.config, { match: () => undefined }, filterDefinitions);
+    compileRules(loaded.config, { match: () => undefined, tokenParameters: [] }, filterDefinitions);
     const app = await createApp({
       config: loaded.config,
       protectedList: { text: protectedList },

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Requirement } from '../../../src/access/protected-list.ts';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
-import { isRejection, reject } from '../../../src/http/rejection.ts';
-import type { Filter, FilterContext, Identity } from '../../../src/proxy/filter.ts';
-import { Pipeline, type PipelineExchange } from '../../../src/proxy/pipeline.ts';
-import { type ForwardPlan, knownRefusal, plan } from '../../../src/proxy/plan.ts';
+import { type Answer, isRejection, type Rejection, reject } from '../../../src/http/rejection.ts';
+import type { Eventually } from '../../../src/lib/eventually.ts';
+import type { Admission, Filter, FilterContext, Identity } from '../../../src/proxy/filter.ts';
+import { Pipeline } from '../../../src/proxy/pipeline.ts';
+import { type ForwardPlan, knownRefusal, plan, type PlanRules } from '../../../src/proxy/plan.ts';
+import type { Exchange } from '../../../src/server/exchange.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
 /** The pipeline among filters and exchanges made up here: what is asked, in which order, and what comes of it. */
@@ -23,6 +25,7 @@ function requestOf(method: string, more: Partial<CanonicalRequest> = {}): Canoni
 }
 
 const post = requestOf('POST');
+const good = { identity, request: post };
 /** As the token's filter hands it on. */
 const verified = requestOf('POST', { fields: ['Host', 'a', 'Authorization', 'Bearer t'] });
 
@@ -30,12 +33,16 @@ function filterOf(name: string, more: Partial<Filter> = {}): Filter {
   return { name, match: () => true, describe: () => ({ text: name }), run: () => undefined, ...more };
 }
 
+function listOf(met: Requirement | undefined): PlanRules['list'] {
+  return { inForce: { match: () => met, tokenParameters: [] } };
+}
+
 interface Scene {
   readonly request?: CanonicalRequest;
   readonly endpoints?: readonly Filter[];
   readonly filters?: readonly Filter[];
   /** What the token's filter says; without it the route is open. */
-  readonly token?: ReturnType<Filter['run']>;
+  readonly token?: Eventually<Admission | Rejection>;
   readonly requirement?: Requirement;
   readonly observe?: boolean;
   readonly takesClient?: boolean;
@@ -52,7 +59,7 @@ async function play(scene: Scene): Promise<string[]> {
     done.push(what);
     over.resolve();
   };
-  const exchange: PipelineExchange = {
+  const exchange = {
     incoming: {} as never,
     place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
     route: '',
@@ -61,18 +68,16 @@ async function play(scene: Scene): Promise<string[]> {
     variesByCookie: false,
     responseFields: undefined,
     setRequest: () => {},
-    observe: ({ reason }) => void done.push(`observed ${reason}`),
-    refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),
-    answer: ({ status }) => end(`answered ${status}`),
-    fail: (fault) => end(`failed: ${(fault as Error).message}`),
-  };
-  const accessToken = {
-    ...filterOf('token', { run: () => token }),
-    match: () => (token === undefined ? undefined : (scene.requirement ?? requirement)),
-  } as Filter<Requirement> & { match(): Requirement | undefined };
+    observe: ({ reason }: Rejection) => void done.push(`observed ${reason}`),
+    refuse: ({ rejection, reason }: Rejection) => end(`refused ${rejection} ${reason}`),
+    answer: ({ status }: Answer) => end(`answered ${status}`),
+    fail: (fault: unknown) => end(`failed: ${(fault as Error).message}`),
+  } as unknown as Exchange;
+  const list = listOf(token === undefined ? undefined : (scene.requirement ?? requirement));
   new Pipeline({
     canonicalise: () => request,
-    rules: { endpoints, filters, accessToken, observe },
+    rules: { endpoints, filters, list, observe },
+    authenticate: () => token as Admission,
     readBody: () => Promise.resolve(scene.body ?? Buffer.from('whole')),
     forward: (_exchange, sent, who, body, given) => {
       const credentials = sent.fields[sent.fields.indexOf('Authorization') + 1];
@@ -96,7 +101,7 @@ describe('what a request meets', () => {
   const rulesOf = (filters: readonly Filter[]) => ({
     endpoints: [],
     filters,
-    accessToken: { match: () => undefined },
+    list: listOf(undefined),
     observe: false,
   });
   const planned = (request: CanonicalRequest, filters: readonly Filter[]) => {
@@ -158,8 +163,8 @@ describe('what a request meets', () => {
     [true, false],
     [true, true],
   ])('observed by the proxy %j, by its row %j', (observe, isRowObserved) => {
-    const accessToken = { match: () => ({ ...requirement, observe: isRowObserved }) };
-    expect(plan(post, { ...rulesOf([]), accessToken, observe })).toMatchObject({
+    const list = listOf({ ...requirement, observe: isRowObserved });
+    expect(plan(post, { ...rulesOf([]), list, observe })).toMatchObject({
       isObserved: observe || isRowObserved,
       route: '/row',
     });
@@ -244,12 +249,11 @@ describe('the pipeline', () => {
     ],
     [
       'a filter that refuses the form: nobody is asked for a token',
-      { token: { identity }, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
+      { token: good, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
       ['', 'refused overloaded made-up'],
     ],
     ['a refused token', { token: refusal }, ['/row', 'refused overloaded made-up', 'private']],
     ['one refused late', { token: late(refusal) }, ['/row', 'refused overloaded made-up', 'private']],
-    ['an answer in place of a verdict', { token: answer }, ['/row', 'answered 200', 'private']],
     [
       'a good token: its canonical spelling is sent',
       { token: { identity, request: verified } },
@@ -261,14 +265,25 @@ describe('the pipeline', () => {
       ['/row', 'refused overloaded client-share', 'private'],
     ],
     [
-      'a token that was observed',
-      { token: { observed: refusal }, observe: true },
-      ['/row', 'observed made-up', sentOpen],
+      'observe mode and a missing token: sent without a user',
+      { token: reject('access-token-missing', { reason: 'none' }), observe: true },
+      ['/row', 'observed none', sentOpen],
     ],
+    [
+      'observe mode and a refusal of a limit: it is enforced',
+      { token: refusal, observe: true },
+      ['/row', 'refused overloaded made-up'],
+    ],
+    [
+      'a good token, and the condition of a row that observes is not met',
+      { token: { identity, request: verified, observed: refusal } },
+      ['/row', 'observed made-up', 'sent Bearer t, DE--21, undefined, no hooks', 'private'],
+    ],
+    ['credentials that the shop checks', { token: 'unjudged' }, ['/row', sentOpen, 'private']],
     [
       'neither good nor refused: nothing is sent',
       { token: {} as never },
-      ['/row', 'failed: a token was neither good nor refused', 'private'],
+      ['/row', expect.stringMatching(/^failed: /), 'private'],
     ],
     ['a filter that fails', { filters: [filterOf('a', { run: fails })] }, ['*', 'failed: bug']],
     [
@@ -306,7 +321,7 @@ describe('the pipeline', () => {
     [
       'two that would hook it: refused although the token is good',
       {
-        token: { identity },
+        token: good,
         filters: [filterOf('g', { hooksUpstream: true }), filterOf('h', { hooksUpstream: true })],
       },
       ['/row', 'refused lenient-spelling two-gates', 'private'],
@@ -344,7 +359,7 @@ describe('the pipeline', () => {
       }),
       look('d'),
     ];
-    const lines = await play({ token: { identity }, filters, body, observe: true });
+    const lines = await play({ token: good, filters, body, observe: true });
     expect(lines).toEqual(['/row', 'sent bearer  t, DE--21, whole, no hooks']);
     const seen = (name: string, what: string) => `${name} ${what} DE--21 true`;
     expect(bodies).toEqual([

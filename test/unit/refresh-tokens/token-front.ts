@@ -102,7 +102,7 @@ export async function startTokenFront(
     if (request.method === 'DELETE') {
       const verdict = await authenticate(request, { scopes: [] });
       if (isRejection(verdict)) return refuse(verdict);
-      identity = 'unjudged' in verdict ? undefined : verdict.identity;
+      identity = verdict === 'unjudged' ? undefined : verdict.identity;
     }
     const body =
       wish === 'whole-body'

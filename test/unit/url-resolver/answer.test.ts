@@ -94,8 +94,8 @@ it.each([
 });
 
 function isAnsweredBy(matcher: ResolverMatcher, request: CanonicalRequest): boolean {
-  const accessToken = { match: () => undefined };
-  return 'endpoint' in plan(request, { endpoints: [matcher], accessToken, filters: [], observe: false });
+  const list = { inForce: { match: () => undefined, tokenParameters: [] } };
+  return 'endpoint' in plan(request, { endpoints: [matcher], list, filters: [], observe: false });
 }
 
 describe('links.self', () => {
