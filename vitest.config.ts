@@ -2,20 +2,20 @@ import path from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { placeCompileCache } from './test/harness/compile-cache.ts';
-import { isolated, longest, measures, slow, waiting } from './test/projects.ts';
+import { isolated, measures, slow, waiting } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
 process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 
-/** In the order of `slow`, `isolated` and `longest`, and then as Vitest would; those of `waiting` between them. */
+/** In the order of `slow` and `isolated`, and then as Vitest would; those of `waiting` between them. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const waits = sorted.filter((file) => rankIn(waiting, file) < waiting.length);
     const computes = sorted.filter((file) => !waits.includes(file));
-    return takeInTurns(byRank([...slow, ...isolated, ...longest], computes), byRank(waiting, waits));
+    return takeInTurns(byRank([...slow, ...isolated], computes), byRank(waiting, waits));
   }
 }
 

@@ -63,6 +63,17 @@ export const slow = [
   'test/unit/refresh-tokens/{crashes,token-states,store-faults,record-size}.test.ts',
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',
+  // Half of the CPU of what would be quick.
+  'test/unit/access/{packed-list,plain-rows,protected-list-shipped}.test.ts',
+  'test/unit/upstream/{client-model,public-references,connection-reuse}.test.ts',
+  'test/unit/server/{open-websockets,client-message}.test.ts',
+  'test/unit/entity-tags/{entity-tags,tracked-reads}.test.ts',
+  'test/unit/refresh-tokens/{issued-tokens,model}.test.ts',
+  'test/unit/url-resolver/{purge-model,url-parameter,mapping-rows,source}.test.ts',
+  'test/unit/cli/{mutated-files,explain,check,verify,schema}.test.ts',
+  'test/unit/{authorize/question,rollout/counts,telemetry/pretty}.test.ts',
+  'test/security/attacks/{p14-method-override,h25-lost-refusals,j19-proof,h10-spoofed-addresses}.test.ts',
+  'test/security/attacks/{p22-profiles-side-by-side,j9-key-rotation,wycheproof}.test.ts',
   // Less.
   'test/{resilience/soak,resilience/faults,security/differential}/**',
   'test/end-to-end/**',
@@ -78,12 +89,4 @@ export const slow = [
   'test/unit/upstream/{random-answers,forwarded-exchange}.test.ts',
   'test/{unit/access/protected-list-truncation,unit/telemetry/{otlp,tracing}}.test.ts',
   'test/unit/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
-];
-
-/** Of the quick ones those that take longest, most of it waiting: they begin first, so that nobody waits for their end. */
-export const longest = [
-  'test/{unit/http/canonicalise-request,unit/config/problems,unit/admin/api}.test.ts',
-  'test/unit/cli/{verify,explain}.test.ts',
-  'test/{unit/access/protected-list-document,unit/upstream/listener-closes}.test.ts',
-  'test/{unit/server/client-message,unit/url-resolver/mapping-rows,unit/config/watch}.test.ts',
 ];
