@@ -12,13 +12,7 @@ import {
   mergeKeys,
   type TokenHeader,
 } from './key-source.ts';
-import {
-  FetchBudget,
-  type Fetched,
-  type FetchOptions,
-  fetchJson,
-  type ProviderError,
-} from './provider-fetch.ts';
+import { type Fetched, type FetchOptions, fetchJson, type ProviderError } from './provider-fetch.ts';
 
 export interface JwksKeySourceOptions {
   /**
@@ -28,14 +22,11 @@ export interface JwksKeySourceOptions {
   readonly algorithms: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Monotonic milliseconds. Default: `performance.now`. */
+  readonly monotonicNow?: () => number;
   /** Milliseconds for one fetch, and for finding the address. Default 5000. */
   readonly timeoutMs?: number;
-  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. Only tests set it. */
-  readonly fetchBurst?: number;
-  /**
-   * Milliseconds after which requests may ask for one more fetch, for which they wait together. Default 250. Only
-   * tests set it.
-   */
+  /** Milliseconds between two fetches that requests ask for, and wait for together. Default 250. Only tests set it. */
   readonly fetchIntervalMs?: number;
   /** Bytes of the document. Default 262144. */
   readonly maxBytes?: number;
@@ -62,13 +53,11 @@ const longestWaitMs = 1_000;
  * usable. While there are none at all, attempts back off from 1 s to 30 s.
  *
  * A key id that is unknown here may have just been published. So a token is refused only if a good fetch that began
- * after its request does not have the key; if the budget of fetches is spent or the source is down, the keys are
- * unavailable instead. All requests share the budget and its fetches: whoever spends it on invented key ids refreshes
- * the keys for everybody.
+ * after its request does not have the key; if the next fetch is too far away or the source is down, the keys are
+ * unavailable instead. All requests share these fetches, so invented key ids refresh the keys for all clients.
  */
 export class JwksKeySource implements KeySource {
   readonly #options: JwksKeySourceOptions;
-  readonly #budget: FetchBudget;
   readonly #listeners = new KeyListeners();
   readonly onChange = this.#listeners.onChange;
   readonly #closing = new AbortController();
@@ -82,11 +71,13 @@ export class JwksKeySource implements KeySource {
   #begun = 0;
   #lastGood = 0;
   #waiting = 0;
+  /** When requests may ask for a fetch again (monotonic milliseconds): after the last one that they asked for, and after a failure. */
+  #nextAskMs = 0;
+  #downUntilMs = 0;
   #stopTimer = () => {};
 
   constructor(options: JwksKeySourceOptions) {
     this.#options = options;
-    this.#budget = new FetchBudget(options.fetchBurst ?? 8, options.fetchIntervalMs ?? 250);
   }
 
   start(): Promise<void> {
@@ -165,12 +156,12 @@ export class JwksKeySource implements KeySource {
     return this.#lastGood > cameAfter ? { keys: [] } : this.#unavailable();
   }
 
-  /** The fetch in progress, or the next one that the budget allows. */
+  /** The fetch in progress, or the next one. */
   async #fetchOnDemand(): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
     if (this.#isFutile()) return;
     const delayMs = this.#mayFetchMs();
-    this.#budget.spend(this.#options.now());
+    this.#nextAskMs = this.#nowMs() + delayMs + (this.#options.fetchIntervalMs ?? 250);
     await this.#fetchAfter(delayMs);
   }
 
@@ -181,13 +172,18 @@ export class JwksKeySource implements KeySource {
 
   /** A fetch has just failed: no request waits for the next one. */
   #isDown(): boolean {
-    return this.#flight === undefined && this.#budget.isClosed(this.#options.now());
+    return this.#flight === undefined && this.#nowMs() < this.#downUntilMs;
   }
 
   /** Milliseconds until a request may ask for a fetch or join one; 0: now. */
   #mayFetchMs(): number {
     if (this.#closing.signal.aborted) return Number.POSITIVE_INFINITY;
-    return this.#flight === undefined ? this.#budget.restMs(this.#options.now()) : 0;
+    if (this.#flight !== undefined) return 0;
+    return Math.max(0, Math.max(this.#nextAskMs, this.#downUntilMs) - this.#nowMs());
+  }
+
+  #nowMs(): number {
+    return (this.#options.monotonicNow ?? monotonicNow)();
   }
 
   #unavailable(): KeyLookup {
@@ -222,7 +218,7 @@ export class JwksKeySource implements KeySource {
     }
     this.#count.failures++;
     this.#failuresInARow++;
-    this.#budget.close(now(), this.#set === undefined ? this.#backoffMs() : maxBackoffMs);
+    this.#downUntilMs = this.#nowMs() + (this.#set === undefined ? this.#backoffMs() : maxBackoffMs);
   }
 
   async #fetch(): Promise<Fetched> {
@@ -263,6 +259,8 @@ export class JwksKeySource implements KeySource {
     return undefined;
   }
 }
+
+const monotonicNow = () => performance.now();
 
 function scheduleTimer(run: () => void, delayMs: number): () => void {
   const timer = globalThis.setTimeout(isolated(run), delayMs).unref();

@@ -24,6 +24,7 @@ export async function setUpJwks(
       algorithms: ['ES256'],
       timeoutMs: 60_000,
       now: () => clock.nowMs,
+      monotonicNow: () => clock.nowMs,
       schedule(run, delayMs) {
         Object.assign(timer, { run, delayMs });
         return () => Object.assign(timer, { run: () => {}, delayMs: 0 });
