@@ -2,15 +2,10 @@ import { readFile, stat } from 'node:fs/promises';
 import { forReading } from '../lib/watched-file.ts';
 import { type KeyDocument, readKeyDocument, unusable } from './key-document.ts';
 import {
-  KeyListeners,
-  type KeyLookup,
-  KeySet,
-  type KeySource,
+  KeptKeys,
   type KeySourceStatus,
-  type Keys,
   maxCandidates,
   mergeKeys,
-  type TokenHeader,
   type VerificationKey,
 } from './key-source.ts';
 
@@ -29,18 +24,16 @@ interface KeyProblem {
 }
 
 /** Keys in files. `start` rejects if they cannot be used, because without keys no token could be verified. */
-export class FileKeySource implements KeySource {
+export class FileKeySource extends KeptKeys {
   readonly #options: FileKeySourceOptions;
-  readonly #listeners = new KeyListeners();
-  readonly onChange = this.#listeners.onChange;
   readonly #counts = { loads: 0, failures: 0, unusableKeys: 0 };
-  #set = new KeySet([]);
   #lastSuccessMs: number | undefined;
   #lastError: string | undefined;
   /** Readings follow one another, so that an older one never overtakes a newer one. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileKeySourceOptions) {
+    super();
     this.#options = options;
   }
 
@@ -60,21 +53,9 @@ export class FileKeySource implements KeySource {
     if (texts.length > 0) throw new Error(texts.join('\n'));
   }
 
-  keysFor(header: TokenHeader): KeyLookup {
-    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header) };
-  }
-
-  renew(header: TokenHeader, tried: Keys): KeyLookup {
-    return { keys: this.#set.findUntried(header, tried) };
-  }
-
   status(): KeySourceStatus {
     const last = { lastSuccessMs: this.#lastSuccessMs, lastError: this.#lastError };
-    return { kind: 'files', keys: this.#set.keys.length, ...this.#counts, ...last };
-  }
-
-  current(): Keys {
-    return this.#set.keys;
+    return { kind: 'files', keys: this.current().length, ...this.#counts, ...last };
   }
 
   async #load(): Promise<readonly KeyProblem[]> {
@@ -88,10 +69,7 @@ export class FileKeySource implements KeySource {
       return problems;
     }
     this.#lastSuccessMs = this.#options.now();
-    const next = new KeySet(keys);
-    const isOther = !next.isSameAs(this.#set);
-    this.#set = next;
-    if (isOther) this.#listeners.emit();
+    this.replace(keys);
     return [];
   }
 }

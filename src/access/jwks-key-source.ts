@@ -3,10 +3,8 @@ import { isolated, isolateLate } from '../lib/faults.ts';
 import type { LocateKeySet } from './discovery.ts';
 import { readJwks } from './key-document.ts';
 import {
-  KeyListeners,
+  KeptKeys,
   type KeyLookup,
-  KeySet,
-  type KeySource,
   type KeySourceStatus,
   type Keys,
   mergeKeys,
@@ -56,13 +54,10 @@ const longestWaitMs = 1_000;
  * after its request does not have the key; if the next fetch is too far away or the source is down, the keys are
  * unavailable instead. All requests share these fetches, so invented key ids refresh the keys for all clients.
  */
-export class JwksKeySource implements KeySource {
+export class JwksKeySource extends KeptKeys {
   readonly #options: JwksKeySourceOptions;
-  readonly #listeners = new KeyListeners();
-  readonly onChange = this.#listeners.onChange;
   readonly #closing = new AbortController();
   readonly #count = { loads: 0, failures: 0, unusableKeys: 0 };
-  #set: KeySet | undefined;
   #lastSuccessMs: number | undefined;
   #lastError: ProviderError | undefined;
   #failuresInARow = 0;
@@ -77,6 +72,7 @@ export class JwksKeySource implements KeySource {
   #stopTimer = () => {};
 
   constructor(options: JwksKeySourceOptions) {
+    super();
     this.#options = options;
   }
 
@@ -98,13 +94,13 @@ export class JwksKeySource implements KeySource {
     return this.#flight;
   }
 
-  keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
+  override keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
     return this.#find(header) ?? this.#ask(() => this.#find(header));
   }
 
-  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
+  override renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
     const findNewer = () => {
-      const keys = this.#set?.findUntried(header, tried) ?? [];
+      const keys = this.set.findUntried(header, tried);
       return keys.length > 0 ? { keys } : undefined;
     };
     return findNewer() ?? this.#ask(findNewer);
@@ -113,15 +109,11 @@ export class JwksKeySource implements KeySource {
   status(): KeySourceStatus {
     return {
       kind: 'jwks',
-      keys: this.#set?.keys.length ?? 0,
+      keys: this.current().length,
       ...this.#count,
       lastSuccessMs: this.#lastSuccessMs,
       lastError: this.#lastError,
     };
-  }
-
-  current(): Keys {
-    return this.#set?.keys ?? [];
   }
 
   close(): void {
@@ -130,8 +122,8 @@ export class JwksKeySource implements KeySource {
   }
 
   #find(header: TokenHeader): KeyLookup | undefined {
-    const keys = this.#set?.find(header) ?? [];
-    const isKnown = keys.length > 0 || (header.kid !== undefined && this.#set?.knows(header.kid));
+    const keys = this.set.find(header);
+    const isKnown = keys.length > 0 || (header.kid !== undefined && this.set.knows(header.kid));
     return isKnown ? { keys } : undefined;
   }
 
@@ -218,7 +210,7 @@ export class JwksKeySource implements KeySource {
     }
     this.#count.failures++;
     this.#failuresInARow++;
-    this.#downUntilMs = this.#nowMs() + (this.#set === undefined ? this.#backoffMs() : maxBackoffMs);
+    this.#downUntilMs = this.#nowMs() + (this.current().length === 0 ? this.#backoffMs() : maxBackoffMs);
   }
 
   async #fetch(): Promise<Fetched> {
@@ -252,10 +244,7 @@ export class JwksKeySource implements KeySource {
     if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
     if (ambiguousKids.length > 0) return 'ambiguous';
     this.#count.unusableKeys = document.problems.length + document.ignored.length;
-    const next = new KeySet(keys);
-    if (this.#set?.isSameAs(next)) return undefined;
-    this.#set = next;
-    this.#listeners.emit();
+    this.replace(keys);
     return undefined;
   }
 }

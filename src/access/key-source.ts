@@ -58,7 +58,7 @@ export interface KeySourceStatus {
 /** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap to make. */
 export const maxCandidates = 16;
 
-/** The keys of one moment. */
+/** The keys of one moment. Exported for its tests. */
 export class KeySet {
   readonly keys: Keys;
 
@@ -119,16 +119,38 @@ export function mergeKeys(keys: Keys): {
   return { keys: merged, ambiguousKids: [...ambiguous] };
 }
 
-/** Listeners to a change of the keys of a source. A listener must not throw. */
-export class KeyListeners {
+/** Keys that a source replaces as a whole. Listeners must not throw. */
+export abstract class KeptKeys implements KeySource {
   readonly #listeners = new Set<() => void>();
+  #set = new KeySet([]);
+
+  abstract status(): KeySourceStatus;
+
+  keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
+    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header) };
+  }
+
+  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
+    return { keys: this.#set.findUntried(header, tried) };
+  }
+
+  current(): Keys {
+    return this.#set.keys;
+  }
 
   readonly onChange: KeySource['onChange'] = (listener) => {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   };
 
-  emit(): void {
+  protected get set(): KeySet {
+    return this.#set;
+  }
+
+  protected replace(keys: Keys): void {
+    const next = new KeySet(keys);
+    if (next.isSameAs(this.#set)) return;
+    this.#set = next;
     for (const listener of this.#listeners) listener();
   }
 }

@@ -94,13 +94,10 @@ function logOfIssuer(issuer: string, log: ComponentLog): ComponentLog {
 
 function watchSecret(first: string, algorithms: readonly string[]): Source {
   const source = new SecretKeySource({ secret: first, algorithms });
-  let current = first;
   return {
     source,
     useSecret(secret) {
-      if (secret === undefined || secret === current) return;
-      source.replace(secret);
-      current = secret;
+      if (secret !== undefined) source.use(secret);
     },
   };
 }

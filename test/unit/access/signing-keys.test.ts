@@ -51,7 +51,8 @@ describe('a secret', () => {
     // Back to the first one: that, too, is another than the one in use.
     keys.useSecret(secret);
     expect(changes()).toBe(2);
-    expect(() => keys.useSecret('short')).toThrow('is 5 bytes long');
+    keys.useSecret(undefined);
+    expect(changes()).toBe(2);
     expect(keys.health()).toMatchObject({ status: 'ok', reasons: [], text: 'one usable key' });
     keys.close?.();
   });

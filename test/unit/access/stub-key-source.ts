@@ -1,7 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { validateJwk } from '../../../src/access/key-document.ts';
 import {
-  KeyListeners,
   type KeyLookup,
   KeySet,
   type KeySource,
@@ -17,7 +16,7 @@ export interface StubKeySource extends KeySource {
 }
 
 export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
-  const change = new KeyListeners();
+  const listeners = new Set<() => void>();
   let set = new KeySet(keys);
   let isAvailable = true;
   return {
@@ -27,11 +26,14 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
       return isAvailable ? { keys: set.find(header) } : { retryAfterSeconds: 7 };
     },
     renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
-    onChange: change.onChange,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     use(next) {
       set = new KeySet(next);
       isAvailable = true;
-      change.emit();
+      for (const listener of listeners) listener();
     },
     useNothing() {
       isAvailable = false;
