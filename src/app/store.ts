@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ProtectedResource } from '../access/protected-list.ts';
 import type { ListInForce } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
+import type { TrackedResourceOptions } from '../entity-tags/resources.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
 import { type RecordForms, recordForms } from '../redis/membership.ts';
@@ -75,14 +76,11 @@ function fingerprintOf(digestKey: string): string {
   return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
 
-interface Tracked {
-  readonly member: string;
-  readonly methods: readonly string[];
-}
+type Tracked = Pick<TrackedResourceOptions, 'member' | 'methods' | 'batch'>;
 
 /** The part of a tracked resource that all replicas must share. */
-export function trackedLine({ member, methods }: Tracked): string {
-  return `${methods.toSorted().join(',')} ${member}`;
+export function trackedLine({ member, methods, batch }: Tracked): string {
+  return `${methods.toSorted().join(',')} ${member}${batch === 'guarded' ? ' (batch: guarded)' : ''}`;
 }
 
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */

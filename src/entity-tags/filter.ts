@@ -105,6 +105,8 @@ type EntityTagRule =
   | 'creation'
   /** Any other change of the collection's own path. It may change any member and make its tags wrong. */
   | 'collection-write'
+  /** With `batch: guarded`, a POST, or a method that needs `If-Match` with the collection's tag: no member's tag survives it. */
+  | 'batch'
   /** Needs `If-Match` with the member's current tag. */
   | 'precondition'
   /** Changes the member itself without a precondition: takes its lease, and the tag rotates. */
@@ -114,10 +116,13 @@ type EntityTagRule =
 
 function ruleOf(tracked: TrackedRequest, request: CanonicalRequest): EntityTagRule {
   if (isSafe(request.method)) return 'read';
-  const isGuarded = needsIfMatch(tracked, request);
-  if (tracked.role === 'collection')
-    return request.method === 'POST' && !isGuarded ? 'creation' : 'collection-write';
-  if (isGuarded) return 'precondition';
+  const needsTag = needsIfMatch(tracked, request);
+  const isCreation = request.method === 'POST' && !needsTag;
+  if (tracked.role === 'collection') {
+    if (tracked.resource.batch === 'guarded') return needsTag || isCreation ? 'batch' : 'collection-write';
+    return isCreation ? 'creation' : 'collection-write';
+  }
+  if (needsTag) return 'precondition';
   return tracked.role === 'member' ? 'write' : 'child-write';
 }
 
@@ -138,6 +143,7 @@ function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefu
     write: `a change of ${place} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
     'child-write': `a change below ${place} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
     'collection-write': `a change of ${place} itself, which may be one of any member: ${name('collection-write')}`,
+    batch: `a change of ${collection} as a whole (batch: guarded): it needs a token and, unless it is a POST, the ETag of ${collection}; it waits for changes of members, and makes the ETag of each old`,
     creation: `a new member of ${collection}: an answer 201 carries the new member's ETag`,
   };
   const resource = { collection, member, role: match.role, methods, ifMatch };
@@ -168,15 +174,20 @@ function beginTrackedWrite(
 ): Rejection | Promise<ObservedHooks | Rejection> {
   const { context, request, tracked, subject, isAnonymous } = exchange;
   const precondition = preconditionOf(tracked, request);
+  const isGuarded = tracked.resource.batch === 'guarded';
   const creates = Array.isArray(precondition) && precondition.includes(noTag);
   const write: Write = {
     ...exchange,
     tags: isRejection(precondition) ? null : precondition,
     isOfOwnPath: tracked.role !== 'below',
     isCreation: creates,
+    isWhole: isGuarded && tracked.member === undefined,
     answerTag: creates ? 'own' : answerTagOf(tracked, request),
-    // Collections that are read without a verified token have no tag.
-    alsoChanged: tracked.member === undefined || isAnonymous ? undefined : collectionKeyOf(tracked, subject),
+    // Collections that are read without a verified token have no tag. A guarded one changes with its member.
+    alsoChanged:
+      tracked.member === undefined || isAnonymous || isGuarded
+        ? undefined
+        : collectionKeyOf(tracked, subject),
   };
   if (isRejection(precondition)) {
     context.onEvent(
@@ -184,7 +195,8 @@ function beginTrackedWrite(
     );
     return isObserved ? observeWrite(write, precondition) : precondition;
   }
-  if (tracked.role === 'collection') {
+  // One of a guest would delay every user of the collection.
+  if (tracked.role === 'collection' && (isAnonymous || ruleOf(tracked, request) !== 'batch')) {
     context.onEvent('collection-write');
     const refusal = reject('collection-write');
     return isObserved ? observeWrite(write, refusal) : refusal;
@@ -215,6 +227,7 @@ function unleased(observed: Rejection): ObservedHooks {
 
 function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
   if (tracked.role === 'below') return 'shown';
+  if (tracked.role === 'collection' && request.method === 'POST') return 'none';
   const { method, isFormPost } = request;
   // The shop may take a POST for a DELETE, so no tag stays current, unless `methods` lists POST and the body is no form.
   const mayDelete = method === 'POST' && (isFormPost || !tracked.resource.methods.includes('POST'));

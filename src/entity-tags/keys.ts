@@ -15,6 +15,11 @@ export function collectionKey(template: string, ids: readonly string[], subject:
   return digest(['collection', template.toLowerCase(), ...ids.map(foldId), subject]);
 }
 
+/** Of `batch: guarded`: a collection that is one for all subjects, and its members (`ResourceKey`). */
+export function guardedKey(collection: string, ids: readonly string[], member = ''): ResourceKey {
+  return `${collectionKey(collection, ids, 'all')}.${member}` as ResourceKey;
+}
+
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
  * spaces and dots at the end; of a whole number spaces, `+` and zeros at the front, and `.0` at the end. Two spellings

@@ -9,7 +9,7 @@ import { type RedisScript, defineClaim, defineScript } from '../redis/redis.ts';
  *
  * The record is a hash: e(poch) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a comma)
  * w(anted until) a(nonymous wrote) p(riority until, 0: none) q qt (indeterminate until, tagged) c(hanged at), all of them
- * always there, and `v:` + variant -> fingerprint and `|`.
+ * always there, r(eplaced at) of a guarded collection, and `v:` + variant -> fingerprint and `|`.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
@@ -19,7 +19,8 @@ import { type RedisScript, defineClaim, defineScript } from '../redis/redis.ts';
  *
  * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
  * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
- * after the longest lease that can be configured; else it would wait for as long as the clock needs.
+ * after the longest lease that can be configured; else it would wait for as long as the clock needs. Only `r` stays in the
+ * future, and members of that collection get no tag until then: the order of a member's states and this time is lost.
  */
 const prelude = `
 local LEASE, COLD_START, LONGEST, FORM = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -28,6 +29,8 @@ local WANTED, PRIORITY = math.min(500000, math.floor(LEASE / 30)), math.floor(LE
 local MARKER = KEYS[1]
 -- Of the call that runs: its record's key, that record's expiry, and what stands there.
 local RECORD, EXPIRY, record, indeterminate, leased
+-- Of a member of a guarded collection: that one's key and record, and when it was last written as a whole; else nil and 0.
+local WHOLE, whole, FLOOR
 
 local function clock()
   local time = redis.call('TIME')
@@ -61,15 +64,18 @@ local function is_current(text) return text == marker or read_epoch(text) == epo
 local cold_start_until = since + COLD_START
 local cold = now < cold_start_until
 
-local function change(r, at)
+local function change(r, at, tagged)
   r.tag, r.shop, r.variants_gone = '', '', true
   r.changed = math.max(r.changed, at)
+  if tagged == '1' then r.replaced = math.max(r.replaced, at + 1) end
 end
 
 local function create()
   return { tag = '', shop = '', leases = {}, wanted = 0, anonymous_wrote = '0', priority = 0,
-    indeterminate = 0, indeterminate_tagged = '0', changed = 0, variants_gone = true }
+    indeterminate = 0, indeterminate_tagged = '0', changed = FLOOR, replaced = 0, variants_gone = true }
 end
+
+local function is_collection() return string.sub(RECORD, -1) == '.' end
 
 local function taint(r) for _, lease in ipairs(r.leases) do lease.tainted = '1' end end
 
@@ -93,14 +99,15 @@ local function write_leases(leases)
   return table.concat(text)
 end
 
--- A record of anonymous clients expires early, but no client shortens the life of a record.
+-- A record of anonymous clients expires early, but no client shortens the life of a record. A collection outlives its members.
 local function save(r)
   local left = redis.call('PTTL', RECORD)
   if r.variants_gone then redis.call('DEL', RECORD) end
   redis.call('HSET', RECORD, 'e', marker, 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases), 'w', int(r.wanted),
     'a', r.anonymous_wrote, 'p', int(r.priority), 'q', int(r.indeterminate), 'qt', r.indeterminate_tagged,
     'c', int(r.changed))
-  redis.call('PEXPIRE', RECORD, math.max(left, EXPIRY))
+  if is_collection() then redis.call('HSET', RECORD, 'r', int(r.replaced)) end
+  redis.call('PEXPIRE', RECORD, math.max(left, is_collection() and 2 * EXPIRY or EXPIRY))
 end
 
 local function come_back(r)
@@ -119,17 +126,18 @@ local function latest(r)
 end
 
 local function load()
-  local f = redis.call('HMGET', RECORD, 'e', 't', 's', 'ls', 'w', 'a', 'p', 'q', 'qt', 'c')
+  local f = redis.call('HMGET', RECORD, 'e', 't', 's', 'ls', 'w', 'a', 'p', 'q', 'qt', 'c', 'r')
   if not is_current(f[1]) then return nil end
   local r = { tag = f[2], shop = f[3], leases = read_leases(f[4]), wanted = tonumber(f[5]), anonymous_wrote = f[6],
     priority = tonumber(f[7]), indeterminate = tonumber(f[8]), indeterminate_tagged = f[9], changed = tonumber(f[10]),
-    variants_gone = false }
+    replaced = tonumber(f[11] or '0'), variants_gone = false }
   if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
-    if r.leases[i].until_ <= now then change(r, table.remove(r.leases, i).until_) end
+    local lease = r.leases[i]
+    if lease.until_ <= now then change(r, table.remove(r.leases, i).until_, lease.tagged) end
   end
   if r.indeterminate ~= 0 and r.indeterminate <= now then
-    change(r, r.indeterminate)
+    change(r, r.indeterminate, r.indeterminate_tagged)
     r.indeterminate, r.indeterminate_tagged = 0, '0'
   end
   return r
@@ -142,11 +150,27 @@ local function give_priority(r)
   save(r)
 end
 
-local function open(key, expiry)
-  RECORD, EXPIRY = key, tonumber(expiry)
-  record = load()
+local function use(key, r)
+  RECORD, record = key, r
   indeterminate = record ~= nil and record.indeterminate ~= 0
   leased = record ~= nil and #record.leases > 0
+end
+
+local function open(key, expiry)
+  EXPIRY, FLOOR = tonumber(expiry), 0
+  -- Not among the KEYS, but of the same slot.
+  WHOLE = string.match(key, '^(.*%.)[^.:]+$')
+  if WHOLE then
+    RECORD = WHOLE
+    whole = load()
+    FLOOR = whole and whole.replaced or 0
+  end
+  RECORD = key
+  use(key, load())
+  if record and record.changed < FLOOR then
+    change(record, FLOOR)
+    taint(record)
+  end
 end
 
 local function answer(...) return { ... } end
@@ -164,7 +188,7 @@ variant = 'v:' .. variant
 
 local function unchanged()
   if not is_current(stamp_epoch) or now - stamp_started > LONGEST or stamp_started > now then return false end
-  return stamp_started > (record and record.changed or 0) and stamp_started > cold_start_until
+  return stamp_started > (record and record.changed or FLOOR) and stamp_started > cold_start_until
 end
 
 if cold or indeterminate then return answer('') end
@@ -187,7 +211,7 @@ if r.tag == '' or differs then
   return answer(new_tag)
 end
 if of_collection and r.shop ~= '' then shop = r.shop end
-local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
+local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS + (is_collection() and 1 or 0)
 if not known or shop ~= r.shop then
   r.shop, r.variants_gone = shop, full
   save(r)
@@ -198,9 +222,13 @@ end
 return answer(r.tag)
 `;
 
-/** `tagged` = '1': one of the tags has to be current, and it takes a lease; 'o': an anonymous write that takes none. */
+/**
+ * `tagged` = '1': one of the tags has to be current, and it takes a lease; 'w': a lease like that, whatever is current; 'o':
+ * an anonymous write that takes none. `claim` returns what is granted, for `save`.
+ */
 const claim = `
 local token, tagged, is_verified, tags = ...
+local function claim(tagged, tags)
 if cold then return answer('cold-start', int(cold_start_until - now)) end
 if tagged == '1' or #tags > 0 then
   local current = false
@@ -211,6 +239,7 @@ if tagged == '1' or #tags > 0 then
     return answer('not-current', '0')
   end
 end
+if tagged == 'w' then tagged = '1' end
 local r = record or create()
 if tagged == 'o' then
   local busy_until = math.max(r.wanted, r.priority)
@@ -221,7 +250,7 @@ if tagged == 'o' then
   if r.indeterminate_tagged == '1' then return answer('indeterminate', int(r.indeterminate - now)) end
   -- So that WAIT needs a new confirmation: without a write it counts the old ones, on either side of a split.
   redis.call('SET', MARKER, marker)
-  return answer('granted', '0', '')
+  return answer('granted', '0', ''), true
 end
 local tagged_runs, busy_until = false, r.wanted
 for _, lease in ipairs(r.leases) do
@@ -240,12 +269,23 @@ taint(r)
 if tagged == '1' then r.wanted, r.priority = 0, 0 end
 r.leases[#r.leases + 1] = { token = token, until_ = now + LEASE, tagged = tagged,
   tainted = (indeterminate or leased) and '1' or '0' }
-save(r)
-return answer('granted', '0', r.shop)
+return answer('granted', '0', r.shop), r
+end
+
+local given, granted = claim(tagged, tags)
+if granted and WHOLE then
+  use(WHOLE, whole)
+  local other, also_granted = claim(tagged == 'o' and 'o' or '0', {})
+  if not also_granted then return other end
+  if also_granted ~= true then save(also_granted) end
+  RECORD = key
+end
+if granted and granted ~= true then save(granted) end
+return given
 `;
 
 const end = `
-local token, tagged, outcome, new_tag, shop = ...
+local token, tagged, outcome = ...
 local changes_nothing = outcome == 'unsent' or outcome == 'refused'
 
 local function mark_indeterminate(r, until_, tagged_)
@@ -253,11 +293,12 @@ local function mark_indeterminate(r, until_, tagged_)
   if tagged_ == '1' then r.indeterminate_tagged = '1' end
 end
 
+local function finish(tagged, new_tag, shop)
 local own = find_lease(record, token)
 if not own then
   if changes_nothing then return answer('') end
   local r = record or create()
-  change(r, now)
+  change(r, now, tagged)
   taint(r)
   if tagged == 'o' then r.anonymous_wrote = '1' end
   if outcome == 'unknown' then mark_indeterminate(r, now + LEASE, tagged) end
@@ -269,15 +310,25 @@ local r = record
 local lease = table.remove(r.leases, own)
 if changes_nothing then
   -- A record that says no more than none goes, so that ids that do not exist cannot fill the store.
-  local says_nothing = r.tag == '' and r.changed == 0 and r.indeterminate == 0 and #r.leases == 0
+  local is_old = r.changed <= FLOOR and r.replaced <= FLOOR
+  local says_nothing = r.tag == '' and is_old and r.indeterminate == 0 and #r.leases == 0
   if says_nothing then redis.call('DEL', RECORD) else save(r) end
   return answer('')
 end
-change(r, now)
+change(r, now, lease.tagged)
 if outcome == 'unknown' then mark_indeterminate(r, lease.until_, lease.tagged) end
 if outcome == 'applied' and lease.tainted ~= '1' and new_tag ~= '' then r.tag, r.shop = new_tag, shop end
 save(r)
 return answer(r.tag)
+end
+
+local given = finish(tagged, select(4, ...))
+if WHOLE then
+  use(WHOLE, whole)
+  FLOOR = 0
+  finish(tagged == 'o' and 'o' or '0', '', '')
+end
+return given
 `;
 
 /**

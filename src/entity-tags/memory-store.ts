@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as steps from './protocol.ts';
 import type { TagRecord } from './protocol.ts';
-import type { Claim, ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from './tag-store.ts';
+import {
+  type Claim,
+  type ClaimEnd,
+  guardedCollectionOf,
+  type ReadEnd,
+  type ReadStamp,
+  type ResourceKey,
+  type TagStore,
+} from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 interface MemoryTagStoreOptions {
@@ -48,14 +56,15 @@ export class MemoryTagStore implements TagStore {
       perf: { now: this.#now },
       // Else the clock is read at most once a millisecond, which takes a timer: more than a reading costs.
       ttlResolution: 0,
-      disposeAfter: ({ changedAt }, _, reason) => {
-        if (reason === 'evict') this.#evictedChangeAt = Math.max(this.#evictedChangeAt, changedAt);
+      disposeAfter: ({ changedAt, replacedAt }, _, reason) => {
+        if (reason !== 'evict') return;
+        this.#evictedChangeAt = Math.max(this.#evictedChangeAt, changedAt, replacedAt);
       },
     });
   }
 
   lookUp(key: ResourceKey) {
-    return steps.lookUp(this.#open(key));
+    return steps.lookUp(this.#open(key, this.#collectionOf(key)));
   }
 
   readStampAt(_: ResourceKey, startedAt: number, earlier: ReadStamp | null = null) {
@@ -67,15 +76,23 @@ export class MemoryTagStore implements TagStore {
   }
 
   endRead(key: ResourceKey, read: ReadEnd) {
-    return this.#store(key, steps.endRead(this.#open(key), read, this.#times), read.isAnonymous);
+    const opened = this.#open(key, this.#collectionOf(key));
+    return this.#store(key, steps.endRead(opened, read, this.#times), read.isAnonymous);
   }
 
   claim(key: ResourceKey, wanted: Claim) {
-    return this.#store(key, steps.claim(this.#open(key), wanted, this.#times), wanted.isAnonymous);
+    const whole = this.#collectionOf(key);
+    const opened = this.#open(key, whole);
+    if (whole === null) return this.#store(key, steps.claim(opened, wanted, this.#times), wanted.isAnonymous);
+    const step = steps.claimMember(opened, whole, wanted, this.#times);
+    return this.#storeBoth(key, step, wanted.isAnonymous);
   }
 
   end(key: ResourceKey, write: ClaimEnd) {
-    return this.#store(key, steps.end(this.#open(key), write, this.#times), write.isAnonymous);
+    const whole = this.#collectionOf(key);
+    const opened = this.#open(key, whole);
+    if (whole === null) return this.#store(key, steps.end(opened, write, this.#times), write.isAnonymous);
+    return this.#storeBoth(key, steps.endMember(opened, whole, write, this.#times), write.isAnonymous);
   }
 
   async warmUp() {
@@ -90,7 +107,13 @@ export class MemoryTagStore implements TagStore {
     return Math.round(this.#now() * 1000) + 1;
   }
 
-  #open(key: ResourceKey): steps.Opened {
+  /** Null: the key is not of a member of a guarded collection. */
+  #collectionOf(key: ResourceKey): steps.Opened | null {
+    const collection = guardedCollectionOf(key);
+    return collection === undefined || collection === key ? null : this.#open(collection);
+  }
+
+  #open(key: ResourceKey, whole: steps.Opened | null = null): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
     const moment = {
       now: this.#micros(),
@@ -98,7 +121,14 @@ export class MemoryTagStore implements TagStore {
       since: 0,
       evictedChangeAt: this.#evictedChangeAt,
     };
-    return steps.open(stored, moment, this.#times);
+    const opened = steps.open(stored, moment, this.#times);
+    return whole === null ? opened : steps.ofCollection(opened, whole);
+  }
+
+  #storeBoth<T>(key: ResourceKey, step: steps.MemberStep<T>, isAnonymous?: boolean): T {
+    const collection = guardedCollectionOf(key);
+    if (collection !== undefined) this.#store(collection, { record: step.collection, answer: null });
+    return this.#store(key, step, isAnonymous);
   }
 
   #store<T>(key: ResourceKey, { record, answer }: steps.Step<T>, isAnonymous = false): T {
@@ -109,8 +139,10 @@ export class MemoryTagStore implements TagStore {
       return answer;
     }
     this.#busy.delete(key);
+    // A collection outlives its members, whose older states it voids.
+    const lives = key.endsWith('.') ? 2 : 1;
     if (record === null) this.#idle.delete(key);
-    else this.#idle.set(key, record, { ttl: this.#ttlOf(key, isAnonymous) });
+    else this.#idle.set(key, record, { ttl: this.#ttlOf(key, isAnonymous) * lives });
     return answer;
   }
 

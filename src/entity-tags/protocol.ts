@@ -26,6 +26,8 @@ export interface TagRecord {
   readonly indeterminateTagged: boolean;
   /** The state may have changed then for the last time; what was read before is not recorded. */
   readonly changedAt: number;
+  /** Of a guarded collection: the same for writes of the whole. Older states of its members are void. */
+  readonly replacedAt: number;
 }
 
 /** Named by a write that creates a member: it is current while the member has no tag. No client can send it. */
@@ -41,8 +43,9 @@ interface Lease {
 
 /** Whether a record says no more than none, so that ids that do not exist cannot fill the store. */
 function saysNothing(record: TagRecord, evictedChangeAt: number): boolean {
-  const { tag, changedAt, indeterminateUntil, leases } = record;
-  return tag === null && changedAt <= evictedChangeAt && indeterminateUntil === 0 && leases.length === 0;
+  const { tag, changedAt, replacedAt, indeterminateUntil, leases } = record;
+  const isOld = changedAt <= evictedChangeAt && replacedAt <= evictedChangeAt;
+  return tag === null && isOld && indeterminateUntil === 0 && leases.length === 0;
 }
 
 /** Exported for its tests. */
@@ -58,6 +61,12 @@ export function taint(leases: readonly Lease[]): readonly Lease[] {
 /** The state may be another one since `at`: no tag, and no read that began before may set one. Exported for its tests. */
 export function changed(record: TagRecord, at: number): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
+}
+
+/** As `changed`, by a write that had the resource for itself. One microsecond later: other reports may have the same `at`. */
+function replaced(record: TagRecord, at: number, isWhole: boolean): TagRecord {
+  const after = changed(record, at);
+  return isWhole ? { ...after, replacedAt: Math.max(after.replacedAt, at + 1) } : after;
 }
 
 /** Exported for its tests. */
@@ -83,6 +92,7 @@ export function createRecord(epoch: string, evictedChangeAt: number): TagRecord 
     indeterminateUntil: 0,
     indeterminateTagged: false,
     changedAt: evictedChangeAt,
+    replacedAt: evictedChangeAt,
   };
 }
 
@@ -150,11 +160,12 @@ function expire(stored: TagRecord, now: number): TagRecord {
   let record = stored;
   for (const lease of stored.leases) {
     if (lease.until > now) continue;
-    record = { ...changed(record, lease.until), leases: without(record.leases, lease.token) };
+    const leases = without(record.leases, lease.token);
+    record = { ...replaced(record, lease.until, lease.tagged), leases };
   }
   if (record.indeterminateUntil !== 0 && record.indeterminateUntil <= now) {
-    const { indeterminateUntil } = record;
-    record = { ...changed(record, indeterminateUntil), indeterminateUntil: 0, indeterminateTagged: false };
+    const after = replaced(record, record.indeterminateUntil, record.indeterminateTagged);
+    record = { ...after, indeterminateUntil: 0, indeterminateTagged: false };
   }
   return record;
 }
@@ -207,6 +218,7 @@ function isUnchangedSince(opened: Opened, { epoch, startedAt }: ReadStamp, times
 
 export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
   const { token, tags } = wanted;
+  const tagged = tags !== null || wanted.isWhole === true;
   const { now, epoch, coldStartUntil, evictedChangeAt, record } = opened;
   const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
   if (isColdStart(opened)) return refuse({ kind: 'cold-start', remainingMs: (coldStartUntil - now) / 1000 });
@@ -222,19 +234,19 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
     return { record: after, answer: { kind: 'not-current' } };
   }
   if (wanted.isOpen === true) return { record, answer: mayPass(before, now) };
-  if (tags === null ? !isOpenToOthers(before, now) : leases.length > 0) {
+  if (tagged ? leases.length > 0 : !isOpenToOthers(before, now)) {
     const busyUntil = Math.max(before.wantedUntil, ...leases.map(({ until }) => until));
     const answer: ClaimAnswer = { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
-    if (tags === null || leases.some(({ tagged }) => tagged)) return refuse(answer);
+    if (!tagged || leases.some((lease) => lease.tagged)) return refuse(answer);
     const wantedUntil = now + Math.min(longestWanted, Math.floor(times.lease / wantedPerLease));
     return { record: { ...before, wantedUntil }, answer };
   }
-  if (isIndeterminate(record) && (tags !== null || record?.indeterminateTagged === true))
+  if (isIndeterminate(record) && (tagged || record?.indeterminateTagged === true))
     return refuse(indeterminate);
   const tainted = isIndeterminate(record) || leases.length > 0;
-  const lease: Lease = { token, until: now + times.lease, tagged: tags !== null, tainted };
-  const wantedUntil = tags === null ? before.wantedUntil : 0;
-  const priorityUntil = tags === null ? before.priorityUntil : null;
+  const lease: Lease = { token, until: now + times.lease, tagged, tainted };
+  const wantedUntil = tagged ? 0 : before.wantedUntil;
+  const priorityUntil = tagged ? null : before.priorityUntil;
   return {
     record: { ...before, leases: [...taint(leases), lease], wantedUntil, priorityUntil },
     answer: { kind: 'granted', shopTag: before.shopTag },
@@ -268,7 +280,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   const changesNothing = outcome === 'unsent' || outcome === 'refused';
   if (record === null || lease === undefined) {
     if (changesNothing) return { record, answer: null };
-    const late = changed(record ?? createRecord(epoch, evictedChangeAt), now);
+    const late = replaced(record ?? createRecord(epoch, evictedChangeAt), now, write.tagged);
     const anonymousWrote = late.anonymousWrote || write.isOpen === true;
     const after = { ...late, leases: taint(late.leases), anonymousWrote };
     const isUnknown = outcome === 'unknown';
@@ -282,7 +294,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
     const before = { ...record, leases };
     return { record: saysNothing(before, evictedChangeAt) ? null : before, answer: null };
   }
-  const after: TagRecord = { ...changed(record, now), leases };
+  const after: TagRecord = { ...replaced(record, now, lease.tagged), leases };
   if (outcome === 'unknown') {
     return { record: markIndeterminate(after, lease.until, lease.tagged), answer: null };
   }
@@ -304,4 +316,45 @@ function whyUnsettled(opened: Opened): LookUp['unsettled'] {
   if (isColdStart(opened)) return 'cold-start';
   if (isIndeterminate(opened.record)) return 'indeterminate';
   return isLeased(opened.record) ? 'lease' : null;
+}
+
+/** A step of a member of a guarded collection: it changes both records, or neither. */
+export interface MemberStep<T> extends Step<T> {
+  readonly collection: TagRecord | null;
+}
+
+/** A member as the writes of its whole collection leave it. */
+export function ofCollection(member: Opened, { record: whole, ...collection }: Opened): Opened {
+  const replacedAt = whole?.replacedAt ?? collection.evictedChangeAt;
+  const { record } = member;
+  const isOld = record !== null && record.changedAt < replacedAt;
+  return {
+    ...member,
+    evictedChangeAt: Math.max(member.evictedChangeAt, replacedAt),
+    record: isOld ? { ...changed(record, replacedAt), leases: taint(record.leases) } : record,
+  };
+}
+
+/** To its collection, a write of the member is one without a tag: it excludes writes of the whole. */
+export function claimMember(
+  member: Opened,
+  collection: Opened,
+  wanted: Claim,
+  times: ProtocolTimes,
+): MemberStep<ClaimAnswer> {
+  const own = claim(member, wanted, times);
+  if (own.answer.kind !== 'granted') return { ...own, collection: collection.record };
+  const whole = claim(collection, { ...wanted, tags: null }, times);
+  if (whole.answer.kind === 'granted') return { ...own, collection: whole.record };
+  return { record: member.record, collection: whole.record, answer: whole.answer };
+}
+
+export function endMember(
+  member: Opened,
+  collection: Opened,
+  write: ClaimEnd,
+  times: ProtocolTimes,
+): MemberStep<string | null> {
+  const whole = end(collection, { ...write, tagged: false, newTag: null, shopTag: null }, times);
+  return { ...end(member, write, times), collection: whole.record };
 }

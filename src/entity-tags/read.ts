@@ -165,7 +165,8 @@ function tagOfState(
 ): Eventually<GivenTag | undefined> {
   const { context, tracked, isAnonymous } = read;
   if (tracked.role !== 'collection') return record(read, fields, fingerprint, undefined);
-  return andThen(singleMemberId(octets), (memberId) => {
+  const isGuarded = tracked.resource.batch === 'guarded';
+  return andThen(isGuarded ? undefined : singleMemberId(octets), (memberId) => {
     if (!isAnonymous || memberId !== undefined) return record(read, fields, fingerprint, memberId);
     context.onEvent('untracked-stranger');
     return undefined;

@@ -4,16 +4,17 @@ import { RedisUnavailable } from '../redis/faults.ts';
 import { recordForms } from '../redis/membership.ts';
 import { type RedisArgument, type RedisRecords, bucketOf, runConfirmed, slotOf } from '../redis/redis.ts';
 import { type TagScripts, buildTagScripts } from './lua.ts';
-import type {
-  Claim,
-  ClaimAnswer,
-  ClaimEnd,
-  LookUp,
-  ReadEnd,
-  ReadStamp,
-  ReadTag,
-  ResourceKey,
-  TagStore,
+import {
+  type Claim,
+  type ClaimAnswer,
+  type ClaimEnd,
+  guardedCollectionOf,
+  type LookUp,
+  type ReadEnd,
+  type ReadStamp,
+  type ReadTag,
+  type ResourceKey,
+  type TagStore,
 } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 import { ServerClock } from '../redis/server-clock.ts';
@@ -114,8 +115,10 @@ export class RedisTagStore implements TagStore {
     return tag === '' ? null : { tag, fingerprint: read.fingerprint ?? (recorded || null) };
   }
 
-  async claim(key: ResourceKey, { token, tags, isAnonymous, isOpen }: Claim): Promise<ClaimAnswer> {
-    const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
+  async claim(key: ResourceKey, wanted: Claim): Promise<ClaimAnswer> {
+    const { token, tags, isAnonymous, isOpen, isWhole } = wanted;
+    const untagged = isWhole === true ? 'w' : '0';
+    const kind = isOpen === true ? 'o' : tags === null ? untagged : '1';
     const expiryMs = this.#expiryMs(isAnonymous);
     return readClaim(
       await this.#ask(key, ['claim', expiryMs, token, kind, isAnonymous !== true, tags ?? []]),
@@ -193,14 +196,14 @@ export class RedisTagStore implements TagStore {
     return answers.map((answer) => (answer && answer[0] === 'granted' ? notReplicated : answer));
   }
 
-  /** Marker and records share a slot. */
+  /** Marker and records share a slot; so do a guarded collection and its members. */
   #keys(bucket: number, keys: readonly ResourceKey[]): string[] {
     const slot = slotOf(this.#options.keyPrefix, 'tags', bucket);
     return [`${slot}:epoch`, ...keys.map((key) => `${slot}:${key}`)];
   }
 
   #bucketOf(key: ResourceKey): number {
-    return bucketOf(key, this.#buckets);
+    return bucketOf(guardedCollectionOf(key) ?? key, this.#buckets);
   }
 
   /** The answers to a script's operations; `false`: the operation's record is broken. */

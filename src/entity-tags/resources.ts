@@ -7,7 +7,7 @@ import {
 } from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
-import { collectionKey, memberKey } from './keys.ts';
+import { collectionKey, guardedKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One resource type that carries entity tags. */
@@ -23,6 +23,8 @@ export interface TrackedResourceOptions {
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
+  /** Whether the collection is changed as a whole, by any of its users, and makes the tags of its members old. Default: refuse. */
+  readonly batch?: 'refuse' | 'guarded';
   /** JSON pointers (RFC 6901) of what may change without the state having changed. */
   readonly ignore: readonly string[];
 }
@@ -178,13 +180,18 @@ function isSameResource(match: PathMatch<TrackedRow>, exact: PathMatch<TrackedRo
 
 function toTracked({ resource, names }: NamedResource, role: Role, ids: readonly string[]): TrackedRequest {
   const collectionIds = ids.slice(0, names.length - 1);
-  const member = role === 'collection' ? undefined : memberKey(resource.member, ids);
+  const member = role === 'collection' ? undefined : keyOfMember(resource, ids);
   return { resource, role, collectionIds, member };
+}
+
+function keyOfMember({ collection, member, batch }: TrackedResourceOptions, ids: readonly string[]) {
+  const key = memberKey(member, ids);
+  return batch === 'guarded' ? guardedKey(collection, ids.slice(0, -1), key) : key;
 }
 
 /** Key of a member whose id was read in a document. */
 export function memberKeyOf({ resource, collectionIds }: TrackedRequest, id: string): ResourceKey {
-  return memberKey(resource.member, [...collectionIds, id]);
+  return keyOfMember(resource, [...collectionIds, id]);
 }
 
 /** Whether a path, or a type and an id, name the very member that a request meets. */
@@ -195,18 +202,21 @@ export function isMember(
   const names = resource.collection.split('/');
   if ('type' in named) {
     const isOfType = named.type.toLowerCase() === names.at(-1)?.toLowerCase();
-    return isOfType && memberKey(resource.member, [...collectionIds, named.id]) === member;
+    return isOfType && keyOfMember(resource, [...collectionIds, named.id]) === member;
   }
   const path = named.path.split(/[?#]/, 1)[0] ?? '';
   // Without what stands in front of it: an origin, a prefix of the shop's.
   const segments = path.split('/').slice(-names.length).map(decodeSegment);
   const isOfCollection = names.slice(1).every((name, i) => name.startsWith('{') || name === segments[i]);
   const ids = segments.filter((_, i) => names[i + 1]?.startsWith('{') ?? true);
-  return isOfCollection && memberKey(resource.member, ids) === member;
+  return isOfCollection && keyOfMember(resource, ids) === member;
 }
 
 export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, subject: string): ResourceKey {
-  return collectionKey(resource.collection, collectionIds, subject);
+  const { collection, batch } = resource;
+  return batch === 'guarded'
+    ? guardedKey(collection, collectionIds)
+    : collectionKey(collection, collectionIds, subject);
 }
 
 function parameterNames(template: string): string[] {

@@ -30,8 +30,17 @@ export interface TagStore {
   coldStartLeftMs(): number;
 }
 
-/** Opaque key, made by `memberKey` or `collectionKey`. A client can neither read nor choose any part of it. */
+/**
+ * Opaque key, made by `memberKey` or `collectionKey`. A client can neither read nor choose any part of it. With
+ * `batch: guarded` the collection's ends with a dot, and its members' begin with the collection's.
+ */
 export type ResourceKey = string & { readonly resourceKey: true };
+
+/** The guarded collection that a key belongs to, by its key; undefined: none. */
+export function guardedCollectionOf(key: ResourceKey): ResourceKey | undefined {
+  const dot = key.indexOf('.');
+  return dot === -1 ? undefined : (key.slice(0, dot + 1) as ResourceKey);
+}
 
 /** Proof of when a read began. */
 export interface ReadStamp {
@@ -73,6 +82,8 @@ export interface Claim {
   readonly token: string;
   /** Tags of which one must be current, or `noTag`; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
+  /** Waits for all others and excludes them, as one that names a tag: a POST that may change any member. */
+  readonly isWhole?: boolean;
   /** The request has no verified token: its record expires early. */
   readonly isAnonymous?: boolean;
   /** A stranger's write without a tag: it waits for writes with one, and takes no lease that anybody would wait for. */
@@ -94,7 +105,7 @@ export type ClaimAnswer =
 
 export interface ClaimEnd {
   readonly token: string;
-  /** Whether the claim named tags. */
+  /** Whether the claim named tags, or was of the whole. */
   readonly tagged: boolean;
   readonly outcome: WriteOutcome;
   /** The tag that replaces the old one when `applied`; null: none (a deleted member). */

@@ -35,8 +35,10 @@ export interface Write extends TrackedExchange {
   readonly tags: readonly string[] | null;
   /** `If-None-Match: *`. It is forwarded, because the shop may have a member that has no tag here. */
   readonly isCreation: boolean;
+  /** Of a guarded collection. */
+  readonly isWhole: boolean;
   /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
-  readonly answerTag: 'gone' | 'own' | 'shown';
+  readonly answerTag: 'gone' | 'own' | 'shown' | 'none';
   /** Another record whose state changes together with this one: the subject's collection. */
   readonly alsoChanged: ResourceKey | undefined;
 }
@@ -71,20 +73,21 @@ export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejectio
 
 /** Claims until there is a decision: a busy resource is asked for again, each time with a new token. */
 export async function takeLease(
-  { context, key, tags, isAnonymous }: Write,
+  { context, key, tags, isWhole, isAnonymous }: Write,
   isOpen = false,
 ): Promise<Granted | Rejection> {
   const { store, monotonic, now, onEvent, waitMs } = context;
+  const tagged = tags !== null || isWhole;
   const giveUpAt = monotonic() + waitMs;
   for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, longestPollMs)) {
     const token = randomUUID();
     const claimedAt = { monotonic: monotonic(), wall: now() };
     let answer: ClaimAnswer;
     try {
-      answer = await store.claim(key, { token, tags, isAnonymous, isOpen });
+      answer = await store.claim(key, { token, tags, isWhole, isAnonymous, isOpen });
     } catch (fault) {
       const givenBack = mayHoldAfter(fault).then((mayHold) =>
-        mayHold ? giveBack(context, key, token, tags !== null) : undefined,
+        mayHold ? giveBack(context, key, token, tagged) : undefined,
       );
       isolateLate(givenBack);
       onEvent('store-unavailable');
@@ -94,7 +97,7 @@ export async function takeLease(
       if (!isOpen) onEvent('claimed');
       return { token, shopTag: answer.shopTag, claimedAt };
     }
-    if (answer.kind === 'not-replicated') isolateLate(giveBack(context, key, token, tags !== null));
+    if (answer.kind === 'not-replicated') isolateLate(giveBack(context, key, token, tagged));
     const left = giveUpAt - monotonic();
     if (answer.kind !== 'busy' || left <= 0) return refusalOf(answer, onEvent);
     await sleep(Math.min(pollMs * (0.5 + Math.random()), left, Math.max(1, answer.remainingMs)));
@@ -199,13 +202,13 @@ async function showsMember(
 }
 
 async function storeOutcome(
-  { context, key, tags, answerTag, isAnonymous }: Write,
+  { context, key, tags, isWhole, answerTag, isAnonymous }: Write,
   granted: Granted,
   outcome: WriteOutcome,
   shopTag: string | null,
 ): Promise<string | null> {
-  const newTag = answerTag === 'gone' ? null : randomTag();
-  const tagged = tags !== null;
+  const newTag = answerTag === 'gone' || answerTag === 'none' ? null : randomTag();
+  const tagged = tags !== null || isWhole;
   const end: ClaimEnd = { token: granted.token, tagged, outcome, newTag, shopTag, isAnonymous };
   try {
     return await context.store.end(key, end);

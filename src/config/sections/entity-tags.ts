@@ -28,6 +28,10 @@ const resource = z.strictObject({
     description:
       'For writes without `If-Match` on a route without a row. `mark`: other writes do not wait for it; it makes the tag invalid. `lease`: others wait, so any client can keep the owner waiting; for resources that guests write.',
   }),
+  batch: z.enum(['refuse', 'guarded']).default('refuse').meta({
+    description:
+      "Changes of the whole collection. `refuse`: 400; a POST is free. `guarded`: a POST, and `methods` with the `ETag` of the collection, never run beside writes of members, and make all members' tags old, for every user. They need a token.",
+  }),
   ignore: z
     .array(
       z.string().regex(/^(\/([^~/]|~[01])*)+$/, {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { digest } from '../../../src/entity-tags/keys.ts';
+import { digest, guardedKey } from '../../../src/entity-tags/keys.ts';
 import { noTag } from '../../../src/entity-tags/protocol.ts';
 import type {
   ClaimEnd,
@@ -419,6 +419,105 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await end(under, key, { token: 't2', newTag: C });
       await read(under, key, { shopTag: 's3', isOfCollection: true, variant: 'c' });
       expect(await claim(under, key, 't3', [C])).toEqual({ kind: 'granted', shopTag: 's3' });
+    });
+
+    describe('a guarded collection', () => {
+      const create2 = async () => {
+        const under = await create();
+        const id = String(Math.random());
+        const [all, one, two] = ['', digest(['1']), digest(['2'])].map((each) =>
+          guardedKey('/c/{c}/items', [id], each),
+        ) as [ResourceKey, ResourceKey, ResourceKey];
+        expect([await read(under, one), await read(under, two)]).toEqual([A, A]);
+        await under.advance(1);
+        return { under, all, one, two };
+      };
+      const claimWhole = async (under: StoreUnderTest, all: ResourceKey, token = 'w') =>
+        (await under.store.claim(all, { token, tags: null, isWhole: true })).kind;
+      const endWhole = (under: StoreUnderTest, all: ResourceKey, more: Partial<ClaimEnd> = {}) =>
+        end(under, all, { token: 'w', newTag: null, ...more });
+
+      test.each(['applied', 'invalidated', 'unknown'] as const)(
+        'a write of the whole that is %s makes all tags of members old, and reads that began before it set none',
+        async (outcome) => {
+          const { under, all, one, two } = await create2();
+          const early = await begin(under, one);
+          expect(await claimWhole(under, all)).toBe('granted');
+          const during = await begin(under, two);
+          await endWhole(under, all, { outcome });
+          expect(await endRead(under, one, early, { newTag: B })).toBeNull();
+          expect(await endRead(under, two, during, { newTag: B })).toBeNull();
+          for (const key of [one, two]) expect(await kindOf(under, key, 't', [A])).toBe('not-current');
+          await under.advance(leaseMs + 1);
+          for (const key of [one, two]) expect(await kindOf(under, key, 't', [A])).toBe('not-current');
+          expect(await read(under, one, { newTag: C })).toBe(C);
+          expect(await kindOf(under, one, 't', [C])).toBe('granted');
+        },
+      );
+
+      test.each(['unsent', 'refused'] as const)(
+        'a write of the whole that is %s leaves all tags',
+        async (outcome) => {
+          const { under, all, one } = await create2();
+          expect(await claimWhole(under, all)).toBe('granted');
+          await endWhole(under, all, { outcome });
+          expect(await kindOf(under, one, 't', [A])).toBe('granted');
+        },
+      );
+
+      test('a write of the whole excludes writes of members, and waits for them', async () => {
+        const { under, all, one, two } = await create2();
+        expect(await claimWhole(under, all)).toBe('granted');
+        expect(await claimWhole(under, all, 'v')).toBe('busy');
+        expect(await kindOf(under, one, 't1', [A])).toBe('busy');
+        expect(await kindOf(under, one, 't1', [B])).toBe('not-current');
+        expect(await kindOf(under, two, 't2', null)).toBe('busy');
+        const open = { token: 'o', tags: null, isAnonymous: true, isOpen: true };
+        expect((await under.store.claim(two, open)).kind).toBe('busy');
+        await endWhole(under, all, { outcome: 'unsent' });
+        expect(await kindOf(under, one, 't1', [A])).toBe('granted');
+        expect(await kindOf(under, two, 't2', [A])).toBe('granted');
+        expect(await claimWhole(under, all)).toBe('busy');
+        // It waits: no write of a member is admitted before it.
+        await end(under, one, { token: 't1' });
+        expect(await kindOf(under, one, 't3', [B])).toBe('busy');
+        await end(under, two, { token: 't2' });
+        expect(await claimWhole(under, all)).toBe('granted');
+      });
+
+      test('a write of any member makes the tag of the whole old, a refused one does not', async () => {
+        const { under, all, one, two } = await create2();
+        expect(await read(under, all)).toBe(A);
+        expect(await kindOf(under, one, 't1', [A])).toBe('granted');
+        await end(under, one, { outcome: 'refused' });
+        expect(await kindOf(under, all, 't2', [A])).toBe('granted');
+        await end(under, all, { token: 't2', outcome: 'unsent' });
+        expect(await kindOf(under, two, 't3', null)).toBe('granted');
+        await end(under, two, { token: 't3', tagged: false });
+        expect(await kindOf(under, all, 't4', [A])).toBe('not-current');
+        expect(await kindOf(under, one, 't5', [A])).toBe('granted');
+      });
+
+      test('while a write of the whole is unknown no other is granted', async () => {
+        const { under, all, one } = await create2();
+        await claimWhole(under, all);
+        await endWhole(under, all, { outcome: 'unknown' });
+        expect(await claimWhole(under, all)).toBe('indeterminate');
+        expect(await kindOf(under, one, 't', null)).toBe('indeterminate');
+        await under.advance(leaseMs + 1);
+        expect(await kindOf(under, one, 't', null)).toBe('granted');
+      });
+
+      test('a process that dies during a write of the whole, or of a member', async () => {
+        const { under, all, one, two } = await create2();
+        await claimWhole(under, all);
+        await under.advance(leaseMs + 1);
+        expect(await kindOf(under, one, 't1', [A])).toBe('not-current');
+        expect(await read(under, all)).toBe(A);
+        expect(await kindOf(under, two, 't2', null)).toBe('granted');
+        await under.advance(leaseMs + 1);
+        expect(await kindOf(under, all, 't3', [A])).toBe('not-current');
+      });
     });
 
     test('fifty claims at once: one is granted', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { digest, randomTag } from '../../../src/entity-tags/keys.ts';
+import { digest, guardedKey, randomTag } from '../../../src/entity-tags/keys.ts';
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
@@ -68,7 +68,8 @@ describe.concurrent('redis: cluster', () => {
     expect(await store.warmUp()).toBe(0);
     const tag = 'a'.repeat(32);
     for (let i = 0; i < 100; i += 1) {
-      const key = digest([`cluster ${i}`]);
+      const own = digest([`cluster ${i}`]);
+      const key = i % 2 === 0 ? own : guardedKey('/carts', [String(i)], own);
       const startedAt = performance.now();
       await new Promise((resolve) => setTimeout(resolve, 1));
       const stamp = store.readStampAt(key, startedAt);

@@ -43,14 +43,15 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   const tell = (from: World, outcome: 'applied' | 'refused' | 'unknown', took: number) =>
     writer.at === 3 && !writer.isDone ? put(from, write.by, { outcome, took }) : from;
   const vanish: Action = { name: `vanish ${write.by}`, apply: () => rest };
-  if (!world.shop.exists && writer.program !== 'putter') {
+  if (!world.shop.exists && !['putter', 'batch', 'poster'].includes(writer.program)) {
     return [{ name: `refuse ${write.by}`, apply: () => tell(rest, 'refused', 0) }, vanish];
   }
   const land = (answer: 'applied' | 'unknown'): World => {
     const version = world.shop.version + 1;
     const isLost = write.basedOn !== null && !isBasedOn(world, write.basedOn, write.besides);
     const made = isOpen ? [...world.made, { version, by: write.by }] : world.made;
-    const shop = { ...world.shop, version, exists: writer.program !== 'deleter' };
+    const exists = writer.program === 'batch' ? world.shop.exists : writer.program !== 'deleter';
+    const shop = { ...world.shop, version, exists };
     const wrong = isLost ? `a lost update: written on ${write.basedOn}, was ${world.shop.version}` : null;
     const seen = answer === 'unknown' && setting.broken === '5xx-is-refused' ? 'refused' : answer;
     return tell({ ...rest, shop, made, wrong }, seen, version);
@@ -110,7 +111,7 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
       name: 'wipe',
       apply: () => {
         hear({ kind: 'wipe' });
-        return { ...count('wipe'), store: { ...world.store, marker: null, record: null } };
+        return { ...count('wipe'), store: { ...world.store, marker: null, record: null, whole: null } };
       },
     });
   }
@@ -120,7 +121,8 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
       apply: () => {
         hear({ kind: 'wipe' });
         hear({ kind: 'id', id: newId });
-        return { ...count('restart'), store: { id: newId, marker: null, record: null, evictedChangeAt: 0 } };
+        const store = { id: newId, marker: null, record: null, whole: null, evictedChangeAt: 0 };
+        return { ...count('restart'), store };
       },
     });
   }
@@ -130,13 +132,16 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
       apply: () => ({ ...count('expire'), store: { ...world.store, record: null } }),
     });
   }
-  const { record } = world.store;
-  if (may('evict') && record !== null && record.leases.length === 0 && record.indeterminateUntil === 0) {
+  for (const one of ['record', 'whole'] as const) {
+    const record = world.store[one];
+    if (!may('evict') || record === null || record.leases.length > 0 || record.indeterminateUntil !== 0)
+      continue;
     const isForgotten = setting.broken === 'eviction-forgets-the-change';
-    const evictedChangeAt = isForgotten ? 0 : Math.max(world.store.evictedChangeAt, record.changedAt);
+    const changedAt = isForgotten ? 0 : Math.max(record.changedAt, record.replacedAt);
+    const evictedChangeAt = Math.max(world.store.evictedChangeAt, changedAt);
     actions.push({
-      name: 'evict',
-      apply: () => ({ ...count('evict'), store: { ...world.store, record: null, evictedChangeAt } }),
+      name: one === 'record' ? 'evict' : 'evict the collection',
+      apply: () => ({ ...count('evict'), store: { ...world.store, [one]: null, evictedChangeAt } }),
     });
   }
   if (may('restore')) {

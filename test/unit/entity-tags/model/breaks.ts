@@ -14,6 +14,7 @@ export interface BrokenRule {
   readonly ticks?: Partial<typeof ticks>;
   readonly programs: readonly Program[];
   readonly isCalm?: boolean;
+  readonly isGuarded?: boolean;
   /** Default 10. */
   readonly maxTicks?: number;
   readonly faults?: Partial<Record<Fault, number>>;
@@ -88,13 +89,13 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out leaves no tag',
     steps: [
       {
-        search: '...changed(record, lease.until),',
+        search: '...replaced(record, lease.until, lease.tagged),',
         replace: '...record,',
       },
     ],
     lua: [
       {
-        search: 'then change(r, table.remove(r.leases, i).until_) end',
+        search: 'then change(r, table.remove(r.leases, i).until_, lease.tagged) end',
         replace: 'then table.remove(r.leases, i) end',
       },
     ],
@@ -106,13 +107,13 @@ export const brokenRules: readonly BrokenRule[] = [
     firstSeed: 2_161,
     steps: [
       {
-        search: '...changed(record, lease.until),',
+        search: '...replaced(record, lease.until, lease.tagged),',
         replace: '...changed(record, 0),',
       },
     ],
     lua: [
       {
-        search: 'then change(r, table.remove(r.leases, i).until_) end',
+        search: 'then change(r, table.remove(r.leases, i).until_, lease.tagged) end',
         replace: 'then table.remove(r.leases, i) change(r, 0) end',
       },
     ],
@@ -127,8 +128,7 @@ export const brokenRules: readonly BrokenRule[] = [
         replace: "unsettled === 'cold-start'",
       },
       {
-        search:
-          'record = { ...changed(record, indeterminateUntil), indeterminateUntil: 0, indeterminateTagged: false };',
+        search: 'record = { ...after, indeterminateUntil: 0, indeterminateTagged: false };',
         replace: 'record = { ...record, indeterminateUntil: 0, indeterminateTagged: false };',
       },
     ],
@@ -151,7 +151,7 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '7: a read began after the last change',
     firstSeed: 1_624,
     steps: [{ search: 'startedAt > (record?.changedAt ?? evictedChangeAt) &&', replace: '' }],
-    lua: [{ search: 'stamp_started > (record and record.changed or 0) and', replace: '' }],
+    lua: [{ search: 'stamp_started > (record and record.changed or FLOOR) and', replace: '' }],
     programs: ['timed-reader', 'child', 'writer'],
   },
   {
@@ -164,7 +164,7 @@ export const brokenRules: readonly BrokenRule[] = [
     firstSeed: 2_126,
     steps: [
       {
-        search: 'if (isIndeterminate(record) && (tags !== null || record?.indeterminateTagged === true))',
+        search: 'if (isIndeterminate(record) && (tagged || record?.indeterminateTagged === true))',
         replace: 'if (false)',
       },
     ],
@@ -189,7 +189,7 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '8: no write with a tag beside those without one',
-    steps: [{ search: ': leases.length > 0)', replace: ': false)' }],
+    steps: [{ search: 'tagged ? leases.length > 0 :', replace: 'tagged ? false :' }],
     lua: [{ search: "if tagged == '1' and leased or", replace: 'if' }],
     isCalm: true,
     programs: ['reader', 'child', 'writer'],
@@ -222,13 +222,14 @@ export const brokenRules: readonly BrokenRule[] = [
     firstSeed: 10_714,
     steps: [
       {
-        search: 'const after: TagRecord = { ...changed(record, now), leases };',
+        search: 'const after: TagRecord = { ...replaced(record, now, lease.tagged), leases };',
         replace: 'const after: TagRecord = { ...changed(record, 0), leases };',
       },
     ],
     lua: [
       {
-        search: "change(r, now)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
+        search:
+          "change(r, now, lease.tagged)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
         replace: "change(r, 0)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
       },
     ],
@@ -274,11 +275,11 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '17: the mark takes the tag, and no read that began before sets another',
     steps: [
       {
-        search: 'const late = changed(record ?? createRecord(epoch, evictedChangeAt), now);',
+        search: 'const late = replaced(record ?? createRecord(epoch, evictedChangeAt), now, write.tagged);',
         replace: 'const late = record ?? createRecord(epoch, evictedChangeAt);',
       },
     ],
-    lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'taint(r)' }],
+    lua: [{ search: 'change(r, now, tagged)\n  taint(r)', replace: 'taint(r)' }],
     isCalm: true,
     programs: ['reader', 'stranger', 'writer'],
     maxTicks: 2,
@@ -286,7 +287,7 @@ export const brokenRules: readonly BrokenRule[] = [
   {
     rule: '17: a write beside which a stranger changed something leaves no tag',
     steps: [{ search: 'leases: taint(late.leases), anonymousWrote', replace: 'anonymousWrote' }],
-    lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'change(r, now)' }],
+    lua: [{ search: 'change(r, now, tagged)\n  taint(r)', replace: 'change(r, now, tagged)' }],
     isCalm: true,
     programs: ['child', 'stranger', 'writer'],
     maxTicks: 2,
@@ -387,6 +388,130 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { failover: 1 },
     maxTicks: 4,
   },
+  {
+    rule: '19: a write of the whole waits for the writes of its members',
+    steps: [
+      {
+        search: "if (whole.answer.kind === 'granted') return { ...own, collection: whole.record };",
+        replace: "if (whole.answer.kind === 'granted') return { ...own, collection: collection.record };",
+      },
+    ],
+    lua: [{ search: 'if also_granted ~= true then save(also_granted) end', replace: '' }],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['lister', 'child', 'batch'],
+    maxTicks: 2,
+  },
+  {
+    rule: '19: a write of a member waits for one of the whole',
+    steps: [
+      {
+        search: 'return { record: member.record, collection: whole.record, answer: whole.answer };',
+        replace: 'return { ...own, collection: collection.record };',
+      },
+    ],
+    lua: [
+      { search: 'if not also_granted then return other end', replace: '' },
+      { search: 'if also_granted ~= true then', replace: 'if also_granted and also_granted ~= true then' },
+    ],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '19: a POST has the collection for itself',
+    steps: [{ search: 'tags !== null || wanted.isWhole === true', replace: 'tags !== null' }],
+    lua: [
+      { search: "if tagged == 'w' then tagged = '1' end", replace: "if tagged == 'w' then tagged = '0' end" },
+    ],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '19: a write of a member changes the collection',
+    steps: [
+      {
+        search: 'tagged: false, newTag: null, shopTag: null }, times);',
+        replace: "outcome: 'unsent' }, times);",
+      },
+    ],
+    lua: [
+      {
+        search: "finish(tagged == 'o' and 'o' or '0', '', '')",
+        replace: "changes_nothing = true\n  finish('0', '', '')",
+      },
+    ],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['lister', 'child', 'batch'],
+    maxTicks: 2,
+  },
+  {
+    rule: '19: after a write of the whole the older states of its members are void',
+    steps: [{ search: 'replacedAt: Math.max(after.replacedAt, at + 1)', replace: 'replacedAt: 0' }],
+    lua: [{ search: "if tagged == '1' then r.replaced = math.max(r.replaced, at + 1) end", replace: '' }],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '19: a lease of the whole that ran out counts as a write of the whole',
+    steps: [
+      { search: 'replaced(record, lease.until, lease.tagged)', replace: 'changed(record, lease.until)' },
+    ],
+    lua: [
+      {
+        search: 'table.remove(r.leases, i).until_, lease.tagged)',
+        replace: 'table.remove(r.leases, i).until_)',
+      },
+    ],
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+    faults: { crash: 1 },
+  },
+  {
+    rule: '19: a write of the whole with an unknown outcome counts until its end',
+    steps: [
+      {
+        search: 'replaced(record, record.indeterminateUntil, record.indeterminateTagged)',
+        replace: 'changed(record, record.indeterminateUntil)',
+      },
+    ],
+    lua: [
+      { search: 'change(r, r.indeterminate, r.indeterminate_tagged)', replace: 'change(r, r.indeterminate)' },
+    ],
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+  },
+  {
+    rule: '19: states that are as old as a write of the whole are void',
+    steps: [{ search: 'at + 1)', replace: 'at)' }],
+    lua: [{ search: 'at + 1)', replace: 'at)' }],
+    isGuarded: true,
+    programs: ['reader', 'reader', 'child', 'poster', 'writer'],
+  },
+  {
+    rule: '19: an evicted collection leaves the time of its last change',
+    steps: [{ search: 'whole?.replacedAt ?? collection.evictedChangeAt', replace: 'whole?.replacedAt ?? 0' }],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['reader', 'poster', 'writer'],
+    faults: { evict: 1 },
+    maxTicks: 3,
+  },
+  {
+    rule: '19: a collection that is made anew was written when an evicted one was',
+    steps: [{ search: 'replacedAt: evictedChangeAt,', replace: 'replacedAt: 0,' }],
+    isCalm: true,
+    isGuarded: true,
+    programs: ['reader', 'poster', 'lister', 'writer'],
+    faults: { evict: 1 },
+    maxTicks: 3,
+  },
 ];
 
 /** The pure steps, with lines of them broken. */
@@ -405,6 +530,7 @@ export function settingOf(rule: BrokenRule, steps: typeof protocol, isBroken: bo
     faults: rule.faults ?? {},
     maxTicks: rule.maxTicks ?? 10,
     isCalm: rule.isCalm ?? false,
+    isGuarded: rule.isGuarded ?? false,
     steps,
     broken: isBroken ? rule.proxy : undefined,
     ticks: isBroken ? { ...ticks, ...rule.ticks } : ticks,

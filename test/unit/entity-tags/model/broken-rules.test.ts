@@ -3,6 +3,7 @@ import { digest } from '../../../../src/entity-tags/keys.ts';
 import { buildTagScripts, type TagScripts } from '../../../../src/entity-tags/lua.ts';
 import { MemoryTagStore } from '../../../../src/entity-tags/memory-store.ts';
 import * as steps from '../../../../src/entity-tags/protocol.ts';
+import type { ResourceKey } from '../../../../src/entity-tags/tag-store.ts';
 import { RedisTagStore } from '../../../../src/entity-tags/redis-store.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
 import { useRedis } from '../connected-redis.ts';
@@ -10,11 +11,17 @@ import { timesOf } from '../tag-store.contract.ts';
 import { breakSteps, brokenRules, settingOf } from './breaks.ts';
 import { exploreAll, walk, walkMany } from './explore.ts';
 import { type Replayed, replay } from './replay.ts';
-import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
+import { type Call, guardedCrowd, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played on each store; `MODEL_WALKS=20000` for a longer hunt, also of the model alone. */
 const walks = Number(process.env.MODEL_WALKS ?? 600);
+/** The keys of the member and of its collection; to the store, that of a plain member is in no relation to another. */
+const plainKeys = { key: digest(['one']), collection: digest(['all']) };
+const guardedKeys = {
+  key: `${digest(['all'])}.${digest(['one'])}` as ResourceKey,
+  collection: `${digest(['all'])}.` as ResourceKey,
+};
 const memoryWalks = Math.round(walks / 4);
 const redisWalks = Math.round(walks / 6);
 
@@ -64,29 +71,36 @@ describe('the stores answer as the model does', () => {
     maxTicks: 20,
   };
 
-  test(`memory, ${memoryWalks} walks`, async () => {
+  test.each([
+    ['a plain member', memorySetting, plainKeys],
+    ['a guarded collection', { ...memorySetting, programs: guardedCrowd, isGuarded: true }, guardedKeys],
+  ] as const)(`memory, %s, ${memoryWalks} walks`, async (_, setting, keys) => {
     for (let seed = 1; seed <= memoryWalks; seed += 1) {
       let nowMs = 100;
       const store = new MemoryTagStore({ times, maxRecords: 10, now: () => nowMs });
       const under: Replayed = {
         store,
-        key: digest(['one']),
+        ...keys,
         setTime: (units) => {
           nowMs = units / tick;
         },
         epochOf: () => store.epoch,
       };
-      const difference = await replay(walk(memorySetting, seed).calls, under);
+      const difference = await replay(walk(setting, seed).calls, under);
       expect(difference, `seed ${seed}`).toBeNull();
     }
   });
 
   const redis = useRedis();
 
-  async function replayOnRedis(scripts: TagScripts, calls: readonly Call[]): Promise<string | null> {
+  async function replayOnRedis(
+    scripts: TagScripts,
+    calls: readonly Call[],
+    { key, collection } = plainKeys,
+  ): Promise<string | null> {
     const keyPrefix = `walk-${Math.random()}`;
-    const key = digest(['one']);
-    const keys = [`${keyPrefix}:{tags-0}:epoch`, `${keyPrefix}:{tags-0}:${key}`] as const;
+    const slot = `${keyPrefix}:{tags-0}`;
+    const keys = [`${slot}:epoch`, `${slot}:${key}`, `${slot}:${collection}`] as const;
     const copy = async (fromSuffix: string, toSuffix: string) => {
       await redis().command('DEL', ...keys.map((each) => each + toSuffix));
       for (const each of keys) await redis().command('COPY', each + fromSuffix, each + toSuffix);
@@ -101,6 +115,7 @@ describe('the stores answer as the model does', () => {
     const difference = await replay(calls, {
       store: new RedisTagStore({ redis: redis(), times, keyPrefix, scripts, form }),
       key,
+      collection,
       setTime: async (units) => void (await redis().command('SET', now, units)),
       wipe: async () => void (await redis().command('DEL', ...keys)),
       save: () => copy('', ':disk'),
@@ -112,12 +127,16 @@ describe('the stores answer as the model does', () => {
     return difference;
   }
 
-  test(`redis, ${redisWalks} walks`, async () => {
+  test.each([
+    ['a plain member', redisSetting, plainKeys],
+    ['a guarded collection', { ...redisSetting, programs: guardedCrowd, isGuarded: true }, guardedKeys],
+  ] as const)(`redis, %s, ${redisWalks} walks`, async (_, setting, keys) => {
     const scripts = modelScripts();
     const seeds = Array.from({ length: redisWalks }, (_, i) => i + 1).values();
     const lane = async () => {
       for (const seed of seeds) {
-        expect(await replayOnRedis(scripts, walk(redisSetting, seed).calls), `seed ${seed}`).toBeNull();
+        const difference = await replayOnRedis(scripts, walk(setting, seed).calls, keys);
+        expect(difference, `seed ${seed}`).toBeNull();
       }
     };
     // Some at a time, since each waits for its own answers alone.
@@ -143,8 +162,9 @@ describe('the stores answer as the model does', () => {
         rule.firstSeed,
       );
       expect(found).not.toBeNull();
-      expect(await replayOnRedis(modelScripts(rule.lua), calls)).toBeNull();
-      expect(await replayOnRedis(modelScripts(), calls)).not.toBeNull();
+      const keys = rule.isGuarded === true ? guardedKeys : plainKeys;
+      expect(await replayOnRedis(modelScripts(rule.lua), calls, keys)).toBeNull();
+      expect(await replayOnRedis(modelScripts(), calls, keys)).not.toBeNull();
     },
   );
 });

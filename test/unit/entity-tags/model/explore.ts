@@ -1,5 +1,6 @@
 import { createRandom } from '../../../resilience/hunt/random.ts';
 import { actionsOf } from './actions.ts';
+import { timesOf } from './moves.ts';
 import { type Action, type Call, createWorld, type Setting, tick, type World } from './world.ts';
 
 export interface Found {
@@ -181,28 +182,28 @@ export function walkMany(
 }
 
 /** Whether, once everything has run out, a read is tagged again and a write with its tag is granted. */
-function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
-  const times = {
-    lease: ticks.lease * tick,
-    coldStart: ticks.coldStart * tick,
-    longestRead: 1000 * tick,
-  };
-  const moment = { epoch: '', since: now, evictedChangeAt: store.evictedChangeAt, now: now + 100 * tick };
+function isServing({ steps, isGuarded, ...setting }: Setting, { store, now }: World): boolean {
+  const times = timesOf(setting);
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
-  const opened = steps.open(store.record, { ...moment, epoch }, times);
-  const { stamp } = steps.lookUp(opened);
-  if (stamp === null) return false;
-  const read = {
-    stamp,
-    variant: 'v',
-    newTag: 'new',
-    fingerprint: 'last',
-    shopTag: null,
-    isOfCollection: false,
+  const { evictedChangeAt } = store;
+  const moment = { epoch, since: now, evictedChangeAt, now: now + 100 * tick };
+  const open = (record: World['store']['record']) => steps.open(record, moment, times);
+  const whole = open(store.whole);
+  const member = (record: World['store']['record']) =>
+    isGuarded === true ? steps.ofCollection(open(record), whole) : open(record);
+  const read = { variant: 'v', newTag: 'new', fingerprint: 'last', shopTag: null, isOfCollection: false };
+  const serves = (opened: typeof whole, reopen: typeof open) => {
+    const { stamp } = steps.lookUp(opened);
+    const step = stamp && steps.endRead(opened, { ...read, stamp }, times);
+    if (step?.answer == null) return false;
+    const wanted = { token: 'last', tags: [step.answer.tag] };
+    const later = reopen(step.record);
+    const { answer } =
+      isGuarded === true && reopen === member
+        ? steps.claimMember(later, whole, wanted, times)
+        : steps.claim(later, wanted, times);
+    return answer.kind === 'granted';
   };
-  const { record, answer } = steps.endRead(opened, { ...read }, times);
-  if (answer === null) return false;
-  const later = steps.open(record, { ...moment, epoch }, times);
-  return steps.claim(later, { token: 'last', tags: [answer.tag] }, times).answer.kind === 'granted';
+  return serves(member(store.record), member) && serves(whole, open);
 }

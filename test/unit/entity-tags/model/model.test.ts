@@ -4,7 +4,7 @@ import * as steps from '../../../../src/entity-tags/protocol.ts';
 import { actionsOf } from './actions.ts';
 import { brokenRules } from './breaks.ts';
 import { exploreAll, walkMany } from './explore.ts';
-import { createWorld, type Program, type Setting, ticks, type World } from './world.ts';
+import { createWorld, guardedCrowd, type Program, type Setting, ticks, type World } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
@@ -64,6 +64,30 @@ describe('the claim protocol, whole', () => {
   );
 
   test.each([
+    [['reader', 'lister', 'writer', 'batch'], {}, 2],
+    [['reader', 'lister', 'child', 'batch'], {}, 2],
+    [['reader', 'timed-lister', 'poster', 'batch'], {}, 2],
+    [['reader', 'lister', 'writer', 'poster'], {}, 1],
+    [['reader', 'writer', 'poster'], { crash: 1 }, 4],
+    [['lister', 'child', 'batch'], { crash: 1 }, 4],
+    [['reader', 'poster', 'writer'], { evict: 2 }, 3],
+    [['lister', 'child', 'batch'], { evict: 2 }, 3],
+    [['reader', 'writer', 'poster'], { 'end-again': 1 }, 2],
+    [['reader', 'writer', 'poster'], { 'end-lost': 1 }, 3],
+    [['reader', 'child', 'poster'], { 'slow-claim': 1 }, 2],
+    [['lister', 'stranger', 'batch'], {}, 2],
+    [['reader', 'writer', 'poster'], { restart: 1 }, 3],
+  ] as ReadonlyArray<[Program[], Setting['faults'], number]>)(
+    'a guarded collection, every order of %j with faults %j over %i ticks: no lost update',
+    (programs, faults, maxTicks) => {
+      const setting: Setting = { ...whole, programs, faults, maxTicks, isGuarded: true };
+      const { states, found } = exploreAll(setting, 2_000_000);
+      expect(found).toBeNull();
+      explored.push(states);
+    },
+  );
+
+  test.each([
     // Each part of a world differs in one of these while all others are alike, as far as that can be.
     [['writer', 'stranger'], { failover: 1 }],
     [['child', 'stranger'], { crash: 1 }],
@@ -110,6 +134,15 @@ describe('the claim protocol, whole', () => {
       ...{ 'end-lost': 1, 'end-again': 2, 'slow-claim': 2 },
     };
     const setting: Setting = { ...whole, programs: crowd, faults, maxTicks: 30 };
+    expect(walkMany(setting, walks).found).toBeNull();
+  });
+
+  test(`${walks} random orders around a guarded collection under every fault: no lost update, nothing stuck`, () => {
+    const faults = {
+      ...{ crash: 2, wipe: 1, restart: 1, restore: 1, failover: 1, evict: 1 },
+      ...{ 'end-lost': 1, 'end-again': 2, 'slow-claim': 2 },
+    };
+    const setting: Setting = { ...whole, programs: guardedCrowd, faults, maxTicks: 30, isGuarded: true };
     expect(walkMany(setting, walks).found).toBeNull();
   });
 

@@ -1,4 +1,6 @@
+import type * as protocol from '../../../../src/entity-tags/protocol.ts';
 import { noTag } from '../../../../src/entity-tags/protocol.ts';
+import type { Claim, ClaimEnd } from '../../../../src/entity-tags/tag-store.ts';
 import {
   type Call,
   type Held,
@@ -27,6 +29,8 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
     case 'checker':
     case 'timed-reader':
     case 'head':
+    case 'lister':
+    case 'timed-lister':
     case 'creator':
       return readSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
     case 'stranger':
@@ -41,7 +45,7 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
 type Steps = Array<[string, () => World]>;
 
 function readSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
-  const isTimed = !['reader', 'other', 'checker'].includes(process.program);
+  const isTimed = !['reader', 'other', 'checker', 'lister'].includes(process.program);
   switch (process.at) {
     case 0:
       if (isTimed) return [['begin', () => put(world, p, { at: 1, startedAt: world.now })]];
@@ -51,11 +55,11 @@ function readSteps(setting: Setting, world: World, p: number, process: Process, 
           return put(looked, p, stamp === null ? { isDone: true } : { at: 1, stamp, copy });
         };
         if (process.program !== 'checker') return [['read-begin', begin(null)]];
-        return world.held.map((copy, i) => [`read-begin with ${i}`, begin(copy)]);
+        return heldOf(world, process).map((copy, i) => [`read-begin with ${i}`, begin(copy)]);
       }
     case 1:
       if (process.program === 'creator') return world.shop.exists ? [] : [['create', () => create(world, p)]];
-      if (!world.shop.exists) return [['404', () => put(world, p, { isDone: true })]];
+      if (!world.shop.exists && !isOfWhole(process)) return [['404', () => put(world, p, { isDone: true })]];
       return [['ask the shop', () => put(world, p, { at: 2, version: world.shop.version, took: world.now })]];
     case 2:
       if (setting.broken === 'duration-measured-late' && isTimed) {
@@ -75,7 +79,8 @@ function create(world: World, p: number): World {
 
 function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
-  const [opened, state] = openStore(setting, world, p);
+  const opening = openStore(setting, world, p);
+  const { opened } = opening;
   const isLate = setting.broken === 'duration-measured-late';
   const stamp = process.stamp ?? {
     epoch: opened.epoch,
@@ -91,14 +96,15 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
     stamp,
     variant,
     fingerprint: isHead ? null : fingerprintOf(process.version),
-    newTag: `tag-${world.drawn}`,
+    newTag: newTagOf(world, process),
     shopTag: null,
     isOfCollection: false,
   };
-  const { record, answer } = setting.steps.endRead(opened, read, timesOf(setting));
-  hear({ kind: 'endRead', read, answer });
+  const step = setting.steps.endRead(opened, read, timesOf(setting));
+  const { answer } = step;
+  hear({ kind: 'endRead', isOfWhole: isOfWhole(process), read, answer });
   const recorded = opened.record?.fingerprints[variant];
-  const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
+  const after = put(keep(world, p, opening, step), p, { isDone: true });
   if (answer !== null && process.copy !== null) {
     const isKnown = recorded === fingerprintOf(process.version);
     const is304 = isConfirmed304(
@@ -149,7 +155,11 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
         const tag = setting.broken === 'creation-takes-no-lease' ? null : noTag;
         return [['begin', () => begin(0, tag)]];
       }
-      return world.held.map(({ version, tag }, i) => [`begin with ${i}`, () => begin(version, tag)]);
+      if (process.program === 'poster') return [['begin', () => begin(0, null)]];
+      return heldOf(world, process).map(({ version, tag }, i) => [
+        `begin with ${i}`,
+        () => begin(version, tag),
+      ]);
     }
     case 1:
       return claimSteps(setting, world, p, hear);
@@ -188,11 +198,12 @@ function strangerSteps(setting: Setting, world: World, p: number, process: Proce
   switch (process.at) {
     case 0: {
       const pass = () => {
-        const [opened, state] = openStore(setting, world, p);
+        const opening = openStore(setting, world, p);
         const wanted = { token: `token-${p}`, tags: null, isAnonymous: true, isOpen: true };
-        const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
+        const step = claimStep(setting, opening, wanted);
+        const { answer } = step;
         hear({ kind: 'claim', claim: wanted, answer });
-        const after = keep(world, p, { ...state, record });
+        const after = keep(world, p, opening, step);
         const isGranted =
           answer.kind === 'granted' && isConfirmed(setting, world, p, 'pass-without-replicas');
         if (!isGranted) return put(after, p, { isDone: true });
@@ -217,7 +228,7 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   const marked = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
   const done = put(marked, p, { isDone: true });
   if (hasChangedNothing || setting.broken === 'no-mark') return done;
-  const [opened, state] = openStore(setting, world, p);
+  const opening = openStore(setting, world, p);
   const write = {
     token,
     tagged: false,
@@ -227,9 +238,9 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
     isAnonymous: true,
     isOpen: true,
   } as const;
-  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
-  hear({ kind: 'end', end: write, answer });
-  return acknowledge(keep(done, p, { ...state, record }), process);
+  const step = endStep(setting, opening, write);
+  hear({ kind: 'end', end: write, answer: step.answer });
+  return acknowledge(keep(done, p, opening, step), process);
 }
 
 /** Who waits for the store no longer gives its claim back, though it may still be under way. */
@@ -244,12 +255,14 @@ function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Step
 }
 
 function giveBack(setting: Setting, world: World, p: number, hear: Hear): World {
-  const { token, tag } = at(world, p);
-  const [opened, state] = openStore(setting, world, p);
-  const write = { token, tagged: tag !== null, outcome: 'unsent', newTag: null, shopTag: null } as const;
-  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
-  hear({ kind: 'end', end: write, answer });
-  return keep(world, p, { ...state, record });
+  const process = at(world, p);
+  const { token } = process;
+  const opening = openStore(setting, world, p);
+  const tagged = isTagged(process);
+  const write = { token, tagged, outcome: 'unsent', newTag: null, shopTag: null } as const;
+  const step = endStep(setting, opening, write);
+  hear({ kind: 'end', isOfWhole: isOfWhole(process), end: write, answer: step.answer });
+  return keep(world, p, opening, step);
 }
 
 function isLate(setting: Setting, world: World, process: Process): boolean {
@@ -258,15 +271,17 @@ function isLate(setting: Setting, world: World, process: Process): boolean {
 
 function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
-  const [opened, state] = openStore(setting, world, p);
+  const opening = openStore(setting, world, p);
+  const { opened } = opening;
   const tags = process.tag === null ? null : [process.tag];
   const isLate = world.now >= process.startedAt + tick && setting.broken !== 'claim-without-deadline';
   if (isLate)
     return process.at === 7 ? put(world, p, { at: 4, outcome: 'unsent' }) : put(world, p, { isDone: true });
-  const wanted = { token: process.token, tags };
-  const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
-  hear({ kind: 'claim', claim: wanted, answer });
-  const after = keep(world, p, { ...state, record });
+  const wanted = { token: process.token, tags, isWhole: process.program === 'poster' };
+  const step = claimStep(setting, opening, wanted);
+  const { answer } = step;
+  hear({ kind: 'claim', isOfWhole: isOfWhole(process), claim: wanted, answer });
+  const after = keep(world, p, opening, step);
   if (answer.kind !== 'granted') {
     return process.at === 7 ? put(after, p, { at: 4, outcome: 'unsent' }) : put(after, p, { isDone: true });
   }
@@ -299,13 +314,14 @@ function send(setting: Setting, world: World, p: number): World {
 function end(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const outcome = process.outcome ?? 'unknown';
-  const [opened, state] = openStore(setting, world, p);
+  const opening = openStore(setting, world, p);
   const isGone = process.program === 'deleter' && setting.broken !== 'delete-keeps-a-tag';
-  const newTag = isGone ? null : `tag-${world.drawn}`;
-  const write = { token: process.token, tagged: process.tag !== null, outcome, newTag, shopTag: null };
-  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
-  hear({ kind: 'end', end: write, answer });
-  const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
+  const newTag = isGone || process.program === 'poster' ? null : newTagOf(world, process);
+  const write = { token: process.token, tagged: isTagged(process), outcome, newTag, shopTag: null };
+  const step = endStep(setting, opening, write);
+  const { answer } = step;
+  hear({ kind: 'end', isOfWhole: isOfWhole(process), end: write, answer });
+  const after = put(keep(world, p, opening, step), p, { isDone: true });
   return acknowledge(hold(after, process.took, answer, null), process);
 }
 
@@ -324,31 +340,73 @@ export function acknowledge(world: World, process: Process): World {
 }
 
 function lookUp(setting: Setting, world: World, p: number, hear: Hear) {
-  const [opened, state] = openStore(setting, world, p);
-  const answer = setting.steps.lookUp(opened);
-  hear({ kind: 'lookUp', answer });
-  return [keep(world, p, state), answer] as const;
+  const opening = openStore(setting, world, p);
+  const answer = setting.steps.lookUp(opening.opened);
+  hear({ kind: 'lookUp', isOfWhole: isOfWhole(at(world, p)), answer });
+  return [keepState(world, p, opening.state), answer] as const;
+}
+
+/** What a process works on: the record of the collection, or that of the member with its collection, if that has one. */
+interface Opening {
+  readonly of: 'record' | 'whole';
+  readonly opened: protocol.Opened;
+  readonly whole: protocol.Opened | null;
+  readonly state: StoreState;
+}
+
+const isOfWhole = ({ program }: Process) =>
+  program === 'lister' || program === 'timed-lister' || program === 'batch' || program === 'poster';
+/** Whether its write excludes all others. */
+const isTagged = ({ program, tag }: Process) => tag !== null || program === 'poster';
+const newTagOf = ({ drawn }: World, process: Process) => `${isOfWhole(process) ? 'whole' : 'tag'}-${drawn}`;
+
+function heldOf({ held }: World, process: Process): Held[] {
+  return held.filter(({ tag }) => tag.startsWith('whole') === isOfWhole(process));
+}
+
+function claimStep({ steps, ...setting }: Setting, { opened, whole }: Opening, wanted: Claim) {
+  const times = timesOf(setting);
+  return whole === null
+    ? steps.claim(opened, wanted, times)
+    : steps.claimMember(opened, whole, wanted, times);
+}
+
+function endStep({ steps, ...setting }: Setting, { opened, whole }: Opening, write: ClaimEnd) {
+  const times = timesOf(setting);
+  return whole === null ? steps.end(opened, write, times) : steps.endMember(opened, whole, write, times);
 }
 
 /** What every script begins with. */
-function openStore(setting: Setting, world: World, p: number) {
+function openStore(setting: Setting, world: World, p: number): Opening {
   const state = at(world, p).isolated ? (world.old ?? world.store) : world.store;
   const isKnown = state.marker !== null && state.marker.id === state.id;
   const marker = isKnown && state.marker !== null ? state.marker : { id: state.id, since: world.now };
   const epoch = `${marker.id}:${marker.since}`;
-  const opened = setting.steps.open(
-    state.record,
-    { now: world.now, epoch, since: marker.since, evictedChangeAt: state.evictedChangeAt },
-    timesOf(setting),
-  );
-  return [opened, { ...state, marker }] as const;
+  const { evictedChangeAt } = state;
+  const moment = { now: world.now, epoch, since: marker.since, evictedChangeAt };
+  const openOne = (stored: protocol.TagRecord | null) => setting.steps.open(stored, moment, timesOf(setting));
+  const of = isOfWhole(at(world, p)) ? 'whole' : 'record';
+  const own = openOne(state[of]);
+  const whole = of === 'record' && setting.isGuarded === true ? openOne(state.whole) : null;
+  const opened = whole === null ? own : setting.steps.ofCollection(own, whole);
+  return { of, opened, whole, state: { ...state, marker } };
 }
 
-function keep(world: World, p: number, state: StoreState): World {
+function keep(
+  world: World,
+  p: number,
+  { of, state }: Opening,
+  { record, collection }: protocol.Step<unknown> & Partial<protocol.MemberStep<unknown>>,
+): World {
+  const after = { ...state, [of]: record };
+  return keepState(world, p, collection === undefined ? after : { ...after, whole: collection });
+}
+
+function keepState(world: World, p: number, state: StoreState): World {
   return at(world, p).isolated && world.old !== null ? { ...world, old: state } : { ...world, store: state };
 }
 
-export function timesOf({ ticks }: Setting) {
+export function timesOf({ ticks }: Pick<Setting, 'ticks'>) {
   return {
     lease: ticks.lease * tick,
     coldStart: ticks.coldStart * tick,
@@ -379,7 +437,7 @@ const forgotten = {
 
 function hold(world: World, version: number, tag: string | null, variant: string | null): World {
   if (tag === null) return world;
-  const drawn = tag === `tag-${world.drawn}` ? world.drawn + 1 : world.drawn;
+  const drawn = tag.endsWith(`-${world.drawn}`) ? world.drawn + 1 : world.drawn;
   const isKnown = world.held.some(
     (each) => each.tag === tag && each.version === version && each.variant === variant,
   );

@@ -5,6 +5,8 @@ import type { Call } from './world.ts';
 export interface Replayed {
   readonly store: TagStore;
   readonly key: ResourceKey;
+  /** Of a guarded member. */
+  readonly collection?: ResourceKey;
   setTime(units: number): Promise<void> | void;
   wipe?(): Promise<void>;
   save?(): Promise<void>;
@@ -16,8 +18,9 @@ export interface Replayed {
 
 /** Plays the calls of one walk against a store; the first answer that differs from the model's, or null. */
 export async function replay(calls: readonly Call[], under: Replayed): Promise<string | null> {
-  const { store, key } = under;
+  const { store } = under;
   for (const [i, call] of calls.entries()) {
+    const key = call.isOfWhole === true && under.collection !== undefined ? under.collection : under.key;
     let answer: unknown;
     let expected: unknown = 'answer' in call ? call.answer : undefined;
     switch (call.kind) {

@@ -30,6 +30,10 @@ export type Program =
   | 'stranger' // the same without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
   | 'putter' // PUT with If-None-Match: * of the member
+  | 'lister' // GET of the collection
+  | 'timed-lister' // the same, stamped by time
+  | 'batch' // PATCH of the collection with a tag of it
+  | 'poster' // POST to the collection that may replace the member
   | 'idle'; // nothing
 
 /** Rules of the proxy, outside the store's steps, that a test switches off. */
@@ -61,6 +65,8 @@ export interface Setting {
   readonly isCalm?: boolean;
   /** Of processes with the same program the first begins first: every other order is one of these, with other names. */
   readonly doTwinsBeginInOrder?: boolean;
+  /** Of `batch: guarded`: the member belongs to a collection with a record. */
+  readonly isGuarded?: boolean;
   readonly broken?: ProxyBreak | undefined;
   readonly ticks: typeof ticks;
   readonly steps: typeof protocol;
@@ -86,6 +92,8 @@ export interface StoreState {
   readonly id: number;
   readonly marker: { readonly id: number; readonly since: number } | null;
   readonly record: TagRecord | null;
+  /** Of the collection. */
+  readonly whole: TagRecord | null;
   /** Of the memory store alone. */
   readonly evictedChangeAt: number;
 }
@@ -150,8 +158,8 @@ export interface Action {
   apply(world: World): World;
 }
 
-/** One call of a store and what the model answered: replayed against the real stores. */
-export type Call =
+/** One call of a store and what the model answered: replayed against the real stores. `isOfWhole`: of the collection. */
+export type Call = { readonly isOfWhole?: boolean } & (
   | { readonly kind: 'lookUp'; readonly answer: LookUp }
   | {
       readonly kind: 'endRead';
@@ -168,13 +176,20 @@ export type Call =
   | { readonly kind: 'wipe' }
   | { readonly kind: 'save' }
   | { readonly kind: 'restore' }
-  | { readonly kind: 'id'; readonly id: number };
+  | { readonly kind: 'id'; readonly id: number }
+);
 
 export const theKey = 'the-one' as ResourceKey;
 
 export function createWorld({ programs }: Setting): World {
   const now = 100 * tick;
-  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null, evictedChangeAt: 0 };
+  const store: StoreState = {
+    id: 1,
+    marker: { id: 1, since: 0 },
+    record: null,
+    whole: null,
+    evictedChangeAt: 0,
+  };
   return {
     now,
     shop: { version: 1, exists: true, acknowledged: 1 },
@@ -206,3 +221,10 @@ export function createWorld({ programs }: Setting): World {
     wrong: null,
   };
 }
+
+/** Around a guarded collection. */
+export const guardedCrowd: readonly Program[] = [
+  ...(['reader', 'reader', 'timed-reader', 'other', 'lister', 'lister', 'timed-lister'] as const),
+  ...(['writer', 'writer', 'child', 'stranger', 'deleter', 'putter'] as const),
+  ...(['batch', 'batch', 'batch', 'poster', 'poster'] as const),
+];
