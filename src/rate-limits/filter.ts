@@ -44,30 +44,24 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
  * leads around a narrow one.
  */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
-  const [endpoints, others] = [true, false].map((isEndpoint) =>
-    limits.filter((limit) => (limit.isEndpoint === true) === isEndpoint),
-  ) as [RateLimit[], RateLimit[]];
-  const rows = buildPathTable(
-    others.map((data) => ({ method: data.method, template: data.path, data })),
-    paths,
+  const rows = limits.flatMap((data) =>
+    data.isEndpoint === true
+      ? endpointRows(data.path, data)
+      : [{ method: data.method, template: data.path, data }],
   );
-  const endpointTable = buildPathTable(
-    endpoints.flatMap((data) => endpointRows(data.path, data)),
-    paths,
-  );
-  const reaches = ({ method }: RateLimit, request: CanonicalRequest) =>
-    method === 'ANY' || reachOf(request, method) !== undefined;
+  const table = buildPathTable(rows, paths);
+  const applies = ({ isEndpoint, method }: RateLimit, request: CanonicalRequest) =>
+    isEndpoint !== true || method === 'ANY' || reachOf(request, method) !== undefined;
   return {
     name: 'rate-limits',
     isOff: limits.length === 0,
+    skipsPlainReads: limits.every(
+      ({ isEndpoint, method }) => isEndpoint === true && method !== 'ANY' && method !== 'GET',
+    ),
     match(request) {
-      if (limits.length === 0) return undefined;
-      const met = rows.match(request).map(({ data }) => data);
-      // A request that only reads reaches no endpoint: it costs no look-up.
-      if (endpoints.some((limit) => reaches(limit, request)))
-        for (const { data } of endpointTable.match(request))
-          if (reaches(data, request) && !met.includes(data)) met.push(data);
-      return met.length === 0 ? undefined : met;
+      const met = new Set<RateLimit>();
+      for (const { data } of table.match(request)) if (applies(data, request)) met.add(data);
+      return met.size === 0 ? undefined : [...met];
     },
     describe: (met, _request, name) => ({
       label: 'rate limit',

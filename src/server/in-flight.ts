@@ -1,9 +1,8 @@
 import { plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
 import type { Socket } from 'node:net';
-import { shareOf } from '../lib/fair-queue.ts';
+import { NamedEntries, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
-import { NamedEntries } from '../lib/named-entries.ts';
 
 /** Refuses a request of a client or subject that has its share of requests in progress, also in observe mode. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });

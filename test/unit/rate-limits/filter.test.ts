@@ -47,6 +47,17 @@ const limitOf = (path: string, more: Partial<RateLimit> = {}): RateLimit => ({
   ...more,
 });
 
+it.each<[RateLimit, boolean]>([
+  [limitOf('/a', { method: 'POST', isEndpoint: true }), true],
+  [limitOf('/a', { method: 'GET', isEndpoint: true }), false],
+  [limitOf('/a', { method: 'ANY', isEndpoint: true }), false],
+  [limitOf('/a', { method: 'GET' }), false],
+])('%j alone: plain reads are skipped: %s', (limit, expected) => {
+  const { skipsPlainReads, match } = createRateLimitMatcher([limit], { ignoredPrefixes: [] });
+  expect(skipsPlainReads).toBe(expected);
+  expect(match(accepted(sampleHead({ url: '/a' }))) === undefined).toBe(expected);
+});
+
 describe('what limits say of a request together', () => {
   const passed: Taken = { isAllowed: true, remaining: 1, waitUs: 500_000 };
   const refused = (waitUs: number): Taken => ({ isAllowed: false, remaining: 0, waitUs });
