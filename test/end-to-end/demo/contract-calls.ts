@@ -186,3 +186,9 @@ function toCall([row, ids, status, given]: Row): Omit<ContractCall, 'group'> {
   const type = template.split('/').findLast((segment) => !segment.startsWith('{'));
   return { ...bodiless, body: 'data' in given ? given : { data: { type, attributes: given } } };
 }
+
+/** The rows alone, with their groups. */
+export const contractRows = contractCalls.map(({ group, row }) => {
+  const [method = '', template = ''] = row.split(' ');
+  return { group, method, template };
+});

@@ -1,4 +1,4 @@
-import { contractRows } from '../../unit/access/contract-rows.ts';
+import { contractRows } from '../../end-to-end/demo/contract-calls.ts';
 
 /** A request as some server has understood it. */
 export interface Understood {

@@ -12,7 +12,7 @@ import { adviceValidators } from '../../../src/cli/list-advice.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { formatProblem } from '../../../src/lib/problem.ts';
 import { tableRequest } from '../routes/path-table-request.ts';
-import { contractRows } from './contract-rows.ts';
+import { contractRows } from '../../end-to-end/demo/contract-calls.ts';
 
 const config = path.join(import.meta.dirname, '../../../config');
 const files = ['protected-resources.yaml', 'protected-resources.hardened.yaml'] as const;

@@ -85,7 +85,7 @@ it('issuers are named in the metadata where they are reached over TLS', () => {
   const keys = { jwks: 'https://shop.example/keys' };
   const authorizationServers = (auth: object) => {
     const metadata = createMetadata(configOf({ auth, publicUrl: 'https://api.shop.example' }), {
-      current: () => ({ terms: [] }),
+      inForce: { terms: [] },
     } as never);
     const answer = metadata.answer(accepted(sampleHead({ url: '/.well-known/oauth-protected-resource' })));
     return JSON.parse(String((answer as { body: string | Buffer }).body)).authorization_servers;
@@ -137,24 +137,6 @@ describe('look-ups of the resolver', () => {
     for (let at = 0; at < body.length; at += 20_000) handler.onData(body.subarray(at, at + 20_000));
     handler.onEnd();
   };
-
-  it('name the upstream’s Host, and read its answer whole', async () => {
-    const { asked, refusal, failed } = await lookUp(answerWith(404, notFound));
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.fields.slice(0, 2)).toEqual(['Host', 'glue.internal:8080']);
-    expect(asked[0]?.fields.filter((part) => part === 'Host')).toHaveLength(1);
-    expect([asked[0]?.method, asked[0]?.body]).toEqual(['GET', null]);
-    expect(asked[0]?.target).toContain('url=%2Fen%2Facer');
-    expect([refusal, failed]).toEqual(['url-not-found', undefined]);
-  });
-
-  it('name that of the client where the shop chooses its store by it', async () => {
-    const { asked } = await lookUp(answerWith(404, notFound), {
-      upstream: { url: 'http://glue.internal:8080', forwardHost: true },
-      urlResolver: { stores: ['shop.example'] },
-    });
-    expect(asked[0]?.fields.filter((_, i, list) => list[i - 1] === 'Host')).toEqual(['shop.example']);
-  });
 
   it.each<[string, Play, string, number]>([
     [

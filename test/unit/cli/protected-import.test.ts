@@ -2,6 +2,7 @@ import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { listText, runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { readOperations } from '../../../src/cli/protected/openapi-operations.ts';
@@ -278,6 +279,33 @@ describe('protected import', () => {
       err: ['/dev/null: cannot be written: /dev/null is not a file'],
     });
   });
+
+  it.each(['json', 'yaml'])(
+    'a document of 385 operations and a megabyte, as generators write it: %s',
+    async (form) => {
+      const attributes = Array.from({ length: 60 }, (_, i) => [
+        `attribute${i}`,
+        { type: 'string', nullable: true },
+      ]);
+      const schema = { type: 'object', properties: Object.fromEntries(attributes) };
+      const paths = Array.from({ length: 385 }, (_, i) => {
+        const content = { 'application/json': { schema } };
+        const operation = { ...(i % 5 === 0 && secured), responses: { 200: { description: 'it', content } } };
+        return [`/resources-${i}/{id}`, { get: operation }];
+      });
+      const whole = document(Object.fromEntries(paths));
+      const text =
+        form === 'json'
+          ? JSON.stringify(whole)
+          : stringify(whole, { aliasDuplicateObjects: false, lineWidth: 0 });
+      expect(text.length).toBeGreaterThan(1_000_000);
+      const { code, err } = await importOf(text, { out: 'list.yaml' });
+      expect([code, err]).toEqual([
+        0,
+        ['api.yaml: 77 of 385 operations need a token; the list is in list.yaml'],
+      ]);
+    },
+  );
 
   it('a document without an end is refused by its size', async () => {
     const { code, err } = await runCommand((io) => runProtectedImport('/dev/zero', {}, io));
