@@ -127,10 +127,8 @@ export class Primary implements Running {
       }),
       log,
       onExchanges: (records) => {
-        for (const record of records) {
-          decisions.note(record, Date.now());
-          this.#admin?.exchanges.add(record);
-        }
+        for (const record of records) decisions.note(record, Date.now());
+        void this.#admin?.exchanges.take(records);
       },
       onEnd: (pid) => {
         workerMetrics.retire(pid);

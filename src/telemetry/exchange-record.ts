@@ -156,18 +156,21 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
 
 /** How long a record waits for others. */
 const batchMs = 100;
-/** Records that wait. More are dropped, and the console misses them, rather than fill the memory. */
-const mostRecords = 20_000;
+/**
+ * Records that wait. More are dropped, and the console misses them, rather than fill the memory: the path of a record may be a
+ * part of a request line, and keep all of it.
+ */
+const mostRecords = 5_000;
 
 /** Collects the records of ended exchanges for the console, here or in the primary: no request waits for it. */
 export class ExchangeBatch {
-  readonly #take: (records: readonly ExchangeRecord[]) => Promise<void> | void;
+  /** Gets one batch at a time. */
+  readonly take: (records: readonly ExchangeRecord[]) => Promise<void> | void;
   #records: ExchangeRecord[] = [];
   #isDue = false;
 
-  /** `take` gets one batch at a time. */
-  constructor(take: (records: readonly ExchangeRecord[]) => Promise<void> | void) {
-    this.#take = take;
+  constructor(take: ExchangeBatch['take']) {
+    this.take = take;
   }
 
   add(record: ExchangeRecord): void {
@@ -179,7 +182,7 @@ export class ExchangeBatch {
   async flush(): Promise<void> {
     const records = this.#records;
     this.#records = [];
-    if (records.length > 0) await this.#take(records);
+    if (records.length > 0) await this.take(records);
   }
 
   #flushLater(): void {

@@ -131,20 +131,44 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
   };
 }
 
-/** Gives the counts of a feature's events, which the metric reads at each scrape: an event costs an addition. */
+type Labels = Readonly<Record<string, string | number>>;
+
+/** Exposes a metric whose series are read at each scrape, so that counting costs an addition. */
+function expose(
+  registry: Registry,
+  { name, help, kind, combine }: Pick<MetricSpec, 'name' | 'help' | 'kind' | 'combine'>,
+  labelNames: readonly string[],
+  read: () => Iterable<readonly [labels: Labels, value: number]>,
+): void {
+  const common = { name, help, labelNames: [...labelNames], registers: [registry] };
+  if (kind === 'gauge') {
+    new Gauge({
+      ...common,
+      aggregator: combine,
+      collect() {
+        for (const [labels, value] of read()) this.set(labels, value);
+      },
+    });
+  } else {
+    new Counter({
+      ...common,
+      collect() {
+        this.reset();
+        for (const [labels, value] of read()) this.inc(labels, value);
+      },
+    });
+  }
+}
+
+const counted = { kind: 'counter', combine: 'sum' } as const;
+
+/** Gives the counts of a feature's events. */
 function createEvents(registry: Registry): (feature: string) => Map<string, number> {
   const features = new Map<string, Map<string, number>>();
-  new Counter({
-    name: 'shopward_events',
-    help: 'Events of the features, by closed words.',
-    labelNames: ['feature', 'event'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [feature, events] of features) {
-        for (const [event, count] of events) this.inc({ feature, event }, count);
-      }
-    },
+  const about = { name: 'shopward_events', help: 'Events of the features, by closed words.', ...counted };
+  expose(registry, about, ['feature', 'event'], function* () {
+    for (const [feature, events] of features)
+      for (const [event, count] of events) yield [{ feature, event }, count];
   });
   return (feature) => {
     const known = features.get(feature) ?? new Map<string, number>();
@@ -164,33 +188,10 @@ function createRegister(registry: Registry): (spec: MetricSpec) => void {
     }
     const first = [spec];
     known.set(spec.name, first);
-    registerSeries(spec, first, registry);
+    expose(registry, spec, Object.keys(spec.labels ?? {}), () =>
+      first.map((one) => [one.labels ?? {}, one.value()]),
+    );
   };
-}
-
-function registerSeries(
-  { name, help, kind, combine, labels = {} }: MetricSpec,
-  series: readonly MetricSpec[],
-  registry: Registry,
-): void {
-  const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
-  if (kind === 'gauge') {
-    new Gauge({
-      ...common,
-      aggregator: combine,
-      collect() {
-        for (const one of series) this.set(one.labels ?? {}, one.value());
-      },
-    });
-  } else {
-    new Counter({
-      ...common,
-      collect() {
-        this.reset();
-        for (const one of series) this.inc(one.labels ?? {}, one.value());
-      },
-    });
-  }
 }
 
 function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => void {
@@ -217,24 +218,17 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
   };
 }
 
-/** Adds up the reasons of all rows at each scrape: label values are closed words. */
+/** Adds up the reasons of all rows: label values are closed words. */
 function exposeRejections(registry: Registry, decisions: DecisionCounts): void {
-  new Counter({
-    name: 'shopward_rejections',
-    help: 'Refusals by name; observed ones were forwarded all the same.',
-    labelNames: ['rejection', 'reason', 'enforced'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { reasons } of decisions.rows()) {
-        for (const { kind, rejection, reason = '', requests } of reasons.values())
-          this.inc({ rejection, reason, enforced: String(kind !== 'observed') }, requests);
-      }
-    },
+  const help = 'Refusals by name; observed ones were forwarded all the same.';
+  const labels = ['rejection', 'reason', 'enforced'];
+  expose(registry, { name: 'shopward_rejections', help, ...counted }, labels, function* () {
+    for (const { reasons } of decisions.rows())
+      for (const { kind, rejection, reason = '', requests } of reasons.values())
+        yield [{ rejection, reason, enforced: String(kind !== 'observed') }, requests];
   });
 }
 
-type Labels = Readonly<Record<string, string | number>>;
 type Exported = Omit<MetricObjectWithValues<MetricValueWithName<string>>, 'collect'>;
 
 interface Series {
