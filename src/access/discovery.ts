@@ -7,21 +7,17 @@ type Located = { readonly url: string } | { readonly error: ProviderError };
 export type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<Located>;
 
 /**
- * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. The
- * place that had a good document last is asked first. A document counts only where its `issuer` is the configured one
- * octet for octet (RFC 8414 section 3.3): a server of another issuer's metadata could choose its keys.
+ * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. A
+ * document counts only where its `issuer` is the configured one octet for octet (RFC 8414 section 3.3): a server of another
+ * issuer's metadata could choose its keys.
  */
 export function createDiscovery(issuer: string): LocateKeySet {
-  let places = metadataUrls(issuer);
   return async (get) => {
     let error: ProviderError = 'status';
-    for (const place of places) {
-      const fetched = await get(place);
+    for (const url of metadataUrls(issuer)) {
+      const fetched = await get(url);
       const located = 'error' in fetched ? fetched : readMetadata(fetched.value, issuer);
-      if ('url' in located) {
-        places = [place, ...places.filter((other) => other !== place)];
-        return located;
-      }
+      if ('url' in located) return located;
       // `status`: there was no document. The error of a document that was there says more.
       if (error === 'status') error = located.error;
     }

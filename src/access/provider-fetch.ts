@@ -4,6 +4,7 @@ import https from 'node:https';
 import { decodeContent } from '../http/content-coding.ts';
 import type { FieldList } from '../http/field-list.ts';
 import * as http from '../http/node-http.ts';
+import type { ComponentLog } from '../lib/component.ts';
 import { parseJson } from '../lib/json.ts';
 
 /** Why an identity provider's answer is not usable: stable words for log, metrics and `/readyz`. */
@@ -47,6 +48,21 @@ const faultTexts: Readonly<Record<string, string>> = {
 
 export function faultText(error: string): string {
   return faultTexts[error] ?? error;
+}
+
+/** Logs when a provider fails, when it fails for another reason, and when it answers again. */
+export function createOutageLog(
+  log: ComponentLog,
+  failed: readonly [event: string, text: string],
+  back: readonly [event: string, text: string],
+): (error: string | undefined) => void {
+  let reported: string | undefined;
+  return (error) => {
+    if (error === reported) return;
+    reported = error;
+    if (error === undefined) log.info({ event: back[0] }, back[1]);
+    else log.error({ event: failed[0], reason: error }, `${failed[1]}: ${faultText(error)}`);
+  };
 }
 
 export type Fetched = { readonly value: unknown } | { readonly error: ProviderError };

@@ -68,21 +68,13 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
   const { publicUrl, authorizationServers = [], list, proof = 'none' } = options;
-  const known = new WeakMap<object, readonly string[]>();
-  /** Found once for each list, which may have tens of thousands of rows. */
-  const scopesOf = (current: BearerTerms) => {
-    const scopes = known.get(current) ?? [
-      ...new Set(current.terms.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])])),
-    ];
-    known.set(current, scopes);
-    return scopes;
-  };
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
     url: (request) => `${resourceOf(request)}${metadataPath}`,
     answer(request) {
-      const scopes = scopesOf(list());
+      const { terms } = list();
+      const scopes = [...new Set(terms.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])]))];
       const answer = answerDocument(
         request,
         renderDocument('application/json', {
@@ -94,7 +86,7 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           ...(acceptsDpop(proof) && {
             dpop_signing_alg_values_supported: proofAlgorithms,
             dpop_bound_access_tokens_required:
-              proof === 'dpop' && list().terms.every((row) => row.proof === 'required'),
+              proof === 'dpop' && terms.every((row) => row.proof === 'required'),
           }),
         }),
       );

@@ -13,7 +13,7 @@ import { createDiscovery, type LocateKeySet } from './discovery.ts';
 import { FileKeySource, maxKeyFileBytes } from './file-key-source.ts';
 import { JwksKeySource, type JwksKeySourceOptions } from './jwks-key-source.ts';
 import type { KeySource } from './key-source.ts';
-import { faultText } from './provider-fetch.ts';
+import { createOutageLog, faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
 
 /** The key source of one issuer, and what its keys may verify. */
@@ -136,25 +136,16 @@ function fetchKeySet(
   log: ComponentLog,
   onDate: JwksKeySourceOptions['onDate'],
 ): Source {
-  const source = new JwksKeySource({ url, algorithms, now, onDate, onLoad: createLoadLog(log) });
+  const onLoad = createOutageLog(
+    log,
+    ['keys-not-refreshed', 'the key set cannot be had'],
+    ['keys-back', 'the key set can be had again'],
+  );
+  const source = new JwksKeySource({ url, algorithms, now, onDate, onLoad });
   source.onChange(() => {
     log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'there are new keys');
   });
   return { source, reload: () => source.refresh() };
-}
-
-/** Logs when a key set becomes unavailable, when the reason changes, and when it is available again. */
-function createLoadLog(log: ComponentLog): (error: string | undefined) => void {
-  let reported: string | undefined;
-  return (error) => {
-    if (error === reported) return;
-    reported = error;
-    if (error === undefined) log.info({ event: 'keys-back' }, 'the key set can be had again');
-    else {
-      const text = `the key set cannot be had: ${faultText(error)}`;
-      log.error({ event: 'keys-not-refreshed', reason: error }, text);
-    }
-  };
 }
 
 /** Without any key no token is accepted: a balancer should send clients to another process. */

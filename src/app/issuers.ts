@@ -1,5 +1,6 @@
 import { claimPathText, createSubjectReader, namesOf, type SubjectReader } from '../access/claim-paths.ts';
 import { introspectionComponent, TokenIntrospector } from '../access/introspection.ts';
+import { createOutageLog } from '../access/provider-fetch.ts';
 import { createSigningKeys, type KeyDescription, type SigningKeys } from '../access/signing-keys.ts';
 import { subjectOfIssuer, type TokenIdentity } from '../access/token-claims.ts';
 import { type TokenIssuer, TokenIssuers } from '../access/token-issuers.ts';
@@ -112,7 +113,11 @@ function createIssuer(
       clientOf: networkOf,
       requireTokenType: introspection.requireTokenType,
       maxAsking: rules.maxVerifying,
-      onAnswer: createAnswerLog(log),
+      onAnswer: createOutageLog(
+        log,
+        ['introspection-failed', 'the introspection endpoint gives no answer'],
+        ['introspection-back', 'the introspection endpoint answers again'],
+      ),
     });
   const signed = keys && new TokenVerifier({ ...rules, keySource: keys.source });
   return { name, issuer, rules, keys, signed, introspected };
@@ -130,22 +135,6 @@ function keyComponents(all: readonly ConfiguredIssuer[], keys: readonly SigningK
     // An issuer without keys refuses its own users only; the process is unready when no issuer can verify a token.
     health: () => ({ ...own.health(), isUnready: !isServing() }),
   }));
-}
-
-/** Logs when introspection fails, when it fails for another reason, and when it works again. */
-function createAnswerLog(log: ComponentLog): (error: string | undefined) => void {
-  let reported: string | undefined;
-  return (error) => {
-    if (error === reported) return;
-    reported = error;
-    if (error === undefined)
-      log.info({ event: 'introspection-back' }, 'the introspection endpoint answers again');
-    else
-      log.error(
-        { event: 'introspection-failed', reason: error },
-        `the introspection endpoint gives no answer: ${error}`,
-      );
-  };
 }
 
 /**
