@@ -87,7 +87,7 @@ export class PathIndex {
     // One interpretation has no twin.
     const seen = interpretations.length > 1 ? new Set<string>() : undefined;
     const meet = lastPair ? report : ofWhole(report);
-    let seenPairs: SeenPaths | undefined;
+    let seenPairs: Set<string> | undefined;
     for (const interpretation of interpretations) {
       for (const row of this.#roots)
         if ((row & isRest) !== 0 || interpretation.ids.length === 0) meet(row, interpretation, 0);
@@ -108,7 +108,7 @@ export class PathIndex {
     return (rest === 0 ? this.#suffixRoutes : this.#wildcardRoutes).rowsOf(ids);
   }
 
-  #meetSuffixes(interpretation: PathInterpretation, meet: Meet, seen: SeenPaths | undefined): void {
+  #meetSuffixes(interpretation: PathInterpretation, meet: Meet, seen: Set<string> | undefined): void {
     const { ids, steps } = interpretation;
     const count = ids.length;
     // Whether the path ends with a type or with an id decides what is met, too.
@@ -118,7 +118,7 @@ export class PathIndex {
   }
 
   /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
-  #meetPairs(interpretation: PathInterpretation, meet: Meet, seen: SeenPaths): void {
+  #meetPairs(interpretation: PathInterpretation, meet: Meet, seen: Set<string>): void {
     const { ids, segments, steps } = interpretation;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
@@ -138,7 +138,7 @@ export class PathIndex {
   #meetWildcards(
     interpretation: PathInterpretation,
     meet: Meet,
-    seen: SeenPaths | undefined,
+    seen: Set<string> | undefined,
     starts: number,
   ): void {
     const routes = this.#wildcardRoutes;
@@ -148,7 +148,7 @@ export class PathIndex {
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
       // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
-      if (start === ids.length - 1 && !isTypePosition(start)) continue;
+      if (start === ids.length - 1 && start % 2 === 1) continue;
       if (seen && hasSeen(seen, `${steps} rest:${key.slice(start, start + routes.longest).join('/')}`))
         continue;
       routes.find(ids, start, (row) => meet(row, interpretation, start));
@@ -290,11 +290,6 @@ function indexIn(values: Int32Array, wanted: number, from: number, to: number): 
   return low < to && values[low] === wanted ? low : -1;
 }
 
-/** Paths are pairs of type and id: `/type/id/type/id`. */
-function isTypePosition(index: number): boolean {
-  return index % 2 === 0;
-}
-
 /** Reports only matches that begin where the interpretation does. */
 function ofWhole(meet: Meet): Meet {
   return (entry, interpretation, start) => {
@@ -302,11 +297,8 @@ function ofWhole(meet: Meet): Meet {
   };
 }
 
-/** The look-ups that were made for one request. */
-type SeenPaths = Set<string>;
-
-/** Whether it was asked for this one before. */
-function hasSeen(seen: SeenPaths, path: string): boolean {
+/** Whether this look-up was made before; `seen`: those of one request. */
+function hasSeen(seen: Set<string>, path: string): boolean {
   const { size } = seen;
   return seen.add(path).size === size;
 }

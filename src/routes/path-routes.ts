@@ -123,7 +123,7 @@ function withoutVersion({ parts: [first, ...parts], flags }: Route): Route | und
 }
 
 /** The segments of the route of an entry, by the template of its row. */
-export function partsOf(template: string, entry: RowEntry): string[] {
+export function partsOf(template: string, entry: RowEntry): readonly string[] {
   const parts = segmentsOf(template);
   if ((entry & isBare) !== 0) parts.shift();
   if ((entry & isItem) !== 0) parts.push('{}');

@@ -102,7 +102,7 @@ interface PathTable<T> {
 export function buildPathTable<T>(
   rows: readonly PathTableRow<T>[],
   rules: PathRules,
-  needsReadings: (data: T) => boolean = noReadings,
+  needsReadings: (data: T) => boolean = () => false,
 ): PathTable<T> {
   const canonical = rows.map(({ method, template, data }) => {
     const parsed = parsePathTemplate(template);
@@ -114,8 +114,6 @@ export function buildPathTable<T>(
     (rowIndex) => canonical[rowIndex] as PathTableRow<T>,
   );
 }
-
-const noReadings = () => false;
 
 /** A table without what its rows stand for: threads and processes pass it on at the cost of a copy. */
 export interface PackedPathTable {
@@ -136,7 +134,7 @@ export interface PackedPathTable {
 export function packPathTable<Row extends Pick<PathTableRow<unknown>, 'method' | 'template'>>(
   rows: readonly Row[],
   rules: PathRules,
-  needsReadings: (row: Row) => boolean = noReadings,
+  needsReadings: (row: Row) => boolean = () => false,
 ): PackedPathTable {
   const interner = createSegmentInterner();
   const routes = routesOf(rows, interner, rules);
@@ -160,6 +158,7 @@ export function openPathTable<T>(
   const index = new PathIndex(packed, readings.includes(1));
   const { idOf } = openLiterals(literals);
   const interpreter = new PathInterpreter(rules, { idOf }, prefixes);
+  const split = new Map<RowEntry, readonly string[]>();
   const asks = new Set(
     Object.values(askedOf).filter((asked) => methods.some((one) => isAskedBy(one, asked))),
   );
@@ -168,7 +167,7 @@ export function openPathTable<T>(
       const asked = request.isFormPost ? 'form' : askedOf[request.method];
       if (!asks.has(asked)) return none;
       if (!isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
-      let met: Map<number | string, PathMatch<T>> | undefined;
+      let met: Map<number | string, MetRow<T>> | undefined;
       let counts: Map<number | string, number> | undefined;
       const meet: Meet = (entry, interpretation, start) => {
         const rowIndex = rowIndexOf(entry);
@@ -179,13 +178,16 @@ export function openPathTable<T>(
         if (!isAskedBy(method, asked) || count > maxReadings || (!isEach && met?.has(key) === true)) return;
         // A resource type alone is met only where a type stands: paths are pairs of type and id.
         if ((entry & (isOneType | isRest)) === isOneType && start % 2 === 1) return;
-        const match = matchOf(rowOf(rowIndex), entry, interpretation, start, request);
+        const row = rowOf(rowIndex);
+        const parts = split.get(entry) ?? partsOf(row.template, entry);
+        if (split.size < mostSplit && !split.has(entry)) split.set(entry, parts);
+        const match = matchOf(row, parts, entry, interpretation, start, request);
         met ??= new Map();
         const reading = isEach ? `${key} ${Object.values(match.params).join('/')}` : key;
         if (met.has(reading)) return;
         if (isEach) counts = (counts ?? new Map()).set(key, count + 1);
-        if (count < maxReadings) met.set(reading, match);
-        else met.set(`${key}/`, { ...match, params: {} });
+        if (count < maxReadings) met.set(reading, { rowIndex, match });
+        else met.set(`${key}/`, { rowIndex, match: { ...match, params: {} } });
       };
       index.lookUp(interpreter.interpret(request), rules.lastPair !== false, meet);
       return met === undefined ? none : inOrder(met);
@@ -201,11 +203,19 @@ export function openPathTable<T>(
 
 const none: readonly never[] = [];
 
+interface MetRow<T> {
+  readonly rowIndex: number;
+  readonly match: PathMatch<T>;
+}
+
+/** Rows whose templates are kept split, which costs more than the rest of a match. */
+const mostSplit = 1_000;
 /** Readings of a row's parameters in one path and by one kind of steps; after more it is met without parameters. */
 const maxReadings = 4;
 
 function matchOf<T>(
   { template, data }: Omit<PathTableRow<T>, 'method'>,
+  parts: readonly string[],
   entry: RowEntry,
   { segments, steps }: PathInterpretation,
   start: number,
@@ -214,7 +224,6 @@ function matchOf<T>(
   const params: Record<string, string> = {};
   let isSpelled = true;
   let hasEmptyId = false;
-  const parts = partsOf(template, entry);
   for (let i = 0; i < parts.length; i += 1) {
     const part = parts[i] as string;
     const segment = segments[start + i] ?? '';
@@ -223,28 +232,22 @@ function matchOf<T>(
       hasEmptyId ||= segment === '';
     } else isSpelled &&= segment === part;
   }
-  const form = formOf(entry);
-  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && form === undefined;
+  const isForm = (entry & (isItem | isBare)) !== 0;
+  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && !isForm;
   // `/` is one empty segment as it stands, and no segment in a template.
   if (isExact || (template === '/' && request.segments.join('/') === ''))
     return { data, params, exact: true, interpretation: none };
   const interpretation: InterpretationStep[] = [...steps];
-  if (form !== undefined) interpretation.push(form);
+  if (isForm) interpretation.push((entry & isItem) !== 0 ? 'item-form' : 'without-version');
   if (start > 0) interpretation.push('longer-path');
   if (!isSpelled) interpretation.push('spelling');
   if (hasEmptyId) interpretation.push('empty-id');
   return { data, params, exact: false, interpretation };
 }
 
-function formOf(entry: RowEntry): RowForm | undefined {
-  if ((entry & isItem) !== 0) return 'item-form';
-  return (entry & isBare) === 0 ? undefined : 'without-version';
-}
-
-function inOrder<T>(met: ReadonlyMap<number | string, PathMatch<T>>): readonly PathMatch<T>[] {
-  if (met.size < 2) return [...met.values()];
-  const indexOf = (key: number | string) => Number.parseInt(`${key}`, 10);
-  return [...met]
-    .sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || indexOf(a) - indexOf(b))
-    .map(([, match]) => match);
+function inOrder<T>(met: ReadonlyMap<number | string, MetRow<T>>): readonly PathMatch<T>[] {
+  const rows = [...met.values()];
+  if (rows.length > 1)
+    rows.sort((a, b) => Number(b.match.exact) - Number(a.match.exact) || a.rowIndex - b.rowIndex);
+  return rows.map(({ match }) => match);
 }
