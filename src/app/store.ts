@@ -78,9 +78,16 @@ function fingerprintOf(digestKey: string): string {
 
 type Tracked = Pick<TrackedResourceOptions, 'member' | 'methods' | 'batch'>;
 
-/** The part of a tracked resource that all replicas must share. */
-export function trackedLine({ member, methods, batch }: Tracked): string {
-  return `${methods.toSorted().join(',')} ${member}${batch === 'guarded' ? ' (batch: guarded)' : ''}`;
+const trackedLines = new WeakMap<Tracked, string>();
+
+/** The part of a tracked resource that all replicas must share. Kept, since each tracked request asks for it. */
+export function trackedLine(resource: Tracked): string {
+  const known = trackedLines.get(resource);
+  if (known !== undefined) return known;
+  const { member, methods, batch } = resource;
+  const line = `${methods.toSorted().join(',')} ${member}${batch === 'guarded' ? ' (batch: guarded)' : ''}`;
+  trackedLines.set(resource, line);
+  return line;
 }
 
 /** How often a process writes its counts to the store. A crash loses at most the counts of this time. */

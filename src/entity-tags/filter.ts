@@ -9,6 +9,7 @@ import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from '
 import { type Identity, isCreation, readIfMatch } from './keys.ts';
 import { beginRead } from './read.ts';
 import {
+  type Precondition,
   type TrackedMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
@@ -150,11 +151,13 @@ function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefu
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
-/** The tags in a write's fields (null: none required; `noTag`: a creation), or the refusal of these fields. */
-function preconditionOf(
-  tracked: TrackedRequest,
-  request: CanonicalRequest,
-): readonly string[] | null | Rejection {
+/** Read once for each request: before its body, and kept for `run`. */
+function preconditionOf(tracked: TrackedRequest, request: CanonicalRequest): Precondition {
+  if (tracked.precondition === undefined) tracked.precondition = readPrecondition(tracked, request);
+  return tracked.precondition;
+}
+
+function readPrecondition(tracked: TrackedRequest, request: CanonicalRequest): Precondition {
   const { resource, role } = tracked;
   const isRequired = needsIfMatch(tracked, request);
   const lines = fieldValues(request.fields, 'if-match');

@@ -1,4 +1,5 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
+import type { Rejection } from '../http/rejection.ts';
 import {
   decodeSegment,
   type FormatSuffixes,
@@ -40,7 +41,12 @@ export interface TrackedRequest {
   readonly collectionIds: readonly string[];
   /** Key of the member; undefined at the collection. */
   readonly member: ResourceKey | undefined;
+  /** Undefined: not read yet. */
+  precondition?: Precondition;
 }
+
+/** The tags in a write's fields (null: none required; `noTag`: a creation), or the refusal of these fields. */
+export type Precondition = readonly string[] | null | Rejection;
 
 /** `lenient`: a request that changes a tracked resource, but does not spell its path exactly. */
 export type TrackedMatch = TrackedRequest | 'lenient';
