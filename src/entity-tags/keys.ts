@@ -170,6 +170,7 @@ export function randomTag(): string {
 const stateLength = 32;
 /** `<state>.<variant>`, or the state alone, as earlier versions gave it out. */
 const ownTag = /^[0-9a-f]{32}(?:\.[0-9a-f]{1,24})?$/;
+const soleOwnTag = /^"([0-9a-f]{32})(?:\.[0-9a-f]{1,24})?"$/;
 
 /** The state that one of shopward's own tags names; undefined for any other tag. */
 export function stateOf(tag: string): string | undefined {
@@ -198,6 +199,9 @@ export function readIfMatch(
   reading: TagReading,
 ): 'missing' | 'never' | readonly string[] {
   if (ifMatch.length === 0) return 'missing';
+  // What nearly every write has.
+  const [, sole] = ifMatch.length === 1 ? (soleOwnTag.exec(ifMatch[0] as string) ?? []) : [];
+  if (sole !== undefined && ifNoneMatch.length === 0) return [sole];
   const wanted = parseEntityTags(ifMatch, reading);
   if (!Array.isArray(wanted)) return 'never';
   const strong = wanted.filter(({ weak }) => !weak || reading === 'lenient');

@@ -19,6 +19,8 @@ interface Read extends TrackedExchange {
   readonly isStoreAway: boolean;
   /** This process's monotonic clock, from before the shop is asked. */
   readonly startedAt: number;
+  /** The state that its tag names if the store knows none. */
+  readonly newTag: string;
 }
 
 /** GET or HEAD of a collection or a member: the hooks for the exchange with the shop. */
@@ -27,7 +29,7 @@ export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks> 
   const { store } = context;
   const variant = variantOf(request, subject, 'read');
   const begin = (stamp: ReadStamp | null, isStoreAway: boolean, startedAt = context.monotonic()) =>
-    hooksOf({ ...exchange, variant, stamp, isStoreAway, startedAt });
+    hooksOf({ ...exchange, variant, stamp, isStoreAway, startedAt, newTag: randomTag() });
   if (store.hasHeard(key)) {
     const startedAt = context.monotonic();
     return begin(store.readStampAt(key, startedAt), false, startedAt);
@@ -41,22 +43,21 @@ export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks> 
 }
 
 function hooksOf(read: Read): UpstreamHooks {
-  const { context, request, tracked } = read;
-  const state = randomTag();
+  const { context, request, tracked, newTag } = read;
   return {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
     // A long answer is sent with its tag before its end is known. The tag becomes current at the end if nothing has changed.
     ...(tracked.role === 'member' && {
       streamedHeaderEdits: (status: number) =>
-        status === 200 ? { etag: null, ETag: `"${tagOfWrite(state)}"` } : undefined,
+        status === 200 ? { etag: null, ETag: `"${tagOfWrite(newTag)}"` } : undefined,
     }),
     // An answer that is too long for a tag cannot meet `If-Match`.
     ...(!meetsIfMatch(read, undefined) && {
       withholds: (status) => status === 200,
       answerWithinMs: context.times.longestReadMs,
     }),
-    onOutcome: (outcome) => settleRead(read, outcome, state),
+    onOutcome: (outcome) => settleRead(read, outcome),
   };
 }
 
@@ -97,7 +98,7 @@ function revalidated(fields: FieldList): FieldEdits {
 }
 
 /** Within this call if body and store are at hand, as the memory store is. */
-function settleRead(read: Read, outcome: ForwardOutcome, state: string): Eventually<ResponseEdits> {
+function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
   const { context, tracked, isStoreAway } = read;
   if (outcome.kind !== 'answered') return {};
   const { status, fields, body } = outcome;
@@ -106,7 +107,7 @@ function settleRead(read: Read, outcome: ForwardOutcome, state: string): Eventua
     context.onEvent('untracked-too-large');
     const mayRecord = tracked.role === 'member' && !isStoreAway && !isFromCache(fields);
     if (mayRecord && meetsIfMatch(read, undefined))
-      return andThen(record(read, fields, state, undefined, state), () => ({}));
+      return andThen(record(read, fields, read.newTag, undefined), () => ({}));
   }
   const tag = body === null ? undefined : tagOf(read, fields, body);
   return andThen(tag, (given) => editsFor(read, fields, given));
@@ -179,9 +180,8 @@ function record(
   fields: readonly string[],
   fingerprint: string | null,
   memberId: string | undefined,
-  newTag = randomTag(),
 ): Eventually<GivenTag | undefined> {
-  const { request, tracked, subject, stamp, startedAt, isAnonymous } = read;
+  const { request, tracked, subject, stamp, startedAt, newTag, isAnonymous } = read;
   const key = memberId === undefined ? read.key : memberKeyOf(tracked, memberId);
   const vary = readVary(fieldValues(fields, 'vary'));
   const ended = {

@@ -180,7 +180,7 @@ function isSameResource(match: PathMatch<TrackedRow>, exact: PathMatch<TrackedRo
     data.resource === exact.data.resource &&
     exact.data.role === 'member' &&
     data.role === 'below' &&
-    Object.entries(exact.params).every(([name, value]) => match.params[name] === value)
+    data.names.every((name) => match.params[name] === exact.params[name])
   );
 }
 
