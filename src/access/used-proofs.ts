@@ -1,4 +1,4 @@
-import { defineClaim, type RedisRecords, runConfirmed } from '../redis/redis.ts';
+import { defineClaim, type RedisRecords } from '../redis/redis.ts';
 
 /** `used`: by an earlier request. `full`: there is no room, in all or for this client. `unknown`: the store gave no answer. */
 type ProofUse = 'first' | 'used' | 'full' | 'unknown';
@@ -60,8 +60,8 @@ async function useInStore(records: RedisRecords, id: string, keptMs: number): Pr
   const { redis, keyPrefix = 'shopward', replicas = 0 } = records;
   try {
     const keys = [`${keyPrefix}:proof:${id}`];
-    const { reply, isConfirmed } = await runConfirmed(redis, useProofScript, keys, [keptMs], replicas);
-    return !isConfirmed ? 'unknown' : reply === 1 ? 'first' : 'used';
+    const { reply, replicas: confirmed } = await redis.runClaim(useProofScript, keys, [keptMs], replicas);
+    return confirmed < replicas ? 'unknown' : reply === 1 ? 'first' : 'used';
   } catch {
     return 'unknown';
   }

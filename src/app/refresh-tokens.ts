@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
-import type { Redis } from '../redis/redis.ts';
+import type { RedisCalls } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
 import type { TokenRequest } from '../refresh-tokens/endpoints.ts';
 import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../refresh-tokens/filter.ts';
@@ -28,7 +28,7 @@ export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshToke
 export function sharedTokens(
   { lifetime, retention }: Exclude<Config['refreshTokens'], false>,
   { prefix, replicas }: Config['store'],
-  redis: Redis,
+  redis: RedisCalls,
 ): RedisTokenStore {
   return new RedisTokenStore({
     ...{ lifetimeMs: lifetime, retentionMs: retention },
@@ -39,7 +39,7 @@ export function sharedTokens(
 function createFilter(
   matcher: TokenMatcher,
   config: Config,
-  redis: Redis | undefined,
+  redis: RedisCalls | undefined,
   metrics: Metrics,
 ): RefreshTokensFilter {
   const settings = config.refreshTokens;
@@ -49,7 +49,7 @@ function createFilter(
     ? undefined
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
   let { mode } = config;
-  const store = memory ?? sharedTokens(settings, config.store, redis as Redis);
+  const store = memory ?? sharedTokens(settings, config.store, redis as RedisCalls);
   const filter = createRefreshTokens(matcher, {
     store,
     subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),

@@ -2,7 +2,7 @@ import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import { recordForms } from '../redis/membership.ts';
-import { type RedisArgument, type RedisRecords, bucketOf, runConfirmed, slotOf } from '../redis/redis.ts';
+import { type RedisRecords, bucketOf, slotOf } from '../redis/redis.ts';
 import { type TagScripts, buildTagScripts } from './lua.ts';
 import {
   type Claim,
@@ -42,17 +42,15 @@ const clusterBuckets = 64;
 /** Claims, or other operations, in one script: Redis does nothing else meanwhile. */
 const maxGathered = 64;
 
-type Answer = readonly string[];
+/** Operations and answers have the form that `lua.ts` describes. */
+const lookUpOperation = 'lookUp\n0\n';
+/** The answer for an operation whose record is broken. */
+const broken = '!';
 
 /** Redis granted the claim, and too few replicas have it. */
-const notReplicated: Answer = ['not-replicated'];
+const notReplicated = 'not-replicated';
 
-/** As `lua.ts` names and reads them: the operation, its record's expiry in milliseconds, what it takes. */
-type Operation = readonly [
-  'lookUp' | 'endRead' | 'end' | 'claim',
-  number,
-  ...(string | number | boolean | readonly string[])[],
-];
+type Answer = readonly string[];
 
 /** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
 export class RedisTagStore implements TagStore {
@@ -80,7 +78,7 @@ export class RedisTagStore implements TagStore {
   }
 
   async lookUp(key: ResourceKey): Promise<LookUp> {
-    const [epoch = '', now = '', why = '', tag = ''] = await this.#ask(key, ['lookUp', 0]);
+    const [epoch = '', now = '', why = '', tag = ''] = await this.#ask(key, lookUpOperation);
     return {
       stamp: why === 'cold-start' || why === 'indeterminate' ? null : { epoch, startedAt: Number(now) },
       tag: tag === '' ? null : tag,
@@ -100,18 +98,11 @@ export class RedisTagStore implements TagStore {
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
     const { stamp, isAnonymous = false } = read;
-    const [tag = '', recorded = ''] = await this.#ask(key, [
-      'endRead',
-      this.#expiryMs(isAnonymous),
-      stamp.epoch,
-      stamp.startedAt,
-      read.variant,
-      read.fingerprint ?? '',
-      read.newTag,
-      read.shopTag ?? '',
-      read.isOfCollection,
-      !isAnonymous,
-    ]);
+    const expiryMs = this.#expiryMs(isAnonymous);
+    const found = `${read.variant}\n${read.fingerprint ?? ''}\n${read.newTag}\n${read.shopTag ?? ''}`;
+    const flags = `${Number(read.isOfCollection)}\n${Number(!isAnonymous)}`;
+    const operation = `endRead\n${expiryMs}\n${stamp.epoch}\n${stamp.startedAt}\n${found}\n${flags}\n`;
+    const [tag = '', recorded = ''] = await this.#ask(key, operation);
     return tag === '' ? null : { tag, fingerprint: read.fingerprint ?? (recorded || null) };
   }
 
@@ -119,10 +110,10 @@ export class RedisTagStore implements TagStore {
     const { token, tags, isAnonymous, isOpen, isWhole } = wanted;
     const untagged = isWhole === true ? 'w' : '0';
     const kind = isOpen === true ? 'o' : tags === null ? untagged : '1';
+    const named = (tags ?? []).map((tag) => `${tag},`).join('');
     const expiryMs = this.#expiryMs(isAnonymous);
-    return readClaim(
-      await this.#ask(key, ['claim', expiryMs, token, kind, isAnonymous !== true, tags ?? []]),
-    );
+    const operation = `claim\n${expiryMs}\n${token}\n${kind}\n${Number(isAnonymous !== true)}\n${named}\n`;
+    return readClaim(await this.#ask(key, operation, true));
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
@@ -130,7 +121,9 @@ export class RedisTagStore implements TagStore {
     // A mark is about reads that are under way, and anybody can make one for any id.
     const expiryMs = isOpen ? this.#options.times.longestReadMs * 2 : this.#expiryMs(isAnonymous);
     const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
-    const [tag] = await this.#ask(key, ['end', expiryMs, token, kind, outcome, newTag ?? '', shopTag ?? '']);
+    const tags = `${newTag ?? ''}\n${shopTag ?? ''}`;
+    const operation = `end\n${expiryMs}\n${token}\n${kind}\n${outcome}\n${tags}\n`;
+    const [tag] = await this.#ask(key, operation);
     return tag || null;
   }
 
@@ -138,7 +131,7 @@ export class RedisTagStore implements TagStore {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
     const left = buckets.map(async (bucket) => {
-      await this.#ask(nowhere, ['lookUp', 0], bucket);
+      await this.#ask(nowhere, lookUpOperation, false, bucket);
     });
     await Promise.all(left);
     return this.coldStartLeftMs();
@@ -150,50 +143,37 @@ export class RedisTagStore implements TagStore {
     return Math.max(0, until - this.#options.now());
   }
 
-  #args(asked: readonly Operation[]): RedisArgument[] {
-    const { times, coldStartMs, form } = this.#options;
-    const micros = [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
-    return [...micros, form(), JSON.stringify(asked)];
-  }
-
   #expiryMs(isAnonymous = false): number {
     return this.#options.times[isAnonymous ? 'anonymousExpiryMs' : 'recordExpiryMs'];
   }
 
-  #ask(key: ResourceKey, operation: Operation, bucket = this.#bucketOf(key)): Promise<Answer> {
-    const isClaim = operation[0] === 'claim';
+  #ask(key: ResourceKey, operation: string, isClaim = false, bucket = this.#bucketOf(key)): Promise<Answer> {
     const byBucket = isClaim ? this.#gathered.claims : this.#gathered.operations;
     let gathered = byBucket.get(bucket);
     if (gathered === undefined) {
-      gathered = new Gathered((keys, asked) =>
-        isClaim ? this.#runClaims(bucket, keys, asked) : this.#runOperations(bucket, keys, asked),
-      );
+      gathered = new Gathered((keys, operations) => this.#run(bucket, isClaim, keys, operations));
       byBucket.set(bucket, gathered);
     }
     return gathered.ask(key, operation);
   }
 
-  async #runOperations(bucket: number, keys: readonly ResourceKey[], asked: readonly Operation[]) {
-    const { redis, scripts, now } = this.#options;
+  async #run(
+    bucket: number,
+    isClaim: boolean,
+    resources: readonly ResourceKey[],
+    operations: readonly string[],
+  ): Promise<readonly string[]> {
+    const { redis, scripts, replicas, now, times, coldStartMs, form } = this.#options;
     const askedAt = now();
-    const reply = await redis.runScript(scripts.operations, this.#keys(bucket, keys), this.#args(asked));
-    return this.#hear(bucket, reply, askedAt);
-  }
-
-  /** One confirmation covers all claims of the script, which were granted before it. */
-  async #runClaims(bucket: number, keys: readonly ResourceKey[], asked: readonly Operation[]) {
-    const { redis, scripts, replicas, now } = this.#options;
-    const askedAt = now();
-    const { reply, isConfirmed } = await runConfirmed(
-      redis,
-      scripts.claims,
-      this.#keys(bucket, keys),
-      this.#args(asked),
-      replicas,
-    );
+    const keys = this.#keys(bucket, resources);
+    const micros = [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
+    const args = [...micros, form(), ...operations];
+    if (!isClaim) return this.#hear(bucket, await redis.runScript(scripts.operations, keys, args), askedAt);
+    const { reply, replicas: confirmed } = await redis.runClaim(scripts.claims, keys, args, replicas);
     const answers = this.#hear(bucket, reply, askedAt);
-    if (isConfirmed) return answers;
-    return answers.map((answer) => (answer && answer[0] === 'granted' ? notReplicated : answer));
+    if (confirmed >= replicas) return answers;
+    // One confirmation covers all claims of the script, which were granted before it.
+    return answers.map((answer) => (answer.startsWith('granted') ? notReplicated : answer));
   }
 
   /** Marker and records share a slot; so do a guarded collection and its members. */
@@ -206,10 +186,10 @@ export class RedisTagStore implements TagStore {
     return bucketOf(guardedCollectionOf(key) ?? key, this.#buckets);
   }
 
-  /** The answers to a script's operations; `false`: the operation's record is broken. */
-  #hear(bucket: number, reply: unknown, askedAt: number): readonly (Answer | false)[] {
+  /** The answers to a script's operations. */
+  #hear(bucket: number, reply: unknown, askedAt: number): readonly string[] {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
-    const [epoch, now, coldStartUntil, answers] = JSON.parse(reply) as [string, string, string, Answer[]];
+    const [epoch = '', now, coldStartUntil, ...answers] = reply.split('\n');
     this.#clock.hear(bucket, epoch, Number(now), askedAt);
     const coldStartMs = (Number(coldStartUntil) - Number(now)) / 1000;
     if (coldStartMs > 0) this.#startCold(bucket, coldStartMs);
@@ -226,7 +206,7 @@ export class RedisTagStore implements TagStore {
 
 interface PendingOperation {
   readonly key: ResourceKey;
-  readonly operation: Operation;
+  readonly operation: string;
   resolve(answer: Answer): void;
   reject(fault: unknown): void;
 }
@@ -234,8 +214,8 @@ interface PendingOperation {
 /** Rejects, and never throws. */
 type RunOperations = (
   keys: readonly ResourceKey[],
-  operations: readonly Operation[],
-) => Promise<readonly (Answer | false)[]>;
+  operations: readonly string[],
+) => Promise<readonly string[]>;
 
 /** The operations of one slot in one turn of the event loop: they leave as one script at the end of the turn. */
 class Gathered {
@@ -246,7 +226,7 @@ class Gathered {
     this.#run = run;
   }
 
-  ask(key: ResourceKey, operation: Operation): Promise<Answer> {
+  ask(key: ResourceKey, operation: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const count = this.#pending.push({ key, operation, resolve, reject });
       if (count === 1) endOfTurn.add(this);
@@ -264,8 +244,8 @@ class Gathered {
     const sent = this.#run(keys, operations).then(
       (answers) => {
         for (const [i, { resolve, reject }] of pending.entries()) {
-          const answer = answers[i];
-          if (answer) resolve(answer);
+          const answer = answers[i] ?? broken;
+          if (answer !== broken) resolve(answer.split('\t'));
           // What a broken claim has done is done: it may be given back from now on.
           else reject(new RedisUnavailable('error', undefined, performance.now()));
         }

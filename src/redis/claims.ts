@@ -3,12 +3,12 @@ import { Cluster, type Redis as RedisClient } from 'ioredis';
 import { isolated, isolateLate } from '../lib/faults.ts';
 import type { Client } from './clients.ts';
 import { isMoved, isUnknownScript, lateSince, RedisUnavailable, wasNotRun } from './faults.ts';
-import type { RedisArgument, RedisScript } from './redis.ts';
+import type { ClaimReply, ClaimScript, RedisArgument } from './redis.ts';
 import { ServerClock } from './server-clock.ts';
 
 /** A call of a claim script under way. */
 interface Claim {
-  readonly script: RedisScript;
+  readonly script: ClaimScript;
   readonly keys: readonly string[];
   readonly args: readonly RedisArgument[];
   /** Replicas that must confirm it; 0: none is asked. */
@@ -19,12 +19,6 @@ interface Claim {
   readonly deadlineMs: number;
   /** Whether it may take effect: it was written to a connection, and no reply has said that it changed nothing. */
   mayHold: boolean;
-}
-
-export interface ClaimReply {
-  readonly reply: unknown;
-  /** How many replicas confirmed it. */
-  readonly replicas: number;
 }
 
 /** Milliseconds by which Node's timers may fire early, compared with `performance.now`. */

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import { type ClaimReply, Claims } from './claims.ts';
+import { Claims } from './claims.ts';
 import {
   type Client,
   type ClientOptions,
@@ -9,7 +9,7 @@ import {
   useCredentials,
 } from './clients.ts';
 import { isUnknownScript, RedisUnavailable, withinDeadline } from './faults.ts';
-import type { Redis, RedisArgument, RedisScript, RedisStatus } from './redis.ts';
+import type { ClaimReply, ClaimScript, Redis, RedisArgument, RedisScript, RedisStatus } from './redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
 import type { Health } from './store-health.ts';
 import { RedisWatch, type WatchOptions } from './watch.ts';
@@ -28,10 +28,11 @@ export function connectRedis(options: ConnectRedisOptions): ConnectedRedis {
   return new ConnectedRedis(options);
 }
 
-interface ClaimPath {
+interface ConfirmedClaims {
+  readonly client: Client;
   readonly claims: Claims;
-  /** Resolves when its connection was made for the first time; undefined: it need not be waited for. */
-  readonly opened: Promise<void> | undefined;
+  /** Resolves when its connection was made for the first time. */
+  readonly opened: Promise<void>;
 }
 
 class ConnectedRedis implements Redis {
@@ -40,9 +41,9 @@ class ConnectedRedis implements Redis {
   readonly #client: Client;
   readonly #watch: RedisWatch;
   readonly #timeoutMs: number;
-  readonly #main: ClaimPath;
+  readonly #claims: Claims;
   /** The connection for claims that replicas have to confirm: WAIT would block other calls. */
-  #confirmed: (ClaimPath & { readonly client: Client }) | undefined;
+  #confirmed: ConfirmedClaims | undefined;
   #isGathering = false;
 
   constructor(options: ConnectRedisOptions) {
@@ -54,7 +55,7 @@ class ConnectedRedis implements Redis {
     this.#clientOptions = { address, timeoutMs, credentials: { username, password, ...options.credentials } };
     this.#client = createClient(this.#clientOptions);
     this.#watch = new RedisWatch(this.#client, this.#clientOptions, options);
-    this.#main = { claims: new Claims(this.#client), opened: undefined };
+    this.#claims = new Claims(this.#client);
   }
 
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown> {
@@ -66,9 +67,6 @@ class ConnectedRedis implements Redis {
 
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     this.#gatherWrites(script.isGathered);
-    if (script.isClaim) {
-      return this.#claim(this.#main, script, keys, args, 0).then(({ reply }) => reply);
-    }
     const deadlineMs = performance.now() + this.#timeoutMs;
     return this.#call(() => {
       const client = this.#client;
@@ -80,22 +78,8 @@ class ConnectedRedis implements Redis {
     });
   }
 
-  runScriptAndWait(
-    script: RedisScript,
-    keys: readonly string[],
-    args: readonly RedisArgument[],
-    replicas: number,
-  ): Promise<ClaimReply> {
-    if (!script.isClaim)
-      throw new TypeError(`${script.name} is no claim: nothing would end it when it is late`);
-    this.#confirmed ??= this.#openConfirmed();
-    return this.#claim(this.#confirmed, script, keys, args, replicas);
-  }
-
-  /** Sends a claim. Its fault tells until when a claim without a reply may still take effect. */
-  async #claim(
-    { claims, opened }: ClaimPath,
-    script: RedisScript,
+  async runClaim(
+    script: ClaimScript,
     keys: readonly string[],
     args: readonly RedisArgument[],
     replicas: number,
@@ -103,10 +87,14 @@ class ConnectedRedis implements Redis {
     const startedMs = performance.now();
     const deadlineMs = startedMs + this.#timeoutMs;
     const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayHold: false };
+    if (replicas === 0) this.#gatherWrites(script.isGathered);
+    else this.#confirmed ??= this.#openConfirmed();
     try {
       const reply = await this.#call(() => {
         if (this.#client.status !== 'ready') throw new RedisUnavailable('connection');
-        return opened === undefined ? claims.send(claim) : opened.then(() => claims.send(claim));
+        if (replicas === 0 || this.#confirmed === undefined) return this.#claims.send(claim);
+        const { opened, claims } = this.#confirmed;
+        return opened.then(() => claims.send(claim));
       });
       const count = script.isGathered === true ? keys.length - 1 : 1;
       this.#watch.countClaims(count, performance.now() - startedMs, replicas, reply.replicas);
@@ -168,7 +156,7 @@ class ConnectedRedis implements Redis {
     return withinDeadline(call, this.#timeoutMs).then(this.#watch.succeed, this.#watch.fail);
   }
 
-  #openConfirmed(): ClaimPath & { readonly client: Client } {
+  #openConfirmed(): ConfirmedClaims {
     const client = createClient(this.#clientOptions);
     client.on('error', () => {});
     const opened = new Promise<void>((resolve) => client.once('ready', resolve));

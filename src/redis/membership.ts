@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isolateLate, isolated } from '../lib/faults.ts';
 import { type RedisFaultWord, RedisUnavailable } from './faults.ts';
-import { type Redis, defineScript } from './redis.ts';
+import { type Redis, type RedisCalls, defineScript } from './redis.ts';
 
 /** The oldest and the newest form of records that a version reads and writes (docs/decisions/store-state.md). */
 export interface RecordForms {
@@ -294,20 +294,12 @@ export class Membership {
 }
 
 /** The store for one feature: its calls are rejected while `refusal` gives a word. */
-export function guardRedis(redis: Redis, refusal: () => RedisFaultWord | undefined): Redis {
+export function guardRedis(redis: RedisCalls, refusal: () => RedisFaultWord | undefined): RedisCalls {
   const guard = <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
     ((...args) => {
       const word = refusal();
-      return word === undefined ? call(...args) : Promise.reject(new RedisUnavailable(word));
+      return word === undefined ? call.apply(redis, args) : Promise.reject(new RedisUnavailable(word));
     }) as (...args: Args) => Promise<T>;
-  return {
-    kind: redis.kind,
-    command: guard(redis.command.bind(redis)),
-    runScript: guard(redis.runScript.bind(redis)),
-    runScriptAndWait: guard(redis.runScriptAndWait.bind(redis)),
-    status: redis.status.bind(redis),
-    state: redis.state.bind(redis),
-    ready: redis.ready.bind(redis),
-    close: redis.close.bind(redis),
-  };
+  const { kind, command, runScript, runClaim } = redis;
+  return { kind, command: guard(command), runScript: guard(runScript), runClaim: guard(runClaim) };
 }

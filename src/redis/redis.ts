@@ -10,21 +10,18 @@ export interface Redis {
   readonly kind: 'single' | 'cluster' | 'sentinel';
   /** One command, on the node of its keys. Rejects with `RedisUnavailable` only. */
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown>;
-  /**
-   * One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. A claim (`defineClaim`) takes
-   * effect before this settles, or never; after a claim without a reply the fault tells until when it still may.
-   */
+  /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript` for a claim, then `WAIT` on the same connection: `replicas` is how many hold what the script wrote. On a
-   * connection of its own, since `WAIT` blocks whatever is sent after it.
+   * As `runScript`, for a claim: it takes effect before this settles, or never. The fault of a claim without a reply tells until
+   * when it still may. `replicas` above 0: it is followed by `WAIT` for so many, on a connection for such claims alone.
    */
-  runScriptAndWait(
-    script: RedisScript,
+  runClaim(
+    claim: ClaimScript,
     keys: readonly string[],
     args: readonly RedisArgument[],
     replicas: number,
-  ): Promise<{ readonly reply: unknown; readonly replicas: number }>;
+  ): Promise<ClaimReply>;
   /** Whether it can be used, for health and metrics; never asks the server. */
   state(): Health;
   /** Replicas, claims and memory, for health and metrics; never asks the server. */
@@ -37,20 +34,32 @@ export interface Redis {
   close(): Promise<void>;
 }
 
+/** What features use. */
+export type RedisCalls = Pick<Redis, 'kind' | 'command' | 'runScript' | 'runClaim'>;
+
 export type RedisArgument = string | number | Buffer;
 
 /** A Lua script and the SHA-1 that Redis knows it by. */
-export interface RedisScript {
+interface Script<IsClaim extends boolean> {
   readonly name: string;
   readonly lua: string;
   readonly sha1: string;
   /** Made by `defineClaim`: it refuses itself when it is late. */
-  readonly isClaim: boolean;
+  readonly isClaim: IsClaim;
   /**
    * The caller gathers all operations of a turn of the event loop into one call at its end. Keys: one of the slot, then one
    * for each operation. Default: false.
    */
   readonly isGathered?: boolean;
+}
+
+export type RedisScript = Script<false>;
+export type ClaimScript = Script<true>;
+
+export interface ClaimReply {
+  readonly reply: unknown;
+  /** How many replicas hold what the claim wrote; 0 where none was asked. */
+  readonly replicas: number;
 }
 
 export interface RedisStatus {
@@ -86,7 +95,7 @@ export interface ServerFacts {
 
 /** Where a feature keeps its records in Redis. */
 export interface RedisRecords {
-  readonly redis: Redis;
+  readonly redis: RedisCalls;
   /** The beginning of every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
@@ -94,19 +103,6 @@ export interface RedisRecords {
    * lose a claim that was granted.
    */
   readonly replicas?: number;
-}
-
-/** Runs a claim; `isConfirmed`: as many replicas have it as `replicas` asks for. */
-export async function runConfirmed(
-  redis: Redis,
-  script: RedisScript,
-  keys: readonly string[],
-  args: readonly RedisArgument[],
-  replicas: number,
-): Promise<{ readonly reply: unknown; readonly isConfirmed: boolean }> {
-  if (replicas === 0) return { reply: await redis.runScript(script, keys, args), isConfirmed: true };
-  const { reply, replicas: confirmed } = await redis.runScriptAndWait(script, keys, args, replicas);
-  return { reply, isConfirmed: confirmed >= replicas };
 }
 
 /**
@@ -141,6 +137,6 @@ end
  * of the server that runs it, and changes nothing when it is late: a caller that was answered 503 holds nothing afterwards.
  * docs/decisions/store-calls.md.
  */
-export function defineClaim(name: string, lua: string): RedisScript {
+export function defineClaim(name: string, lua: string): ClaimScript {
   return { ...defineScript(name, refuseWhenLate + lua), isClaim: true };
 }

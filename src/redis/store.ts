@@ -12,18 +12,18 @@ import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { RedisUnavailable, cureOf } from './faults.ts';
 import { type Member, Membership, type RecordForms, guardRedis, membersKeys } from './membership.ts';
-import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
+import type { Redis, RedisCalls, RedisStatus, ServerFacts } from './redis.ts';
 import type { Health as StoreHealth, HealthLine } from './store-health.ts';
 
 export interface RedisStore extends Component {
   /** For features that need no agreement between replicas. */
   readonly redis: Redis;
   /** For entity tags: refuses until it is known what the other replicas track. */
-  readonly forTags: Redis;
+  readonly forTags: RedisCalls;
   /** Whether another replica forwards unchecked what this one checks. `line` is one of `Member.tracked`. */
   isUntracked(line: string): boolean;
   /** For refresh tokens: refuses while the tokens in the store are digested by another key. */
-  readonly forTokens: Redis;
+  readonly forTokens: RedisCalls;
   /** The form in which records are written, and those that are read. */
   form(): number;
   readonly forms: RecordForms;

@@ -1,10 +1,10 @@
 import { RedisUnavailable } from '../redis/faults.ts';
 import {
+  type ClaimScript,
   type RedisRecords,
   type RedisScript,
   defineClaim,
   defineScript,
-  runConfirmed,
   slotOf,
 } from '../redis/redis.ts';
 import type { KindName, KnownTokens, NextRecord, Records, Seen } from './protocol.ts';
@@ -41,8 +41,8 @@ return {}
 
 interface TokenScripts {
   readonly read: RedisScript;
-  /** A claim (`defineClaim`): it changes nothing once its caller has been answered. */
-  readonly replace: RedisScript;
+  /** It changes nothing once its caller has been answered. */
+  readonly replace: ClaimScript;
 }
 
 /** `edit` lets tests break a script on purpose. Exported for its tests. */
@@ -94,10 +94,10 @@ class SharedRecords implements Records {
     const args = [seen, text, isEndless ? '' : Math.ceil(keptMs), id, isListed ? expiresAtMs : '', overMs];
     const keys = [this.#keyOf(kind, id), this.#indexOf(bucketFor(id))];
     const wanted = isConfirmed ? replicas : 0;
-    const { reply, isConfirmed: isHeld } = await runConfirmed(redis, scripts.replace, keys, args, wanted);
+    const { reply, replicas: confirmed } = await redis.runClaim(scripts.replace, keys, args, wanted);
     if (!Array.isArray(reply)) throw new RedisUnavailable('error');
     if (reply.length > 0) return toSeen(reply.map(String));
-    if (!isHeld) throw new RedisUnavailable('noreplicas');
+    if (confirmed < wanted) throw new RedisUnavailable('noreplicas');
     return 'replaced';
   }
 

@@ -75,8 +75,7 @@ function opening(context: TestContext) {
 /** What a feature does: a claim that was not granted for certain is given back, as early as it may be. */
 async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas: number): Promise<string> {
   try {
-    if (replicas === 0) return String(await redis.runScript(take, [key], [token]));
-    const { reply, replicas: confirmed } = await redis.runScriptAndWait(take, [key], [token], replicas);
+    const { reply, replicas: confirmed } = await redis.runClaim(take, [key], [token], replicas);
     if (confirmed >= replicas) return String(reply);
     await redis.runScript(giveBack, [key], [token]);
     return 'not-replicated';
@@ -143,7 +142,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
       const keys = Array.from({ length: 8 }, (_, user) => `lock:${round}:${user}`);
       await Promise.all(
         keys.map(async (key) => {
-          const asked = redis.runScriptAndWait(claim, [key], [key], 1);
+          const asked = redis.runClaim(claim, [key], [key], 1);
           const fault = await asked.then(
             // Nobody confirms it.
             ({ replicas: confirmed }) => expect(confirmed).toBe(0),
@@ -176,10 +175,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
       // Nobody gives back: the deadline alone has to do it.
       const faults = await Promise.all(
         Array.from({ length: 56 }, (_, i) =>
-          (count === 0
-            ? redis.runScript(take, [`lock:${i}`], ['x'])
-            : redis.runScriptAndWait(take, [`lock:${i}`], ['x'], count)
-          ).catch((fault: unknown) => fault),
+          redis.runClaim(take, [`lock:${i}`], ['x'], count).catch((fault: unknown) => fault),
         ),
       );
       expect(new Set(faults.map((fault) => (fault as RedisUnavailable).word))).toEqual(new Set(['timeout']));
@@ -200,7 +196,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     await untilGranted(redis, 0);
     await proxy.set({ toClient: { drop: true } });
     const startedMs = performance.now();
-    const call = redis.runScript(take, ['lock'], ['x']).catch((fault: unknown) => fault);
+    const call = redis.runClaim(take, ['lock'], ['x'], 0).catch((fault: unknown) => fault);
     await until(async () => (await direct.exists('lock')) === 1);
     await proxy.heal();
     const fault = (await call) as RedisUnavailable;
@@ -219,7 +215,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
 
     // The connection of their own for claims with replicas hangs.
     await proxy.set({ connections: 'hang' });
-    const fault = await redis.runScriptAndWait(take, ['lock'], ['x'], 1).catch((error: unknown) => error);
+    const fault = await redis.runClaim(take, ['lock'], ['x'], 1).catch((error: unknown) => error);
     expect(fault).toMatchObject({ mayTakeEffectUntilMs: undefined });
     await proxy.heal();
 
@@ -228,9 +224,9 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     await direct.script('FLUSH');
     const sent = await watch(server.process as RedisProcess);
     await proxy.set({ toClient: { delayMs: timeoutMs + 200 } });
-    for (const script of [take, giveBack]) {
-      expect(await redis.runScript(script, ['lock'], ['x']).catch((error) => error.word)).not.toBe('granted');
-    }
+    const wordOf = (error: RedisUnavailable) => error.word;
+    expect(await redis.runClaim(take, ['lock'], ['x'], 0).catch(wordOf)).toBe('timeout');
+    expect(await redis.runScript(giveBack, ['lock'], ['x']).catch(wordOf)).toBe('timeout');
     await proxy.heal();
     await until(async () => (await redis.command('PING')) === 'PONG');
     await sleep(timeoutMs + 400);
@@ -279,12 +275,12 @@ describe.concurrent('WAIT', () => {
     const { url, replicas } = await startReplicated(2);
     // As long as one is waited for that does not confirm.
     const redis = await connect(url, 4 * timeoutMs);
-    await until(async () => (await redis.runScriptAndWait(take, ['a'], ['x'], 2)).replicas === 2);
+    await until(async () => (await redis.runClaim(take, ['a'], ['x'], 2)).replicas === 2);
     replicas[1]?.pause();
-    expect(await redis.runScriptAndWait(take, ['b'], ['x'], 2)).toEqual({ reply: 'granted', replicas: 1 });
-    expect(await redis.runScriptAndWait(take, ['c'], ['x'], 1)).toEqual({ reply: 'granted', replicas: 1 });
+    expect(await redis.runClaim(take, ['b'], ['x'], 2)).toEqual({ reply: 'granted', replicas: 1 });
+    expect(await redis.runClaim(take, ['c'], ['x'], 1)).toEqual({ reply: 'granted', replicas: 1 });
     // It is waited for, not only looked for: the one that is behind confirms within the time.
-    const asked = redis.runScriptAndWait(take, ['d'], ['x'], 2);
+    const asked = redis.runClaim(take, ['d'], ['x'], 2);
     setTimeout(() => replicas[1]?.resume(), 50);
     expect(await asked).toEqual({ reply: 'granted', replicas: 2 });
   });

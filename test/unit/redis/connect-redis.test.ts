@@ -59,7 +59,7 @@ describe.concurrent('a Sentinel', () => {
     const redis = await connect(group.url, { timeoutMs: 1000 });
     const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
     await until(() => isSet('1'));
-    await until(async () => (await redis.runScriptAndWait(claimEcho, ['b'], ['1'], 2)).replicas === 2);
+    await until(async () => (await redis.runClaim(claimEcho, ['b'], ['1'], 2)).replicas === 2);
     await group.failover();
     await until(() => isSet('2'));
     const primary = await group.primary();
@@ -77,7 +77,7 @@ describe.concurrent('a Sentinel', () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
     const works = async (redis: Redis) =>
       (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
-      (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 1)).replicas === 1;
+      (await redis.runClaim(claimEcho, ['k'], ['1'], 1)).replicas === 1;
     for (const redis of all) await until(() => works(redis));
     const before = await group.primary();
     await before.kill();
@@ -98,7 +98,7 @@ describe.concurrent('a single Redis', () => {
     await redis.command('SCRIPT', 'FLUSH');
     expect(await redis.runScript(echo, ['k'], ['2'])).toBe('2');
     await redis.command('SCRIPT', 'FLUSH');
-    expect(await redis.runScriptAndWait(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
+    expect(await redis.runClaim(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
   });
 
   test('down at the start: every call fails at once, and it recovers without a restart', async (context) => {
@@ -225,7 +225,7 @@ describe.concurrent('a Cluster', () => {
     const keys = Array.from({ length: 30 }, (_, i) => `{${i}}`);
     for (const key of keys) await until(async () => (await redis.runScript(echo, [key], [key])) === key);
     for (const key of keys) {
-      await until(async () => (await redis.runScriptAndWait(claimEcho, [key], [key], 0)).reply === key);
+      await until(async () => (await redis.runClaim(claimEcho, [key], [key], 0)).reply === key);
     }
     cluster.nodes[0]?.pause();
     const words = await Promise.all(keys.map((key) => fault(redis.runScript(echo, [key], ['x']))));
@@ -244,15 +244,15 @@ test('calls that wait for a connection leave nothing behind', async (context) =>
   process.on('warning', hear);
   const server = open(await startRedis({}));
   const redis = await connect(server.url, { timeoutMs: 200 });
-  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)).reply === '1');
+  await until(async () => (await redis.runClaim(claimEcho, ['k'], ['1'], 0)).reply === '1');
   // Longer than a silent connection is kept: the next ones are taken, and nothing is said on them.
   server.process?.pause();
   for (let i = 0; i < 10; i += 1) {
-    const calls = Array.from({ length: 20 }, () => fault(redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)));
+    const calls = Array.from({ length: 20 }, () => fault(redis.runClaim(claimEcho, ['k'], ['1'], 0)));
     expect(new Set(await Promise.all(calls))).not.toContain('none');
   }
   server.process?.resume();
-  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['2'], 0)).reply === '2');
+  await until(async () => (await redis.runClaim(claimEcho, ['k'], ['2'], 0)).reply === '2');
   process.off('warning', hear);
   expect(warnings).toEqual([]);
 });

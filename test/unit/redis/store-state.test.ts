@@ -61,16 +61,16 @@ describe.concurrent('what is behind the store', () => {
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
     const { redis, lines } = connect(primary.url, { replicas: 1 });
     const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
-    await beatUntil(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
+    await beatUntil(async () => (await redis.runClaim(take, ['k'], [], 1)).replicas === 1);
     await beatUntil(async () => redis.status().replication?.status === 'ready');
     replica.process?.pause();
     await beatUntil(async () => redis.status().replication?.status === 'away');
     expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
     replica.process?.resume();
     await beatUntil(async () => redis.status().replication?.status === 'ready');
-    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(1);
+    expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(1);
     replica.process?.pause();
-    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(0);
+    expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(0);
     expect(redis.status().claims).toMatchObject({ lastConfirmed: 0 });
     replica.process?.resume();
     expect(
