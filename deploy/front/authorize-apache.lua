@@ -22,6 +22,7 @@ function ask(r)
     if status ~= 200 then
         local challenge = type(answer) == "table" and answer["www-authenticate"]
         if challenge then r.err_headers_out["WWW-Authenticate"] = challenge end
+        if type(answer) == "table" then r.err_headers_out["DPoP-Nonce"] = answer["dpop-nonce"] end
         return type(status) == "number" and status >= 400 and status or 503
     end
     -- As shopward says, not as the client said; an empty one: none.

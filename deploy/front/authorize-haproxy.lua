@@ -16,7 +16,7 @@ local function ask(txn, address, fields)
     local status = answer and answer.status or 0
     if status ~= 200 then
         local reply = txn:reply{ status = status >= 400 and status or 503 }
-        for _, name in ipairs({ "content-type", "www-authenticate", "retry-after", "cache-control", "x-request-id" }) do
+        for _, name in ipairs({ "content-type", "www-authenticate", "dpop-nonce", "retry-after", "cache-control", "x-request-id" }) do
             for _, value in pairs(answer and answer.headers and answer.headers[name] or {}) do reply:add_header(name, value) end
         end
         reply:set_body(answer and answer.body or "")

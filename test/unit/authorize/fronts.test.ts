@@ -26,6 +26,10 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       stage = await startAskingStage(start, shop.port, {
         rows: ['GET /orders', 'DELETE /things/{id}', { match: 'GET /reports', scopes: ['analyst'] }],
         config: {
+          auth: {
+            forward: { subject: 'X-User' },
+            ...{ proof: 'dpop', proofNonceSecret: 'a-secret-of-at-least-thirty-two-characters' },
+          },
           rateLimits: {
             rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }],
           },
@@ -93,6 +97,12 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       const { status, head, response } = await ask(line, fields);
       expect([status, head]).toEqual([wanted, '']);
       if (wanted === 401) expect(response.field('www-authenticate')).toMatch(/^Bearer realm=/);
+    });
+
+    it('gives clients the nonce for their proofs with the challenge', async () => {
+      const { response } = await ask('GET /orders');
+      expect(response.field('www-authenticate')).toMatch(/^Bearer .*, DPoP /);
+      expect(response.field('dpop-nonce')).toMatch(/^[\w-]{43}$/);
     });
 
     it('refuses what a token does not allow, a WebSocket, and a client beyond its rate', async () => {
