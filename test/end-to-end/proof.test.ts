@@ -19,6 +19,8 @@ import { makeSigner } from '../unit/access/signing.ts';
 import { certificateFront } from './deploy/front.ts';
 import { client, startIdentityProvider } from '../harness/identity-provider.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
+import { runVerify } from '../../src/cli/verify.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -76,6 +78,13 @@ it('of two replicas that share a Redis one accepts a proof; without an answer of
   expect((await ask(a, fields)).status).toBe(401);
   const passes = async () => (await ask(a, withProof(a.bound, makeProof(signer, a.bound)))).status;
   await expect.poll(passes, { timeout: 30_000 }).toBe(200);
+});
+
+it('`verify` accepts the challenge of the scheme DPoP where a proof is required', async () => {
+  const { url, configFile: config } = await start();
+  const { out } = await runCommand((io) => runVerify(url, { config, json: true }, io));
+  const { checks } = JSON.parse(out.join('\n'));
+  expect(checks).toContainEqual(expect.objectContaining({ name: 'GET /bound', outcome: 'ok' }));
 });
 
 const proofFor = (token: string, htu: string) =>

@@ -117,8 +117,8 @@ export function checkRefusal(
 ): Check {
   const isRefused = isRefusal(reply, expected);
   const challenge = reply.fields['www-authenticate'] ?? '';
-  if (isRefused && expected.status === 401 && !/^bearer\b/i.test(challenge)) {
-    return createCheck(area, name, false, 'a challenge of scheme Bearer', challenge || 'no WWW-Authenticate');
+  if (isRefused && expected.status === 401 && !/^(?:bearer|dpop)\b/i.test(challenge)) {
+    return createCheck(area, name, false, 'a Bearer or DPoP challenge', challenge || 'no WWW-Authenticate');
   }
   const text = reply.status === 0 ? undefined : advice;
   return createCheck(area, name, isRefused, rejectionText(expected), replyText(reply), text);
