@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function start(workers: number, how = 'loop', eventLoopStall = '1s'): Promise<Shopward> {
+async function start(workers: number, how = 'loop', eventLoopStall = '3s'): Promise<Shopward> {
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: {
@@ -75,10 +75,10 @@ describe.concurrent('a process whose event loop is blocked', () => {
   it('does not end when it was only stopped as a whole for longer', async () => {
     const shopward = await start(1);
     shopward.signal('SIGSTOP');
-    await sleep(2_500);
+    await sleep(4_500);
     shopward.signal('SIGCONT');
     expect(await served(shopward)).toBe(true);
-    await sleep(1_500);
+    await sleep(3_500);
     expect(await served(shopward)).toBe(true);
     await shopward.stop();
     expect(shopward.log().some(isEvent('event-loop-stuck'))).toBe(false);
@@ -105,7 +105,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
   });
 
   it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
-    const shopward = await start(2, 'loop', '5s');
+    const shopward = await start(2, 'loop', '15s');
     const [victim = Number.NaN] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     // A probe that a busy machine made late is made again: one that waits for the worker is late each time.

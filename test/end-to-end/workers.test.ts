@@ -42,7 +42,7 @@ beforeEach(async () => {
       workers: 3,
       store: { url: `redis://127.0.0.1:${redis.port}` },
       urlResolver: { source: mappingFile },
-      limits: { eventLoopStall: '1s' },
+      limits: { eventLoopStall: '3s' },
     },
     rows: ['GET /secret'],
   });

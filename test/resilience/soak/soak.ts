@@ -33,8 +33,6 @@ export interface SoakReport {
   readonly after: Figures;
   /** After the warm-up, that is the first third. */
   readonly rssBytesPerMinute: number;
-  /** The same without what V8's heap takes: Buffers, and what the C library keeps of what was given back to it. */
-  readonly outsideHeapBytesPerMinute: number;
   readonly openFilesPerMinute: number;
   /** Log lines that tell of a bug: uncaught errors, unhandled rejections, warnings of Node. */
   readonly bugs: readonly string[];
@@ -102,10 +100,6 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     before,
     after,
     rssBytesPerMinute: slopePerMinute(warm, ({ rssBytes }) => rssBytes),
-    outsideHeapBytesPerMinute: slopePerMinute(
-      warm,
-      ({ rssBytes, heapTotalBytes }) => rssBytes - heapTotalBytes,
-    ),
     openFilesPerMinute: slopePerMinute(warm, ({ openFiles }) => openFiles),
     bugs,
     wrongs,
