@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 2126,
   app: 2648,
   authorize: 178,
-  cli: 4718,
+  cli: 4732,
   cluster: 963,
   config: 2708,
   'entity-tags': 3047,

@@ -33,7 +33,7 @@ export const adviceValidators: FileValidators = {
       ...findVoid(list, config),
       ...findDoubtfulConditions(list, config),
       ...findUnprovable(list, config),
-      ...findUnownedRevocations(list, config, compiled),
+      ...findUnprotected(list, config, compiled),
     ];
   },
 };
@@ -102,20 +102,34 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
   });
 }
 
-/** Revocation endpoints without a row: the user is not known, so that they revoke nothing. */
-function findUnownedRevocations(
+/** Requests that are refused or do nothing because no row asks for a token. */
+function findUnprotected(
   list: ProtectedResources,
   config: PartialConfig,
   compiled: ProtectedList,
 ): Problem[] {
   const endpoints = config.refreshTokens ? config.refreshTokens.endpoints : [];
-  const revocations = endpoints.filter((one) => one.kind === 'revoke' && namesToken(one));
+  const resources = config.entityTags ? config.entityTags.resources : [];
   const read = createAskedReader(config);
-  return revocations.flatMap(({ method, path }) => {
+  const needed = [
+    ...endpoints
+      .filter((one) => one.kind === 'revoke' && namesToken(one))
+      .map(({ method, path }) => ({
+        method,
+        path,
+        text: `refreshTokens: ${method} ${path} revokes nothing`,
+      })),
+    ...resources.flatMap(({ collection: path, methods, batch }) =>
+      (batch === 'guarded' ? [...new Set(['POST', ...methods] as const)] : []).map((method) => ({
+        ...{ method, path, text: `entityTags.resources: ${method} ${path} is refused (batch: guarded)` },
+      })),
+    ),
+  ];
+  return needed.flatMap(({ method, path, text }) => {
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
     const asked = read({ method, target, host: 'localhost' });
     if (isRejection(asked) || compiled.match(asked) !== undefined) return [];
-    const text = `refreshTokens: ${method} ${path} revokes nothing, since no row protects it: add the row "${method} ${path}"`;
-    return [{ file: list.file, line: 1, column: 1, severity: 'warning', text }];
+    const advice = `${text}, since no row protects it: add the row "${method} ${path}"`;
+    return [{ file: list.file, line: 1, column: 1, severity: 'warning', text: advice }];
   });
 }

@@ -17,6 +17,8 @@ export interface CartAnswer {
   /** State of the one cart in the document. */
   readonly version: number | undefined;
   readonly cart: string | undefined;
+  /** State of each cart of a list. */
+  readonly versions?: Readonly<Record<string, number>>;
   readonly code: string | undefined;
 }
 
@@ -60,12 +62,16 @@ function readAnswer(response: IncomingMessage, resolve: (answer: CartAnswer) => 
   response.on('end', () => {
     if (!response.complete) return resolve(silence);
     const document = text === '' ? {} : JSON.parse(text);
-    const data = Array.isArray(document.data) ? document.data[0] : document.data;
+    const all: ReadonlyArray<{ id: string; attributes: { version: number } }> = Array.isArray(document.data)
+      ? document.data
+      : [];
+    const data = Array.isArray(document.data) ? all[0] : document.data;
     resolve({
       status: response.statusCode ?? 0,
       tag: response.headers.etag,
       version: data?.attributes?.version,
       cart: data?.id,
+      versions: Object.fromEntries(all.map(({ id, attributes }) => [id, attributes.version])),
       code: document.errors?.[0]?.code,
     });
   });

@@ -18,22 +18,25 @@ const timeout = 400_000;
 // Side by side: each waits for its store most of the time, and its deadlines are the shop's and the leases'.
 describe.concurrent('the hunt', () => {
   test.each([
-    ['single', 'Redis restarted, empty'],
-    ['sentinel', 'failover'],
+    ['single', 'Redis restarted, empty', 'guarded'],
+    ['sentinel', 'failover', 'refuse'],
   ] as const)(
-    'no update is lost, while replicas are killed and stopped and Redis (%s) comes and goes',
+    'no update is lost, while replicas are killed and stopped and Redis (%s) comes and goes (%s), batch: %s',
     {
       timeout,
     },
-    async (redis, deed) => {
+    async (redis, deed, batch) => {
       const options: HuntOptions = {
         ...short,
         redis,
+        batch,
         seconds,
         isEnough: ({ writes, notModified }, deeds) =>
           undone(deeds).length === 0 &&
           writes.filter(({ told }) => told === 'unknown').length >= 20 &&
           writes.filter(({ told }) => told === 'accepted').length > 50 &&
+          (batch === 'refuse' ||
+            writes.some(({ told, kind }) => told === 'accepted' && kind === 'collection')) &&
           notModified.length > 10,
       };
       const report = await runHunt(options);

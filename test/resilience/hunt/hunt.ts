@@ -23,6 +23,8 @@ export interface HuntOptions {
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
+  /** Of the carts. Default: refuse. */
+  readonly batch?: 'refuse' | 'guarded';
   /** How much more often than usual the outcome of a write stays unknown. Default: 1. */
   readonly shopMisfortunes?: number;
   /** Nothing is broken, and the shop always answers: only shopward can be the reason for a refusal. */
@@ -54,12 +56,7 @@ const resource = {
   member: '/carts/{cart_id}',
   methods: ['PATCH', 'DELETE'],
 };
-const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s', resources: [resource] };
-/** `entityTags` for each value of `broken`. */
-const brokenTags = {
-  tags: false,
-  landing: entityTags,
-};
+const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s' };
 const config = {
   store: { timeout: '250ms' },
   upstream: { responseTimeout: '2s' },
@@ -131,16 +128,17 @@ export function isClean({ verdict, stuck, sightings, faults }: HuntReport): bool
 }
 
 function startReplicas(
-  { replicas, broken }: HuntOptions,
+  { replicas, broken, batch = 'refuse' }: HuntOptions,
   redis: SingleRedis | RedisSentinel,
   upstreamPort: number,
 ): Promise<Replica[]> {
   const isSentinel = 'failover' in redis;
   const store = isSentinel ? { ...config.store, replicas: 1 } : config.store;
+  const tags = broken === 'tags' ? false : { ...entityTags, resources: [{ ...resource, batch }] };
   const one = () =>
     startReplica({
       upstreamPort,
-      config: { ...config, store, entityTags: broken === undefined ? entityTags : brokenTags[broken] },
+      config: { ...config, store, entityTags: tags },
       redisUrl: redis.url,
       redisPort: isSentinel ? undefined : redis.process?.port,
     });

@@ -33,6 +33,7 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   const start = () =>
     startShopward({
       upstream: `http://127.0.0.1:${options.upstreamPort}`,
+      rows: ['ANY /carts/**'],
       config: withStore({ ...options.config, listen: { port }, log: { level: 'error' } }, url),
     });
   let process: Shopward = await start();

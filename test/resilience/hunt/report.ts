@@ -92,6 +92,7 @@ function huntRows(options: HuntOptions, report: HuntReport): readonly (readonly 
       `${writes.length}, ${share(refusedForNoReason)}`,
     ],
     ['writes of a whole collection, refused by name', status(/^collection collection-write/)],
+    ['writes of a whole collection, accepted', status(/^collection 200/)],
     ['refused because nobody could tell (503)', status(/^status 503/)],
     ['refused by the shop (4xx)', status(/^status (404|409|422)/)],
     ['unknown outcomes', told('unknown')],

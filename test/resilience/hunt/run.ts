@@ -4,7 +4,7 @@ import { writeResult } from '../../../scripts/results.ts';
 import type { HuntOptions } from './hunt.ts';
 
 const { calm, statuses, ...values } = readArguments<
-  Pick<HuntOptions, 'replicas' | 'clients' | 'seconds' | 'carts' | 'redis' | 'seed' | 'broken'> & {
+  Pick<HuntOptions, 'replicas' | 'clients' | 'seconds' | 'carts' | 'redis' | 'seed' | 'batch' | 'broken'> & {
     readonly calm?: true;
     readonly statuses?: true;
   }
@@ -17,6 +17,7 @@ const { calm, statuses, ...values } = readArguments<
     ['--seconds <n>', 'how long', 60],
     ['--carts <n>', 'that they share', 12],
     ['--redis <kind>', 'what stands below', 'sentinel', ['sentinel', 'single']],
+    ['--batch <how>', 'entityTags.resources[].batch of the carts', 'refuse', ['refuse', 'guarded']],
     ['--seed <n>', 'of what is asked and broken', Date.now() % 100_000],
     [
       '--broken <what>',
@@ -34,7 +35,7 @@ const { findingsOf, formatHunt } = await import('./report.ts');
 const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };
 const report = await runHunt(options);
 console.log(formatHunt(options, report));
-const isWhole = options.seconds >= 60 && !options.isCalm;
+const isWhole = options.seconds >= 60 && !options.isCalm && options.batch === 'refuse';
 const kind = options.broken === undefined ? options.redis : `broken-${options.broken}`;
 if (isWhole) writeResult(`hunt-${kind}`, findingsOf(options, report));
 if (statuses) console.log(report.sightings.counts);

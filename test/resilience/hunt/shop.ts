@@ -27,6 +27,8 @@ interface WriteBody {
   readonly write: string;
   readonly basedOn?: number;
   readonly cart?: string;
+  /** Of a write of all carts: what its client had read. */
+  readonly versions?: Readonly<Record<string, number>>;
 }
 
 const [seed = '1', landsWithin = '1900', misfortunes = '1', broken] = process.argv.slice(2);
@@ -67,17 +69,15 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (request.method === 'GET') return serveRead(id, searchParams.get('cart'), response);
   const kind: WriteKind =
     request.method === 'PATCH'
-      ? 'patch'
+      ? id === ''
+        ? 'collection'
+        : 'patch'
       : request.method === 'DELETE'
         ? 'delete'
         : child === undefined
           ? 'create'
           : 'child';
   const write = JSON.parse(body) as WriteBody;
-  if (kind === 'patch' && id === '') {
-    for (const [name, { exists }] of carts) if (exists) applyWrite('collection', name, write, arrivedMs);
-    return send(response, 200, { data: [] });
-  }
   await serveWrite(kind, kind === 'create' ? (write.cart ?? '') : id, write, arrivedMs, request, response);
 }
 
@@ -110,7 +110,8 @@ async function serveWrite(
   response: ServerResponse,
 ): Promise<void> {
   const fate = isCalm ? 1 : random.next() / Number(misfortunes);
-  const apply = () => applyWrite(kind, cart, write, arrivedMs);
+  const apply = () =>
+    kind === 'collection' ? applyToAll(write, arrivedMs) : applyWrite(kind, cart, write, arrivedMs);
   const late = () => sleep(random.upTo(isBroken ? landsWithinMs * 4 : landsWithinMs));
   const answer = (result: number | 'absent' | 'exists' | 'late') => {
     if (result === 'late') return void request.socket.destroy();
@@ -149,6 +150,15 @@ async function serveWrite(
   return answer(apply());
 }
 
+/** The client promised to have seen each cart as it is. */
+function applyToAll({ write, versions = {} }: WriteBody, arrivedMs: number): number | 'late' {
+  for (const [name, { exists }] of carts) {
+    const one = { write: `${write} ${name}`, basedOn: versions[name] ?? -1 };
+    if (exists && applyWrite('collection', name, one, arrivedMs) === 'late') return 'late';
+  }
+  return 0;
+}
+
 function applyWrite(
   kind: WriteKind,
   name: string,
@@ -165,7 +175,7 @@ function applyWrite(
   const replaced = cart.version;
   cart.version += 1;
   cart.exists = kind !== 'delete';
-  const base = kind === 'patch' || kind === 'delete' ? (basedOn ?? -1) : null;
+  const base = kind === 'child' || kind === 'create' ? null : (basedOn ?? -1);
   applied.push({ write, cart: name, kind, basedOn: base, replaced, result: cart.version, atMs: clockMs() });
   return cart.version;
 }

@@ -58,8 +58,9 @@ export class Shopper {
     const { random, carts } = this.#options;
     while (!isOver()) {
       const cart = random.pick(carts);
-      if (random.next() < 0.02) {
-        await this.#writeCollection();
+      if (random.next() < 0.05) {
+        // Any write of a cart makes the tag old.
+        for (let times = 0; times < 12 && (await this.#writeCollection()) === '006'; times += 1);
         continue;
       }
       if (random.next() < 0.12) {
@@ -154,18 +155,27 @@ export class Shopper {
     return told;
   }
 
-  /** All carts at once, with the tag of the list of them; it must not pass, since no member's tag dies of it. */
-  async #writeCollection(): Promise<void> {
+  /** All carts at once, with the tag of the list of them. To the shop it is one write of each. */
+  async #writeCollection(): Promise<string | undefined> {
     const { name, sightings } = this.#options;
-    const { tag } = await this.#send({ method: 'GET', path: '/carts' });
-    if (tag === undefined) return;
+    const { tag, versions = {} } = await this.#send({ method: 'GET', path: '/carts' });
+    if (tag === undefined || Object.keys(versions).length === 0) return undefined;
     this.#writes += 1;
     const write = `${name}.${this.#writes}`;
-    const request = { method: 'PATCH', path: '/carts', fields: { 'If-Match': tag }, body: { write } };
+    const request = {
+      method: 'PATCH',
+      path: '/carts',
+      fields: { 'If-Match': tag },
+      body: { write, versions },
+    };
     const answer = await this.#send(request);
     this.#count(`collection ${answer.code ?? answer.status}`);
     const told = toldBy(answer);
-    sightings.writes.push({ write, cart: '', kind: 'collection', told, result: undefined });
+    for (const cart of Object.keys(versions)) {
+      const one = { write: `${write} ${cart}`, cart, kind: 'collection', told, result: undefined } as const;
+      sightings.writes.push(one);
+    }
+    return answer.code;
   }
 
   /** To any of the replicas. */

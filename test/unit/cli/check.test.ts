@@ -153,6 +153,29 @@ describe('check', () => {
     expect(await revocations('refreshTokens: false', 'DELETE /carts')).toEqual([]);
   });
 
+  it('advises on changes of a guarded collection that no row protects', async () => {
+    const config = (batch: string) =>
+      `${onlyKeys}\nentityTags: { resources: [{ collection: /carts, member: '/carts/{id}', batch: ${batch} }] }\n`;
+    const advice = async (batch: string, row: string) => {
+      const { out } = await check({
+        'config/shopward.yaml': config(batch),
+        'config/protected-resources.yaml': `groups:\n  A:\n    - ${row}\ncomplete: true\n`,
+      });
+      return out.filter((line) => line.includes('guarded'));
+    };
+    expect(await advice('guarded', 'POST /carts')).toEqual(
+      ['PATCH /carts', 'DELETE /carts'].map(
+        (row) =>
+          `config/protected-resources.yaml:1:1: warning: entityTags.resources: ${row} is refused (batch: guarded), since no row protects it: add the row "${row}"`,
+      ),
+    );
+    expect(await advice('guarded', 'ANY /carts/**')).toEqual([]);
+    expect(await advice('refuse', 'GET /orders')).toEqual([]);
+    expect(await advice('lenient', 'GET /orders')).toEqual([
+      'config/shopward.yaml:2:79: error: entityTags.resources[0].batch must be one of refuse, guarded',
+    ]);
+  });
+
   it('advises on rows that protect nothing', async () => {
     const rows = ['GET /url-resolver', 'ANY /protected-resources', 'PATCH /url-resolver', 'ANY /**'];
     const list = `groups:\n  Own:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;

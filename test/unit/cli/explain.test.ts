@@ -147,6 +147,17 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
     expect(forward === null).toBe(rule === 'lenient-spelling');
   });
 
+  it.each([
+    ['POST /carts', 'batch'],
+    ['PATCH /carts', 'batch'],
+    ['PUT /carts', 'collection-write'],
+    ['PATCH /carts/17', 'precondition'],
+  ])('%s of a guarded collection: %s', async (text, rule) => {
+    const resource = "{ collection: /carts, member: '/carts/{id}', batch: guarded }";
+    const { entityTags } = await asData(text, { config: `entityTags: { resources: [${resource}] }` });
+    expect(entityTags?.rule).toBe(rule);
+  });
+
   it('the ifMatch mode and the statuses of the precondition', async () => {
     const config =
       'entityTags: { resources: [{ collection: /carts, member: "/carts/{cart_id}", ifMatch: lenient }] }';

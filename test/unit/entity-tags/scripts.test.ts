@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { digest } from '../../../src/entity-tags/keys.ts';
+import { digest, guardedKey } from '../../../src/entity-tags/keys.ts';
 import { buildTagScripts } from '../../../src/entity-tags/lua.ts';
 import type { TagRecord } from '../../../src/entity-tags/protocol.ts';
 import * as steps from '../../../src/entity-tags/protocol.ts';
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
-import type { ClaimEnd, ReadStamp } from '../../../src/entity-tags/tag-store.ts';
+import type { Claim, ClaimEnd, ReadEnd, ReadStamp } from '../../../src/entity-tags/tag-store.ts';
 import { swap } from './clocked-scripts.ts';
 import { useRedis } from './connected-redis.ts';
 
@@ -27,7 +27,11 @@ const storeTimes = {
 };
 /** How long waiting writers and verified users come first, lease and longest read; a little. */
 const spans = [lease / 30, lease / 3, lease, longestRead, 1, 1, 1];
-const key = digest(['one']);
+const keys = {
+  plain: digest(['one']),
+  member: guardedKey('/c', [], digest(['one'])),
+  whole: guardedKey('/c', []),
+} as const;
 const tags = ['a', 'b', 'c'].map((letter) => letter.repeat(32));
 
 /** A store whose clock stands still until a test moves it, and what the steps make of the same calls. */
@@ -36,9 +40,11 @@ class Pair {
   readonly store: RedisTagStore;
   readonly stamps: ReadStamp[] = [];
   tokens = 0;
+  /** What the calls are about: a plain member, or a guarded one, or its collection. */
+  of: keyof typeof keys = 'plain';
   readonly #clockKey: string;
   readonly #since = this.nowMicros;
-  #record: TagRecord | null = null;
+  readonly #records: Record<keyof typeof keys, TagRecord | null> = { plain: null, member: null, whole: null };
 
   constructor(keyPrefix: string) {
     this.#clockKey = `${keyPrefix}-clock`;
@@ -58,14 +64,41 @@ class Pair {
     await redis().command('SET', this.#clockKey, this.nowMicros);
   }
 
-  open(): steps.Opened {
-    const moment = { now: this.nowMicros, epoch: `x/6:${this.#since}`, since: this.#since };
-    return steps.open(this.#record, moment, times);
+  get key() {
+    return keys[this.of];
   }
 
-  step<T>(run: (opened: steps.Opened) => steps.Step<T>): T {
-    const { record, answer } = run(this.open());
-    this.#record = record;
+  #open(of: keyof typeof keys): steps.Opened {
+    const moment = { now: this.nowMicros, epoch: `x/6:${this.#since}`, since: this.#since };
+    return steps.open(this.#records[of], moment, times);
+  }
+
+  open(): steps.Opened {
+    const own = this.#open(this.of);
+    return this.of === 'member' ? steps.ofCollection(own, this.#open('whole')) : own;
+  }
+
+  endRead(read: ReadEnd) {
+    const { record, answer } = steps.endRead(this.open(), read, times);
+    this.#records[this.of] = record;
+    return answer;
+  }
+
+  claim(wanted: Claim) {
+    return this.of === 'member'
+      ? this.#keep(steps.claimMember(this.open(), this.#open('whole'), wanted, times))
+      : this.#keep(steps.claim(this.open(), wanted, times));
+  }
+
+  end(write: ClaimEnd) {
+    return this.of === 'member'
+      ? this.#keep(steps.endMember(this.open(), this.#open('whole'), write, times))
+      : this.#keep(steps.end(this.open(), write, times));
+  }
+
+  #keep<T>({ record, answer, collection }: steps.Step<T> & Partial<steps.MemberStep<T>>): T {
+    this.#records[this.of] = record;
+    if (collection !== undefined) this.#records.whole = collection;
     return answer;
   }
 
@@ -82,7 +115,7 @@ const flag = one([undefined, true] as const);
 
 const lookUp: Call = async (pair) => {
   const expected = steps.lookUp(pair.open());
-  expect(await pair.store.lookUp(key)).toEqual(expected);
+  expect(await pair.store.lookUp(pair.key)).toEqual(expected);
   if (expected.stamp !== null) pair.stamps.push(expected.stamp);
 };
 
@@ -102,8 +135,8 @@ const endRead = fc
         const stamp = pair.stamps.at(-ago);
         if (stamp === undefined) return;
         const read = { ...rest, stamp, ...(isAnonymous && { isAnonymous }) };
-        const expected = pair.step((opened) => steps.endRead(opened, read, times));
-        expect(await pair.store.endRead(key, read)).toEqual(expected);
+        const expected = pair.endRead(read);
+        expect(await pair.store.endRead(pair.key, read)).toEqual(expected);
       },
   );
 
@@ -111,22 +144,24 @@ const wantedClaim = fc.record({
   named: one([null, null, [tags[0]], [tags[1]], tags] as (string[] | null)[]),
   isAnonymous: flag,
   isOpen: flag,
+  isWhole: flag,
 });
 
 /** Claims of one turn are one script, and answered as if they had come one after the other. */
 const claim = fc.array(wantedClaim, { minLength: 1, maxLength: 4 }).map(
   (all): Call =>
     async (pair) => {
-      const answers = all.map(({ named, isAnonymous, isOpen }) => {
+      const answers = all.map(({ named, isAnonymous, isOpen, isWhole }) => {
         pair.tokens += 1;
         const isOpenClaim = isOpen === true && named === null;
         const wanted = {
           ...{ token: pair.token(0), tags: named },
           ...(isAnonymous && { isAnonymous }),
           ...(isOpenClaim && { isOpen: true }),
+          ...(isWhole && !isOpenClaim && pair.of === 'whole' && { isWhole }),
         };
-        const expected = pair.step((opened) => steps.claim(opened, wanted, times));
-        return { expected, given: pair.store.claim(key, wanted) };
+        const expected = pair.claim(wanted);
+        return { expected, given: pair.store.claim(pair.key, wanted) };
       });
       for (const { expected, given } of answers) expect(await given).toEqual(expected);
     },
@@ -146,10 +181,17 @@ const end = fc
       async (pair) => {
         const isOpenEnd = isOpen === true && !rest.tagged;
         const write: ClaimEnd = { ...rest, token: pair.token(ago), ...(isOpenEnd && { isOpen: true }) };
-        const expected = pair.step((opened) => steps.end(opened, write, times));
-        expect(await pair.store.end(key, write)).toBe(expected);
+        const expected = pair.end(write);
+        expect(await pair.store.end(pair.key, write)).toBe(expected);
       },
   );
+
+const turnTo = one(['member', 'member', 'whole'] as const).map(
+  (of): Call =>
+    async (pair) => {
+      if (pair.of !== 'plain') pair.of = of;
+    },
+);
 
 const pass = one(spans).map(
   (micros): Call =>
@@ -170,14 +212,18 @@ test('every script answers as the step of the same name does', async () => {
   let runs = 0;
   const call = fc.oneof(
     { arbitrary: inARow(fc.constant(lookUp), endRead, fc.constant(lookUp)), weight: 3 },
-    ...[fc.constant(lookUp), endRead, claim, end, pass].map((arbitrary) => ({ arbitrary, weight: 2 })),
+    ...[fc.constant(lookUp), endRead, claim, end, pass, turnTo].map((arbitrary) => ({
+      arbitrary,
+      weight: 2,
+    })),
     { arbitrary: inARow(pass, fc.constant(lookUp)), weight: 1 },
   );
   const sequence = fc.array(call, { minLength: 6, maxLength: 40 });
   await fc.assert(
-    fc.asyncProperty(sequence, fc.boolean(), async (calls, isCold) => {
+    fc.asyncProperty(sequence, fc.boolean(), fc.boolean(), async (calls, isCold, isGuarded) => {
       runs += 1;
       const pair = new Pair(`twin-${runs}`);
+      pair.of = isGuarded ? 'member' : 'plain';
       await pair.pass(0);
       await pair.store.warmUp();
       // One microsecond before its cold start is over, or after that.
@@ -207,7 +253,7 @@ const turn = lease / 30;
 
 async function looks(pair: Pair): Promise<ReadStamp> {
   await pair.pass(1);
-  const { stamp } = await pair.store.lookUp(key);
+  const { stamp } = await pair.store.lookUp(pair.key);
   expect(stamp).toEqual(steps.lookUp(pair.open()).stamp);
   return stamp as ReadStamp;
 }
@@ -215,22 +261,22 @@ async function looks(pair: Pair): Promise<ReadStamp> {
 async function reads(pair: Pair, stamp: ReadStamp, more: object = {}) {
   const read = { ...{ variant: 'v', fingerprint: 'f', newTag: tags[0] as string, shopTag: null }, ...more };
   const whole = { ...read, stamp, isOfCollection: false };
-  const expected = pair.step((opened) => steps.endRead(opened, whole, times));
-  expect(await pair.store.endRead(key, whole)).toEqual(expected);
+  const expected = pair.endRead(whole);
+  expect(await pair.store.endRead(pair.key, whole)).toEqual(expected);
   return expected;
 }
 
 async function claims(pair: Pair, token: string, wanted: { tags?: string[]; isOpen?: true } = {}) {
   const whole = { token, tags: null, ...wanted };
-  const expected = pair.step((opened) => steps.claim(opened, whole, times));
-  expect(await pair.store.claim(key, whole)).toEqual(expected);
+  const expected = pair.claim(whole);
+  expect(await pair.store.claim(pair.key, whole)).toEqual(expected);
   return 'remainingMs' in expected ? [expected.kind, expected.remainingMs * 1000] : expected.kind;
 }
 
 async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
   const write = { token, tagged: false, outcome: 'applied', newTag: null, shopTag: null, ...more } as const;
-  const expected = pair.step((opened) => steps.end(opened, write, times));
-  expect(await pair.store.end(key, write)).toBe(expected);
+  const expected = pair.end(write);
+  expect(await pair.store.end(pair.key, write)).toBe(expected);
   return expected;
 }
 
@@ -278,4 +324,27 @@ test('of two concurrent writes neither sets a tag', async () => {
     expect(await ends(pair, first, { newTag: tags[0] as string })).toBeNull();
     expect(await ends(pair, second, { newTag: tags[1] as string })).toBeNull();
   }
+});
+
+test('a clock that is set back revives no state of a guarded member', async () => {
+  const pair = await start();
+  pair.of = 'member';
+  const old = () => pair.store.claim(pair.key, { token: 'old', tags });
+  await pair.store.endRead(pair.key, {
+    ...{ stamp: await looks(pair), variant: 'v', fingerprint: 'f', newTag: tags[0] as string },
+    ...{ shopTag: null, isOfCollection: false },
+  });
+  await pair.pass(20_000_000);
+  await pair.store.claim(keys.whole, { token: 'w', tags: null, isWhole: true });
+  await pair.store.end(keys.whole, {
+    ...{ token: 'w', tagged: true, outcome: 'applied', newTag: null, shopTag: null },
+  });
+  // Not so far that the store counts as new.
+  await pair.pass(-20_000_001);
+  for (const micros of [1, 10_000_000, 9_999_999]) {
+    await pair.store.lookUp(keys.whole);
+    expect(await old()).toMatchObject({ kind: 'not-current' });
+    await pair.pass(micros);
+  }
+  expect(await old()).toMatchObject({ kind: 'not-current' });
 });
