@@ -10,9 +10,9 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5488,
+  access: 5483,
   admin: 2126,
-  app: 2648,
+  app: 2644,
   authorize: 178,
   cli: 4732,
   cluster: 963,

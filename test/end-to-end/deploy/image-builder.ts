@@ -108,7 +108,7 @@ function keepInMemory(folder: string): boolean {
 }
 
 /** The bundler's own binding, a library that npm has installed for this machine. */
-const bindings = globSync(path.join(import.meta.dirname, '../../node_modules/@rolldown/binding-*/*.node'));
+const bindings = globSync(path.join(import.meta.dirname, '../../../node_modules/@rolldown/binding-*/*.node'));
 
 /**
  * Options that mount the programs that the Dockerfile's lines call, and the libraries that they and the bundler are linked

@@ -76,7 +76,7 @@ beforeAll(async () => {
   await once(shop, 'listening');
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-plan-'));
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  const shipped = path.join(import.meta.dirname, '../../config/protected-resources.yaml');
+  const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
   const text = await readFile(shipped, 'utf8');
   // A row for what the resolver hands on: it is a request like any other then.
   await writeFile(
