@@ -47,35 +47,6 @@ describe('encodeIdentity', () => {
 });
 
 describe('createWithIdentity', () => {
-  it('sets the fields behind the one Authorization, a space between two scopes', () => {
-    expect(createWithIdentity({ forward, forwardAuthorization: true })(request, identity, bearer)).toEqual({
-      ...request,
-      fields: [
-        ...['Host', 'a', 'Authorization', bearer, 'X-Subject', 'DE--21'],
-        ...['X-Scopes', 'customer a%20b c%2Cd', 'X-Issuer', 'https://shop.example/'],
-      ],
-    });
-  });
-
-  it('takes Authorization off where it is not to go on', () => {
-    const withIdentity = createWithIdentity({
-      forward: { subject: 'X-Subject' },
-      forwardAuthorization: false,
-    });
-    expect(withIdentity(request, identity, bearer)).toMatchObject({
-      fields: ['Host', 'a', 'X-Subject', 'DE--21'],
-    });
-  });
-
-  it('says nothing of what the token does not say', () => {
-    const bare = { subject: 'a', claimedSubject: 'a', scopes: [], expiresAtMs: 1 };
-    expect(createWithIdentity({ forward, forwardAuthorization: false })(request, bare, bearer)).toMatchObject(
-      {
-        fields: ['Host', 'a', 'X-Subject', 'a'],
-      },
-    );
-  });
-
   it('copies nothing where nothing changes', () => {
     const canonical = { ...request, fields: ['Host', 'a', 'Authorization', bearer] };
     const withIdentity = createWithIdentity({ forward: {}, forwardAuthorization: true });
