@@ -11,7 +11,7 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5483,
-  admin: 2126,
+  admin: 2123,
   app: 2644,
   authorize: 178,
   cli: 4732,

@@ -90,27 +90,24 @@ interface Mark {
   readonly atMs: number;
   readonly kind: 'start' | 'edit' | 'fault' | 'over';
   readonly text: string;
+  /** Of a fault, for which the page has words of its own. */
+  readonly incident?: object;
 }
 
 function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
   const faults = [...incidents.current(), ...incidents.past()];
   return [
     { atMs: startedMs, kind: 'start' as const, text: 'shopward started' },
-    ...incidents.restarts.map((atMs) => ({
-      atMs,
-      kind: 'start' as const,
-      text: 'a worker ended and was replaced',
-    })),
+    ...incidents.restarts.map((atMs) => ({ atMs, kind: 'start' as const, text: 'a worker was replaced' })),
     ...history.edits().map(({ atMs, counts: { added, removed, changed, looser } }) => ({
       ...{ atMs, kind: 'edit' as const },
       text: `the list was edited: ${added} added, ${removed} removed, ${changed} changed, ${looser} protected less`,
     })),
-    ...faults.map(({ sinceMs, title, status }) => ({
-      ...{ atMs: sinceMs, kind: 'fault' as const, text: `${title}: ${status}` },
-    })),
-    ...faults.flatMap(({ untilMs, title }) =>
-      untilMs === null ? [] : [{ atMs: untilMs, kind: 'over' as const, text: `${title}: over` }],
-    ),
+    ...faults.flatMap(({ sinceMs, untilMs, id, title, status }) => {
+      const named = { text: `${title}: ${status}`, incident: { id, title, status } };
+      const over = untilMs === null ? [] : [{ atMs: untilMs, kind: 'over' as const, ...named }];
+      return [{ atMs: sinceMs, kind: 'fault' as const, ...named }, ...over];
+    }),
   ];
 }
 

@@ -61,13 +61,13 @@ function readDocument(): string {
   }
 }
 
-/** The rows of the tables, without Markdown. Exported for its tests. */
+/** The rows of the tables, without Markdown but for code. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
   // The table of what is wrong with a token has no status, and one text for cause and cure.
   const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*(?:\|([^|]*))?\|([^|]*)\|([^|]*)\|$/gm);
   return [...rows].map(([, name = '', status, cause = '', cure = '']) => ({
     name,
-    status: withoutMarks(status ?? '401'),
+    status: withoutMarks(status ?? '401').replaceAll('`', ''),
     cause: withoutMarks(status === undefined ? cure : cause),
     cure: status === undefined ? '' : withoutMarks(cure),
   }));
@@ -76,6 +76,6 @@ export function parseReasons(document: string): ReasonText[] {
 function withoutMarks(text: string): string {
   return text
     .replace(/\[([^\][]*)\]\([^()]*\)/g, '$1')
-    .replaceAll(/[`*]/g, '')
+    .replaceAll('**', '')
     .trim();
 }

@@ -87,14 +87,14 @@ const advice = {
     book: book('By symptom'),
   },
   introspection: {
-    title: { degraded: 'Nobody says whether access tokens are active' },
+    title: { degraded: 'The introspection endpoint does not answer' },
     next: 'Requests with such tokens get 503 unless their answer is still known. Look at the introspection endpoint.',
     link: { text: 'State of the system', href: addressOf('system') },
     book: book('By symptom'),
   },
   'entity-tags': {
     title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
-    next: 'Changes of tracked resources get 503 where nobody can check them. The cause is usually the store.',
+    next: 'Changes of tracked resources that cannot be checked get 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: 'docs/redis.md',
   },
@@ -109,7 +109,7 @@ const advice = {
       down: 'Refresh tokens cannot be checked',
       degraded: 'States of refresh tokens wait for the store',
     },
-    next: 'A refresh that nobody can check gets 503. The cause is usually the store.',
+    next: 'A refresh that cannot be checked gets 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: 'docs/refresh-tokens.md',
   },
@@ -203,8 +203,8 @@ function modeConcerns({ mode, list, total, startedMs }) {
       text: `${plural(seen, 'request')} would have been refused, and went on to the shop.`,
       sinceMs: startedMs,
       next: isWhole
-        ? 'Look who would be refused and why; when nobody is who should not be, set mode: enforce.'
-        : 'Look who would be refused; then take observe off those rows.',
+        ? 'Look which requests would be refused and why. Set mode: enforce when all of them should be.'
+        : 'Look which requests would be refused; then take observe off those rows.',
       link: { text: 'Is it safe to enforce?', href: addressOf('roll-out') },
       book: 'docs/rollout.md',
     },

@@ -1,4 +1,4 @@
-import { cut, el, show } from './dom.js';
+import { breakable, cut, el, show, withCode } from './dom.js';
 import { explainRequest, reasonText } from './explanation.js';
 import { addressOf } from './router.js';
 import { clockTime, fullTime, millis } from './words.js';
@@ -18,7 +18,7 @@ export function decisionItem(api, decision, onOpen) {
     el('span', { class: 'status' }, status === 0 ? 'left' : status),
     el('span', { class: 'request' }, el('b', {}, method), ' ', cut(path || '(not readable)', 160)),
     el('span', { class: 'why' }, whyText(decision)),
-    el('span', { class: 'row' }, route === '*' ? 'no row' : cut(route, 80)),
+    el('span', { class: 'row' }, route === '*' ? 'no row' : breakable(cut(route, 80))),
     el('span', { class: 'client' }, cut(clientAddress, 45)),
     el('span', { class: 'took number' }, millis(durationMs)),
   );
@@ -99,8 +99,8 @@ async function showReason(api, name, { reason }, place) {
   show(
     place,
     el('p', {}, link(name, { reason: name }), reason !== undefined && ` (${reason})`),
-    text && el('p', {}, el('b', {}, 'Why: '), text.cause),
-    text?.cure && el('p', {}, el('b', {}, 'What to do: '), text.cure),
+    text && el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),
+    text?.cure && el('p', {}, el('b', {}, 'What to do: '), withCode(text.cure)),
   );
 }
 

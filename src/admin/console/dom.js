@@ -10,6 +10,7 @@ const attributes = new Set([
   'href',
   'scope',
   'colspan',
+  'rowspan',
   'title',
   'datetime',
   'for',
@@ -73,12 +74,12 @@ export function visible(text) {
 
 /** A path as code; a line may break before each of its slashes. */
 export function pathCode(path) {
-  const steps = cut(path).split('/').slice(1);
-  return el(
-    'code',
-    {},
-    steps.map((step) => [el('wbr'), `/${step}`]),
-  );
+  return el('code', {}, breakable(cut(path)));
+}
+
+/** A path of which a line may break before each slash. */
+export function breakable(path) {
+  return path.split(/(?=\/)/).flatMap((step) => [el('wbr'), step]);
 }
 
 /** A text with its `code` in backquotes as elements. */

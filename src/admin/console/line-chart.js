@@ -3,6 +3,8 @@ import uPlot from './uPlot.esm.js';
 import { clockTime, shortTime } from './words.js';
 
 const height = 180;
+/** Steps that are shown of a process that has just started. */
+const leastSteps = 12;
 
 /**
  * Lines or stacked areas over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
@@ -55,7 +57,8 @@ export class LineChart {
     const steps = series[0]?.values.length ?? 0;
     const times = Array.from({ length: steps }, (_, i) => (endMs - (steps - i) * stepMs) / 1000);
     const first = times.findIndex((time) => time * 1000 + stepMs > sinceMs);
-    this.#data = { stepMs, series, times, first, marks };
+    const from = firstShown(steps, first);
+    this.#data = { stepMs, series, times, first, from, marks };
     say(this.#about, steps === 0 ? 'none' : about);
     const shape = JSON.stringify(series.map(({ name, mark, dash }) => [name, mark, dash]));
     if (shape !== this.#shape || this.#plot === undefined) this.#build(shape);
@@ -63,8 +66,9 @@ export class LineChart {
     const drawn = (value, at) => (at < first || at > newest ? null : value);
     const lines = this.#isStacked ? stack(series) : series.map(({ values }) => values);
     this.#plot.setData([times, ...lines.map((values) => values.map(drawn))]);
+    this.#place.setAttribute('aria-valuemin', from);
     this.#place.setAttribute('aria-valuemax', Math.max(0, steps - 1));
-    if (this.#index !== null) this.#index = Math.min(this.#index, steps - 1);
+    if (this.#index !== null) this.#index = Math.max(from, Math.min(this.#index, steps - 1));
     this.#tell();
   }
 
@@ -81,24 +85,24 @@ export class LineChart {
       width: Math.max(200, this.#place.clientWidth),
       height,
       // Half of the last time's label stands beyond the last step.
-      padding: [null, 30, null, null],
+      padding: [10, 30, null, null],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false, points: { size: 7 } },
       scales: {
-        x: { range: () => [this.#data.times[0] ?? 0, this.#data.times.at(-1) ?? 1] },
-        y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+        x: { range: () => [this.#data.times[this.#data.from] ?? 0, this.#data.times.at(-1) ?? 1] },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 4] },
       },
       axes: [
         {
           ...axis,
           size: 26,
-          space: (_, __, ___, ____, width) => (width < 400 ? 40 : 80),
+          space: (_, __, ___, ____, width) => (width < 400 ? 62 : 80),
           values: (_, splits, __, ___, step) =>
             splits.map((second) => (step < 60 ? clockTime : shortTime)(second * 1000)),
         },
         {
           ...axis,
-          size: 56,
+          size: 66,
           space: 34,
           values: (_, splits) => splits.map((value) => (value === 0 ? '0' : this.#format(value))),
         },
@@ -124,14 +128,14 @@ export class LineChart {
   }
 
   #drawMarks({ ctx, bbox, valToPos }, colour) {
-    const { marks, times, stepMs } = this.#data;
+    const { marks, times, stepMs, from } = this.#data;
     ctx.save();
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     for (const { atMs, kind } of marks) {
       // Within the current step, which is not drawn, a mark stands at the edge.
       const at = Math.min(atMs / 1000, times.at(-1) ?? 0);
-      if (!(at >= times[0] && atMs / 1000 <= at + stepMs / 1000)) continue;
+      if (!(at >= times[from] && atMs / 1000 <= at + stepMs / 1000)) continue;
       const x = Math.round(valToPos(at, 'x', true));
       ctx.strokeStyle = colour(markColours[kind]);
       ctx.fillStyle = ctx.strokeStyle;
@@ -166,13 +170,13 @@ export class LineChart {
       ArrowDown: from - 1,
       ArrowRight: from + 1,
       ArrowUp: from + 1,
-      Home: 0,
+      Home: this.#data.from,
       End: last,
     };
     if (event.key === 'Escape') return this.#point(null);
     if (!(event.key in next)) return;
     event.preventDefault();
-    this.#point(Math.max(0, Math.min(last, next[event.key])));
+    this.#point(Math.max(this.#data.from, Math.min(last, next[event.key])));
   }
 
   /** Puts the cursor on a step; null removes it. */
@@ -224,6 +228,11 @@ export class LineChart {
     const words = series.map((one) => `${one.label} ${valueText(one)}`).join(', ');
     this.#place.setAttribute('aria-valuetext', `${time}: ${words || 'nothing'}`);
   }
+}
+
+/** The first step of a chart or trend line: what was before the start, `first`, is left out. */
+export function firstShown(steps, first) {
+  return Math.max(0, Math.min(first, steps - leastSteps));
 }
 
 /** By kind of a mark; the table of marks has the same. */

@@ -65,7 +65,7 @@ function showHealth({ ready, incidents, version, mode, list }) {
   health.dataset.status = !ready || isDown ? 'down' : incidents.length > 0 ? 'degraded' : 'ok';
   const remark = isDown ? ', but something is down' : incidents.length > 0 ? ', not all well' : '';
   say(health, ready ? `ready${remark}` : 'not ready');
-  // Whichever view is looked at: nobody must take what is only observed for protected.
+  // On every view: what is only observed must not pass for protected.
   const observed =
     mode === 'observe' ? 'nothing is enforced' : `${plural(list.observing, 'row')} observed only`;
   byId('mode').hidden = mode !== 'observe' && list.observing === 0;
@@ -94,6 +94,6 @@ const shownView = startRouter((view, params) => {
   views[view].show(params);
   poll.again();
 });
-// Whoever comes back must not read what is old.
+// A page that is visible again must not show what is old.
 document.addEventListener('visibilitychange', () => poll.wake());
 addEventListener('online', () => poll.wake());

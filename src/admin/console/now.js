@@ -1,7 +1,7 @@
 import { assess, titleOf } from './assess.js';
-import { byId, cut, el, keep, renew, say, trendLine } from './dom.js';
+import { breakable, byId, cut, el, keep, renew, say, trendLine, withCode } from './dom.js';
 import { reasonText } from './explanation.js';
-import { LineChart } from './line-chart.js';
+import { firstShown, LineChart } from './line-chart.js';
 import { addressOf } from './router.js';
 import {
   ago,
@@ -26,7 +26,7 @@ const outcomes = [
 ];
 const shares = [
   { name: 'whole', label: 'whole request', mark: 'passed' },
-  { name: 'shop', label: "the shop's share, where it was asked", mark: 'observed', dash: [6, 3] },
+  { name: 'shop', label: "the shop's share, where asked", mark: 'observed', dash: [6, 3] },
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
 
@@ -100,9 +100,8 @@ export function startNow(api) {
       renew(byId('concerns'));
     },
     async refresh(state) {
-      showAssessment(await withSuspects(api, assess(state)), state);
+      showAssessment(assess(state), state);
       last = state;
-      showPast(state);
       await load();
     },
   };
@@ -125,27 +124,16 @@ function latencyChoice() {
   );
 }
 
-/** Where most requests are refused, adds why and from whom: that tells an attack from a broken client. */
-async function withSuspects(api, assessment) {
-  const concern = [assessment.said, ...assessment.concerns].find((one) => one?.id === 'many-refusals');
-  if (concern === undefined) return assessment;
-  const { counts } = await api.get(`api/decisions/search?outcome=refused&limit=0&sinceMs=${concern.sinceMs}`);
-  const first = (values) =>
-    values
-      .slice(0, 2)
-      .map(([value, times]) => `${cut(value, 60)} (${count(times)})`)
-      .join(', ');
-  if (counts.reasons.length > 0)
-    concern.text += `. Mostly ${first(counts.reasons)}, from ${first(counts.clients)}`;
-  return assessment;
-}
-
 /** Sums of the time that is looked at, of which `seconds` were counted. */
 function measure({ outcomes: counts, stepMs, endMs, sinceMs, latency }, nowMs) {
   const sum = (values) => values.reduce((a, b) => a + b, 0);
   const sums = Object.fromEntries(outcomes.map(({ name }) => [name, sum(counts[name])]));
-  const fromMs = Math.max(endMs - counts.passed.length * stepMs, sinceMs);
+  const steps = counts.passed.length;
+  const beganMs = endMs - steps * stepMs;
+  const from = firstShown(steps, Math.floor((sinceMs - beganMs) / stepMs));
+  const fromMs = Math.max(beganMs, sinceMs);
   return {
+    trend: (values, mark) => trendLine(values.slice(from), mark),
     sums,
     all: sum(Object.values(sums)),
     seconds: Math.max(1, (Math.min(nowMs, endMs) - fromMs) / 1000),
@@ -154,11 +142,8 @@ function measure({ outcomes: counts, stepMs, endMs, sinceMs, latency }, nowMs) {
 }
 
 /** Rows of a table, or one that says that there are none. */
-function showTable(id, columns, rows) {
-  renew(
-    byId(id),
-    rows.length > 0 ? rows : el('tr', {}, el('td', { class: 'none', colspan: columns }, 'None.')),
-  );
+function showTable(id, rows) {
+  renew(byId(id), rows.length > 0 ? rows : el('tr', {}, el('td', { class: 'none' }, 'None.')));
 }
 
 const cell = (name, ...children) => el('td', { class: name }, children);
@@ -167,29 +152,32 @@ const kindMarks = { refused: 'refused', observed: 'observed', outage: 'failed' }
 const nameOf = ({ rejection, reason }) =>
   reason === undefined || rejection.endsWith(`-${reason}`) ? rejection : `${rejection} (${reason})`;
 
-/** Refusals and outages with their share of all requests, and the cause that docs/reasons.md gives. */
-async function showReasons(api, { reasons, all }) {
+/** Refusals and outages with their share of all requests, and the cause and cure that docs/reasons.md gives. */
+async function showReasons(api, { reasons, all, trend }) {
   const texts = await Promise.all(reasons.map(({ rejection, reason }) => reasonText(api, rejection, reason)));
-  const rows = reasons.map(({ kind, requests, counts, ...named }, i) =>
+  const rows = reasons.flatMap(({ kind, requests, counts, ...named }, i) => [
     el(
       'tr',
-      {},
+      { class: texts[i] && 'explained' },
       el(
         'th',
         { scope: 'row' },
         el('a', { href: addressOf('requests', { reason: named.reason ?? named.rejection }) }, nameOf(named)),
-        kindWords[kind] !== '' && el('span', { class: 'tag' }, kindWords[kind]),
-        texts[i] && el('span', { class: 'about' }, texts[i].cause),
+        kindWords[kind] !== '' && [' ', el('span', { class: 'tag' }, kindWords[kind])],
       ),
       cell('number', count(requests)),
       cell('number', percent(requests, all)),
-      cell('trend secondary', trendLine(counts, kindMarks[kind])),
+      el('td', { class: 'trend secondary', rowspan: texts[i] && 2 }, trend(counts, kindMarks[kind])),
     ),
-  );
-  showTable('now-reasons', 4, rows);
+    texts[i] && el('tr', {}, el('td', { class: 'why', colspan: 3 }, withCode(aboutOf(texts[i])))),
+  ]);
+  showTable('now-reasons', rows);
 }
 
-function showRows({ rows, seconds }) {
+/** Cause and cure. */
+const aboutOf = ({ cause, cure = '' }) => `${cause} ${cure}`;
+
+function showRows({ rows, seconds, trend }) {
   const row = ({ method, route, requests, refused, observed, failed, p95, counts }) =>
     el(
       'tr',
@@ -200,19 +188,19 @@ function showRows({ rows, seconds }) {
         el(
           'a',
           { href: addressOf('requests', { row: route }) },
-          route === '*' ? `${method}, no row` : `${method} ${cut(route, 120)}`,
+          route === '*' ? `${method}, no row` : [`${method} `, breakable(cut(route, 120))],
         ),
       ),
       cell('number', perSecond(requests / seconds)),
       cell('number', percent(refused + observed, requests)),
       cell('number secondary', percent(failed, requests)),
       cell('number', p95 === null ? '' : millis(p95)),
-      cell('trend secondary', trendLine(counts, 'passed')),
+      cell('trend secondary', trend(counts, 'passed')),
     );
-  showTable('now-rows', 6, rows.map(row));
+  showTable('now-rows', rows.map(row));
 }
 
-function showClients({ clients }) {
+function showClients({ clients, trend }) {
   const row = ({ client, requests, last, counts }) =>
     el(
       'tr',
@@ -220,9 +208,9 @@ function showClients({ clients }) {
       el('th', { scope: 'row' }, el('a', { href: addressOf('requests', { client }) }, cut(client, 60))),
       cell('number', count(requests)),
       cell('last', nameOf(last)),
-      cell('trend secondary', trendLine(counts, 'refused')),
+      cell('trend secondary', trend(counts, 'refused')),
     );
-  showTable('now-clients', 4, clients.map(row));
+  showTable('now-clients', clients.map(row));
 }
 
 /** What the lines across the charts are, the newest first. */
@@ -232,14 +220,19 @@ const markWords = { start: 'start', edit: 'edit', fault: 'fault', over: 'over' }
 function showMarks({ marks, stepMs, endMs, outcomes: counts }) {
   const fromMs = endMs - counts.passed.length * stepMs;
   const shown = marks.filter(({ atMs }) => atMs >= fromMs).toSorted((a, b) => b.atMs - a.atMs);
-  const row = ({ atMs, kind, text }) =>
+  const row = ({ atMs, kind, text, incident }) =>
     el(
       'tr',
       {},
       el('th', { scope: 'row' }, el('time', { title: fullTime(atMs) }, clockTime(atMs))),
-      el('td', {}, el('span', { class: 'mark', 'data-kind': kind }, markWords[kind]), ` ${cut(text)}`),
+      el(
+        'td',
+        {},
+        el('span', { class: 'mark', 'data-kind': kind }, markWords[kind]),
+        ` ${cut(incident ? titleOf(incident) : text)}`,
+      ),
     );
-  showTable('now-marks', 2, shown.slice(0, mostMarks).map(row));
+  showTable('now-marks', shown.slice(0, mostMarks).map(row));
 }
 
 function showAssessment(assessment, { nowMs, total, startedMs }) {
@@ -312,17 +305,14 @@ export function problemItem({ file, line, column, severity, text }) {
 }
 
 /** Rates of the time that is looked at, and the number of requests since the start. */
-function showTotals({ mode, list, total, startedMs, nowMs }, { sums, all, seconds, p95 }) {
-  const observes =
-    list.observing > 0 && mode !== 'observe' ? `, ${plural(list.observing, 'row')} observe` : '';
+function showTotals({ total, startedMs, nowMs }, { sums, all, seconds, p95 }) {
   const entries = [
     ['a second', perSecond(all / seconds)],
     ['refused', percent(sums.refused, all)],
     ['would be refused', percent(sums.observed, all)],
     ['failed', percent(sums.failed, all)],
     ['p95, latest', p95 === null ? 'none' : millis(p95)],
-    [`Requests in ${span(nowMs - startedMs)}`, count(total.requests)],
-    [`mode${observes}`, mode],
+    [`requests in ${span(nowMs - startedMs)}`, count(total.requests)],
   ];
   keep(
     byId('totals'),
@@ -332,22 +322,6 @@ function showTotals({ mode, list, total, startedMs, nowMs }, { sums, all, second
       say(div.firstElementChild, label);
       say(div.lastElementChild, value);
     },
-  );
-}
-
-function showPast({ pastIncidents, nowMs }) {
-  byId('past').hidden = pastIncidents.length === 0;
-  say(byId('past-summary'), `What was not well before (${count(pastIncidents.length)})`);
-  renew(
-    byId('past-list'),
-    pastIncidents.map((incident) =>
-      el(
-        'li',
-        {},
-        overText(incident, nowMs),
-        el('span', { class: 'quiet' }, ` ${sentence(cut(incident.text))}`),
-      ),
-    ),
   );
 }
 

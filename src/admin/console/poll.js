@@ -1,11 +1,11 @@
-/** So often something is asked while somebody looks, and no answer is missing. */
+/** So often something is asked while the page is visible, and no answer is missing. */
 const everyMs = 2_000;
 /** While no answer comes, each wait is twice as long as the one before, up to this. */
 export const longestWaitMs = 30_000;
 
 /**
- * Asks again and again, never twice at a time, and only while somebody looks: no timer is set in a page that nobody
- * sees, so that hours of sleep end in one question. `ask` resolves whether there was an answer.
+ * Asks again and again, never twice at a time, and only while the page is visible: a hidden page has no timer, so that
+ * hours of sleep end in one question. `ask` resolves whether there was an answer.
  */
 export class Poll {
   #ask;
@@ -20,7 +20,7 @@ export class Poll {
     this.#isWatched = isWatched;
   }
 
-  /** Asks now, unless nobody looks; what is under way is what was wanted. */
+  /** Asks now, unless the page is hidden; what is under way is what was wanted. */
   wake() {
     if (this.#running === undefined && this.#isWatched()) void this.#run();
   }

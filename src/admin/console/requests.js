@@ -1,5 +1,5 @@
 import { decisionItem } from './decision-item.js';
-import { byId, cut, el, renew, say } from './dom.js';
+import { byId, cut, el, renew, say, withCode } from './dom.js';
 import { reasonText, startExplainBox } from './explanation.js';
 import { addressOf } from './router.js';
 import { count, fullTime, plural } from './words.js';
@@ -80,10 +80,10 @@ export function startRequests(api) {
     // They are older than what was shown then, and belong to nothing else.
     if (kept === items) place(found, kept);
   };
-  /** Whoever points at a decision is about to press it. */
+  /** A decision under the pointer is about to be pressed. */
   const isPointedAt = () => items.size > 0 && list.matches(':hover, :focus-within');
 
-  /** Runs work that nobody awaits; an error is shown in place of the result, unless something else is shown by then. */
+  /** Runs work that is not awaited; an error is shown in place of the result, unless something else is shown by then. */
   const attempt = (work) => {
     const shown = params;
     work.catch((fault) => {
@@ -105,7 +105,7 @@ export function startRequests(api) {
   });
   byId('search-q').addEventListener('input', () => {
     const text = wordOf(byId('search-q').value);
-    // Replaces the address: an entry of the browser's history for each letter would help nobody.
+    // Replaces the address: the browser's history needs no entry for each letter.
     if (text === '') params.delete('q');
     else params.set('q', text);
     history.replaceState(null, '', addressOf('requests', Object.fromEntries(params)));
@@ -153,8 +153,8 @@ async function showReason(api, name, isStill) {
     place,
     text && [
       el('h3', {}, el('code', {}, name), ` (${text.status})`),
-      el('p', {}, el('b', {}, 'Why: '), text.cause),
-      text.cure && el('p', {}, el('b', {}, 'What to do: '), text.cure),
+      el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),
+      text.cure && el('p', {}, el('b', {}, 'What to do: '), withCode(text.cure)),
     ],
   );
 }

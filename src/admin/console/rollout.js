@@ -110,7 +110,7 @@ const reasonColumns = [
   ['Row', ''],
   ['Requests', 'number'],
   ['Last seven days', 'trend secondary'],
-  ['Clients', 'secondary'],
+  ['Clients', 'who'],
   ['What has to change', ''],
 ];
 const groupColumns = [
@@ -217,9 +217,10 @@ function reasonLine(row, found, nowMs) {
       'td',
       { class: 'trend secondary' },
       trendLine(days, 'observed'),
-      el('span', { class: 'about' }, `${days.join(', ')} (today)`),
+      el('span', { class: 'hidden' }, `${days.slice(0, -1).join(', ')}, `),
+      el('span', { class: 'about' }, `${count(days.at(-1))} today`),
     ),
-    el('td', { class: 'secondary' }, clientsOf(clients)),
+    el('td', { class: 'who' }, clientsOf(clients)),
     el(
       'td',
       {},
@@ -230,11 +231,15 @@ function reasonLine(row, found, nowMs) {
   );
 }
 
+/** So many clients are shown at once. */
+const mostClients = 2;
+
 function clientsOf({ count: all, areMore, named }) {
+  const many = `${areMore ? 'more than ' : ''}${plural(all, 'client')}`;
   return el(
-    'details',
+    all > mostClients || areMore ? 'details' : 'div',
     {},
-    el('summary', {}, `${areMore ? 'more than ' : ''}${plural(all, 'client')}`),
+    (all > mostClients || areMore) && el('summary', {}, many),
     el(
       'ul',
       { class: 'clients' },
@@ -244,7 +249,7 @@ function clientsOf({ count: all, areMore, named }) {
           {},
           application !== '' && [el('bdi', {}, el('b', {}, cut(application, 160))), ', '],
           el('bdi', {}, userAgent === '' ? 'no User-Agent' : cut(userAgent, 160)),
-          `: ${plural(requests, 'request')}`,
+          all > 1 && `: ${plural(requests, 'request')}`,
         ),
       ),
     ),

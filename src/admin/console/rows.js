@@ -85,8 +85,11 @@ function rowElement(row) {
       el('span', { class: 'method', 'data-method': row.method }, row.method),
       ' ',
       pathCode(row.template),
-      row.scopes.length > 0 && el('span', { class: 'tag' }, cut(`scopes ${row.scopes.join(' ')}`, 160)),
-      row.observe && el('span', { class: 'tag observe' }, 'observe'),
+      row.scopes.length > 0 && [
+        ' ',
+        el('span', { class: 'tag' }, cut(`scopes ${row.scopes.join(' ')}`, 160)),
+      ],
+      row.observe && [' ', el('span', { class: 'tag observe' }, 'observe')],
       narrow,
     ),
     el(

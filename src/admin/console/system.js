@@ -48,7 +48,7 @@ function tile({ title, status, text, facts }, sinceMs, nowMs) {
     'article',
     { class: 'card tile', 'data-status': status },
     el('h3', {}, title, ' ', el('span', { class: 'pill', 'data-status': status }, statusWords[status])),
-    el('p', {}, cut(text), sinceMs !== undefined && ` (since ${fullTime(sinceMs)})`),
+    el('p', {}, sentence(cut(text)), sinceMs !== undefined && ` Since ${fullTime(sinceMs)}.`),
     el(
       'dl',
       { class: 'facts' },

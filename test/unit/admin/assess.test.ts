@@ -142,7 +142,7 @@ describe('the first screen', () => {
   it('has a title for each component, also with several issuers', () => {
     const titles = (id: string, status: string) =>
       allOf({ incidents: [incident({ id, title: 'Customers', status })] }).map(({ title }) => title);
-    expect(titles('introspection', 'degraded')).toEqual(['Nobody says whether access tokens are active']);
+    expect(titles('introspection', 'degraded')).toEqual(['The introspection endpoint does not answer']);
     expect(titles('keys-customers', 'down')).toEqual(['No keys to verify access tokens with (Customers)']);
   });
 

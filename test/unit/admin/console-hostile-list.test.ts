@@ -178,7 +178,7 @@ describe.concurrent('in the console', () => {
       await page.goto(`${shopward.adminUrl}/#/roll-out`);
       await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
       const { text, height } = await looksRight(page);
-      expect(text).toMatch(/W{100}…: 1 request/);
+      expect(text).toMatch(/W{100}…/);
       expect(height).toBeLessThan(10_000);
       for (const view of ['now', 'list', 'system']) {
         await page.goto(`${shopward.adminUrl}/#/${view}`);

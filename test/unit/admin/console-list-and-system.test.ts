@@ -45,8 +45,9 @@ describe.concurrent('the console', () => {
     await page
       .locator('#sentence[data-status="ok"]', { hasText: /Over since .* \(.*\): The last edit of a file/ })
       .waitFor();
-    await page.locator('#past summary').click();
-    await page.locator('#past-list', { hasText: 'The last edit is not in force' }).waitFor();
+    await page
+      .locator('#now-marks tr', { hasText: 'over The last edit of a file is not in force' })
+      .waitFor();
   });
 
   describe('the system', () => {

@@ -138,7 +138,7 @@ describe.concurrent('a tab that is left open', () => {
       const reply = await fetch(`${shopward.adminUrl}/api/state`);
       const { total } = (await reply.json()) as { total: { requests: number } };
       await page
-        .locator('#totals div', { hasText: 'Requests' })
+        .locator('#totals div', { hasText: 'requests in' })
         .getByText(String(total.requests), { exact: true })
         .waitFor();
       await quiet();

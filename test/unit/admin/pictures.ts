@@ -2,7 +2,7 @@
  * Takes the pictures of the console: those of docs/pictures, or of every view in every state into a folder, so that
  * somebody can look at what was changed. The demo shop and shopward are started for it, on free ports.
  */
-import { appendFile, mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { readArguments } from '../../../scripts/arguments.ts';
@@ -25,6 +25,18 @@ const { all, state: only } = readArguments<{ readonly all?: string; readonly sta
   ],
 });
 
+const agents: Readonly<Record<string, string>> = {
+  '198.51.100.7': 'ShopApp/3.1 (Android)',
+  '198.51.100.8': 'price-watch/2.0',
+  '198.51.100.9': 'stock-sync/1.4',
+  '203.0.113.66': 'python-requests/2.32',
+};
+
+async function edit(list: string): Promise<void> {
+  const row = '    - GET /orders\n';
+  await writeFile(list, (await readFile(list, 'utf8')).replace(row, `${row}    - GET /gift-cards\n`));
+}
+
 /** Requests of many clients with every outcome for a minute and a half, with an attack or an edit of the list in between. */
 async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<void> {
   const token = await stage.shop.issueToken();
@@ -36,6 +48,7 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
         ...{ method, body: method === 'PATCH' ? '{}' : null },
         headers: {
           'X-Forwarded-For': client,
+          'User-Agent': agents[client] ?? 'Mozilla/5.0 Firefox/140.0',
           'Content-Type': 'application/json',
           ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }),
           ...fields,
@@ -57,7 +70,7 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
     if (step % 9 === 0) requests.push(ask('198.51.100.10', '/orders/%zz', token));
     if (step > 110 && step < 160 && isAttacked)
       for (let i = 0; i < 25; i++) requests.push(ask('203.0.113.66', `/orders/DE--${i}`, 'abc'));
-    if (step === 60) await appendFile(stage.shopward.listFile, '# edited\n');
+    if (step === 60) await edit(stage.shopward.listFile);
     if (step === 80) stage.shop.settings.failNext = 12;
     await Promise.all(requests);
     await new Promise((resolve) => setTimeout(resolve, 400));
