@@ -333,7 +333,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'proof-invalid': [
     {
-      says: 'Send `Authorization: DPoP` with a new proof in each request.',
+      says: 'Send `Authorization: DPoP` with a new proof in each request, or',
       async attempt() {
         const key = makeSigner('ES256');
         const own = token({ cnf: await jktOf(key) });
@@ -374,7 +374,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'collection-write': [
     {
-      says: 'Change its members one by one.',
+      says: 'Change its members one by one, or set',
       attempt: async () => change('/notes/1', await tagOf('/notes/1', [bearer()]), [bearer()]),
     },
   ],
