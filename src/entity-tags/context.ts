@@ -21,7 +21,7 @@ export type EntityTagEvent =
   | 'precondition-missing'
   | 'precondition-failed'
   | 'lenient-spelling'
-  | 'collection-write' // refused: it would change members whose tags nobody has named
+  | 'collection-write' // refused: it would change members whose tags the client has not named
   | 'claimed'
   | 'lease-busy' // waited in vain for another write
   | 'quiet' // refused: an unknown write may still land
@@ -137,13 +137,13 @@ export function recordRead(
 ): Eventually<string | null> {
   const { store, anonymousRecords } = context;
   const isNew = read.isAnonymous === true && read.fingerprint !== null;
-  const place = isNew ? anonymousRecords.take(request.clientAddress) : undefined;
-  const mayRecord = !isNew || place !== undefined;
+  const taken = isNew ? anonymousRecords.take(request.clientAddress) : undefined;
+  const mayRecord = !isNew || taken !== undefined;
   // Without a fingerprint the store tells what it has recorded, and records nothing.
   const asked = mayRecord ? read : { ...read, fingerprint: null };
   const endWith = (stamp: ReadStamp | null) =>
     andThen(stamp && store.endRead(key, { ...asked, stamp }), (given) => {
-      if (given?.tag !== read.newTag) place?.giveBack();
+      if (given?.tag !== read.newTag) taken?.giveBack();
       const isKnown = mayRecord || (given !== null && given.fingerprint === read.fingerprint);
       if (given === null || !isKnown) context.onEvent(mayRecord ? 'untagged' : 'untracked-anonymous');
       if (given === null || !isKnown || stamp === null) return null;
@@ -157,7 +157,7 @@ export function recordRead(
       ? andThen(store.lookUp(key), () => endWith(store.readStampAt(key, startedAt)))
       : endWith(known);
   return askStore(context, end, () => {
-    place?.giveBack();
+    taken?.giveBack();
     return null;
   });
 }

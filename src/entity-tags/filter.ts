@@ -102,7 +102,7 @@ export function createEntityTags(
 type EntityTagRule =
   /** GET and HEAD: the answer carries `ETag`, and `If-None-Match` gives 304. */
   | 'read'
-  /** Creates a member. The 201 has the new member's tag; no tag that somebody holds changes. */
+  /** Creates a member. The 201 has the new member's tag; no tag that a client has changes. */
   | 'creation'
   /** Any other change of the collection's own path. It may change any member and make its tags wrong. */
   | 'collection-write'

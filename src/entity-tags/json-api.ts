@@ -3,19 +3,19 @@ import { type Eventually, andThen } from '../lib/eventually.ts';
 import { isObject, parseJson, parseJsonObject } from '../lib/json.ts';
 import { type Steps, finishInSlices } from '../lib/slices.ts';
 
-/** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */
+/** Whether a path can name a member with this id. No path is long enough for a longer one. */
 export function fitsInPath(id: string): boolean {
   return id !== '' && id.length < maxPathOctets;
 }
 
-/** Id of the one member that a JSON:API collection document holds, else undefined (none, several, not JSON:API). */
+/** Id of the one member in a JSON:API collection document; undefined: none, several, or not JSON:API. */
 export function singleMemberId(octets: Buffer): Eventually<string | undefined> {
   return andThen(dataOf(octets), (data) =>
     Array.isArray(data) && data.length === 1 ? idOf(data[0]) : undefined,
   );
 }
 
-/** Id of the resource of a JSON:API document, as an answer to a POST holds it. */
+/** Id of the resource of a JSON:API document, as in an answer to a POST. */
 export async function createdId(octets: Buffer): Promise<string | undefined> {
   const data = await dataOf(octets);
   return idOf(Array.isArray(data) && data.length === 1 ? data[0] : data);

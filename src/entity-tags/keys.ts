@@ -10,7 +10,7 @@ export function memberKey(template: string, ids: readonly string[]): ResourceKey
   return digest(['member', template.toLowerCase(), ...ids.map(foldId)]);
 }
 
-/** One record per subject: what a collection holds depends on who asks. */
+/** One record per subject: the members of a collection depend on who asks. */
 export function collectionKey(template: string, ids: readonly string[], subject: string): ResourceKey {
   return digest(['collection', template.toLowerCase(), ...ids.map(foldId), subject]);
 }

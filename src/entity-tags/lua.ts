@@ -2,7 +2,7 @@ import { type RecordForms, recordForms } from '../redis/membership.ts';
 import { type ClaimScript, type RedisScript, defineClaim, defineScript } from '../redis/redis.ts';
 
 /**
- * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one turn share a script, its other operations
+ * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one tick share a script, its other operations
  * another one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records, one
  * for each operation. ARGV: lease, cold start and longest read (microseconds), the form of records to write, the operations.
  * An operation is its name, its record's expiry (milliseconds) and its arguments, each with a newline after it. The reply is
@@ -333,7 +333,7 @@ return given
 `;
 
 /**
- * What one process asks of a slot in one turn. An error because of a broken record is its own caller's; any other error, such
+ * What one process asks of a slot in one tick. An error because of a broken record is its own caller's; any other error, such
  * as the READONLY of a replica, is everybody's. `run`: what the named operation does.
  */
 const gathered = (run: string) => `

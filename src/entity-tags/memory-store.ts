@@ -146,13 +146,13 @@ export class MemoryTagStore implements TagStore {
     return answer;
   }
 
-  /** A stranger's record expires early. A stranger never shortens the life of another record. */
+  /** A record of an anonymous client expires early, but no such client shortens the life of another record. */
   #ttlOf(key: ResourceKey, isAnonymous: boolean): number {
     const { recordExpiryMs, anonymousExpiryMs } = this.#expiries;
     return isAnonymous ? Math.max(this.#idle.getRemainingTTL(key), anonymousExpiryMs) : recordExpiryMs;
   }
 
-  /** Settles what ran out and was never looked at again. */
+  /** Applies what has expired in records that no call has read since. */
   #sweep(): void {
     // Those that are still under way are stored again, and must not begin another one.
     this.#sweepAbove = Number.POSITIVE_INFINITY;

@@ -57,7 +57,7 @@ function hooksOf(read: Read): UpstreamHooks {
       withholds: (status) => status === 200,
       answerWithinMs: context.times.longestReadMs,
     }),
-    onOutcome: (outcome) => settleRead(read, outcome),
+    onOutcome: (outcome) => endRead(read, outcome),
   };
 }
 
@@ -98,7 +98,7 @@ function revalidated(fields: FieldList): FieldEdits {
 }
 
 /** Within this call if body and store are at hand, as the memory store is. */
-function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
+function endRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
   const { context, tracked, isStoreAway } = read;
   if (outcome.kind !== 'answered') return {};
   const { status, fields, body } = outcome;
@@ -144,7 +144,7 @@ interface GivenTag {
 function tagOf(read: Read, fields: readonly string[], body: Buffer): Eventually<GivenTag | undefined> {
   const { context, request, tracked } = read;
   const isHead = request.method === 'HEAD';
-  // Without the body nobody knows whether the collection would carry its own tag or a member's.
+  // Only the body shows whether the collection carries its own tag or a member's.
   if (read.isStoreAway || (isHead && tracked.role === 'collection')) return undefined;
   if (isFromCache(fields)) {
     context.onEvent('untracked-aged');
@@ -174,7 +174,7 @@ function tagOfState(
   });
 }
 
-/** `memberId`: of the one member that a collection's answer holds. */
+/** `memberId`: of the only member in a collection's answer. */
 function record(
   read: Read,
   fields: readonly string[],

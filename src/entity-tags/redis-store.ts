@@ -217,7 +217,7 @@ type RunOperations = (
   operations: readonly string[],
 ) => Promise<readonly string[]>;
 
-/** The operations of one slot in one turn of the event loop: they leave as one script at the end of the turn. */
+/** The operations of one slot in one tick of the event loop. They are sent as one script at its end. */
 class Gathered {
   readonly #run: RunOperations;
   #pending: PendingOperation[] = [];

@@ -126,7 +126,7 @@ function idsOf({ data, params }: PathMatch<TrackedRow>): string[] {
 }
 
 interface Template extends NamedResource {
-  /** Of the member: literals as a canonical path holds them, null for each parameter. */
+  /** Of the member: literals as in a canonical path, null for each parameter. */
   readonly parts: readonly (string | null)[];
 }
 
@@ -138,7 +138,7 @@ function toTemplate(resource: TrackedResourceOptions): Template {
 }
 
 /**
- * Reads get tags under the exact path alone, so nobody has to look for second interpretations of it: of several resources the
+ * Reads get tags under the exact path alone, so other interpretations of it do not matter. Of several resources the
  * first one that is met counts, as in the table.
  */
 function matchToTheLetter(

@@ -86,7 +86,7 @@ export interface Claim {
   readonly isWhole?: boolean;
   /** The request has no verified token: its record expires early. */
   readonly isAnonymous?: boolean;
-  /** A stranger's write without a tag: it waits for writes with one, and takes no lease that anybody would wait for. */
+  /** A write without a token and without a tag. It waits for writes with a tag, and takes no lease. */
   readonly isOpen?: boolean;
 }
 
@@ -117,7 +117,7 @@ export interface ClaimEnd {
 }
 
 /**
- * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `invalidated`: nobody knows what the state is
+ * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `invalidated`: it is not known what the state is
  * now, but nothing more will land. `unknown`: it may have landed, or may land yet.
  */
 export type WriteOutcome = 'unsent' | 'refused' | 'applied' | 'invalidated' | 'unknown';

@@ -1,6 +1,6 @@
 /** Settings from which the protocol's times are derived, in milliseconds. */
 interface EntityTagTimeSettings {
-  /** How long a claim holds its resource. Default of the product: 15000. */
+  /** How long a claim keeps other writes of its resource waiting. Default of the product: 15000. */
   readonly leaseMs: number;
   /** Longest time from before the claim to the last byte of a write. Default of the product: 2000. */
   readonly sendByMs: number;
@@ -25,7 +25,7 @@ export interface EntityTagTimes {
   readonly longestReadMs: number;
   /** A record that nothing touches is dropped after this time. */
   readonly recordExpiryMs: number;
-  /** The same for a record that nobody but strangers (no verified token) has touched. */
+  /** The same for a record that only clients without a verified token have touched. */
   readonly anonymousExpiryMs: number;
 }
 

@@ -14,9 +14,9 @@ import type { ClaimAnswer, ClaimEnd, ResourceKey, WriteOutcome } from './tag-sto
 
 /**
  * What an exchange says about the resource's state.
- * - A complete 2xx is applied; 202 only promises it, 207 holds several results.
+ * - A complete 2xx is applied; 202 only promises it, 207 has several results.
  * - A complete 4xx is refused; 408 is a time-out in disguise. The shop's own 412 or 428 shows that our idea of its tag
- *   was wrong: the tag goes, so that the next read learns the shop's anew, else nobody could ever write again.
+ *   was wrong: the tag goes, so that the next read learns the shop's anew. Else every later write would fail.
  * - 3xx says nothing. 5xx may stand for anything, and may be followed by a late write.
  */
 export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
@@ -65,7 +65,7 @@ const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   unknown: 'unknown-outcome',
 };
 
-/** A write that holds the resource's lease until its outcome is known, or the refusal. The body has been read. */
+/** A write that has the resource's lease until its outcome is known, or the refusal. The body has been read. */
 export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const granted = await takeLease(write);
   return 'rejection' in granted ? granted : hooksOf(write, granted);
@@ -125,7 +125,7 @@ function refusalOf(answer: ClaimAnswer, onEvent: EntityTagContext['onEvent']): R
   }
 }
 
-/** Gives a claim back that may have been granted although no answer came; nobody waits for this. */
+/** Gives a claim back that may have been granted although no answer came. The client does not wait for this. */
 async function giveBack(
   { store }: EntityTagContext,
   key: ResourceKey,
@@ -149,7 +149,7 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
     answerWithinMs,
     bufferLimit: context.trackedResponseBytes,
     ignoreClientAbort: true,
-    onOutcome: (outcome) => settleWrite(write, granted, outcome),
+    onOutcome: (outcome) => endWrite(write, granted, outcome),
   };
 }
 
@@ -167,11 +167,7 @@ export function writtenFields({ tags, isOfOwnPath, isCreation }: Write, shopTag:
   return isOfOwnPath && shopTag !== null ? { ...edits, 'If-Match': `"${shopTag}"` } : edits;
 }
 
-async function settleWrite(
-  write: Write,
-  granted: Granted,
-  forwarded: ForwardOutcome,
-): Promise<ResponseEdits> {
+async function endWrite(write: Write, granted: Granted, forwarded: ForwardOutcome): Promise<ResponseEdits> {
   const { context, answerTag } = write;
   const outcome = writeOutcome(forwarded);
   context.onEvent(outcomeEvents[outcome]);
@@ -214,7 +210,7 @@ async function storeOutcome(
     return await context.store.end(key, end);
   } catch {
     context.onEvent('outcome-unstored');
-    // The lease of an unknown write holds the resource for as long as its outcome would.
+    // The lease of an unknown write keeps others waiting for as long as its outcome would.
     if (outcome !== 'unknown') isolateLate(storeLater(context, key, end, granted));
     return null;
   }

@@ -18,7 +18,7 @@ interface Claim {
   /** When its caller gets an answer at the latest (`performance.now`). */
   readonly deadlineMs: number;
   /** Whether it may take effect: it was written to a connection, and no reply has said that it changed nothing. */
-  mayHold: boolean;
+  mayTakeEffect: boolean;
 }
 
 /** Milliseconds by which Node's timers may fire early, compared with `performance.now`. */
@@ -32,32 +32,32 @@ const leastShareLeft = 1 / 4;
  */
 export class Claims {
   readonly #client: Client;
-  readonly #lanes = new WeakMap<RedisClient, Lane>();
+  readonly #servers = new WeakMap<RedisClient, ServerClaims>();
 
   constructor(client: Client) {
     this.#client = client;
   }
 
   async send(claim: Claim): Promise<ClaimReply> {
-    const lane = this.#laneOf(claim);
+    const claims = this.#ofServer(claim);
     try {
-      return await lane.send(claim);
+      return await claims.send(claim);
     } catch (error) {
       // MOVED: another node has the slot, so the claim was not executed and may be sent again.
       if (!isMoved(error) || !(this.#client instanceof Cluster)) throw error;
       await refreshSlots(this.#client);
-      return this.#laneOf(claim).send(claim);
+      return this.#ofServer(claim).send(claim);
     }
   }
 
-  #laneOf({ keys: [key = ''] }: Claim): Lane {
+  #ofServer({ keys: [key = ''] }: Claim): ServerClaims {
     const server = this.#client instanceof Cluster ? nodeOf(this.#client, key) : this.#client;
     if (server === undefined) throw new RedisUnavailable('connection');
-    const known = this.#lanes.get(server);
+    const known = this.#servers.get(server);
     if (known !== undefined) return known;
-    const lane = new Lane(server);
-    this.#lanes.set(server, lane);
-    return lane;
+    const claims = new ServerClaims(server);
+    this.#servers.set(server, claims);
+    return claims;
   }
 }
 
@@ -84,7 +84,7 @@ interface Queued {
  * The claims on one connection. Where replicas have to confirm them, they are sent in rounds that end with a WAIT, which
  * confirms all that were sent before it. WAIT blocks its connection, so claims that come meanwhile are queued for the next round.
  */
-class Lane {
+class ServerClaims {
   readonly #server: RedisClient;
   readonly #clock = new ServerClock();
   #learning: Promise<void> | undefined;
@@ -140,12 +140,12 @@ class Lane {
     }
     const batch = this.#queue.splice(0).filter(({ claim }) => hasTimeToWait(claim));
     const replies = batch.map(({ claim, isUnknown }) => this.#write(claim, isUnknown));
-    // `#settle` handles rejections, after WAIT has replied.
+    // `#endOne` handles rejections, after WAIT has replied.
     for (const reply of replies) reply.catch(() => {});
     const confirmed = this.#confirm(batch)
       .then(
         (replicas) => {
-          for (const [i, each] of batch.entries()) isolateLate(this.#settle(each, replies[i], replicas));
+          for (const [i, each] of batch.entries()) isolateLate(this.#endOne(each, replies[i], replicas));
         },
         (error: unknown) => {
           for (const { answer } of batch) answer.reject(error);
@@ -169,8 +169,8 @@ class Lane {
     return this.#server.wait(replicas, waitMs);
   }
 
-  /** Settles one claim after its WAIT: by then its own reply is there. */
-  async #settle(
+  /** Answers one claim after its WAIT: by then its own reply is there. */
+  async #endOne(
     { claim, answer }: Queued,
     reply: Promise<unknown> | undefined,
     replicas: number,
@@ -191,13 +191,13 @@ class Lane {
     if (!this.#isClockKnown()) throw new RedisUnavailable('connection');
     if (!this.#clock.isFresh(performance.now())) this.#learn().catch(() => {});
     const all = [...keys, ...args, this.#clock.atLeast(deadlineMs - timerSlackMs)];
-    claim.mayHold = true;
+    claim.mayTakeEffect = true;
     try {
       return await (isWhole
         ? this.#server.eval(script.lua, keys.length, ...all)
         : this.#server.evalsha(script.sha1, keys.length, ...all));
     } catch (error) {
-      if (wasNotRun(error)) claim.mayHold = false;
+      if (wasNotRun(error)) claim.mayTakeEffect = false;
       const storeMicros = lateSince(error);
       // The server's clock was set forward: the next claim goes by it.
       if (storeMicros !== undefined) this.#clock.hear(storeMicros, performance.now(), performance.now());

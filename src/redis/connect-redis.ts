@@ -86,7 +86,7 @@ class ConnectedRedis implements Redis {
   ): Promise<ClaimReply> {
     const startedMs = performance.now();
     const deadlineMs = startedMs + this.#timeoutMs;
-    const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayHold: false };
+    const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayTakeEffect: false };
     if (replicas === 0) this.#gatherWrites(script.isGathered);
     else this.#confirmed ??= this.#openConfirmed();
     try {
@@ -100,7 +100,7 @@ class ConnectedRedis implements Redis {
       this.#watch.countClaims(count, performance.now() - startedMs, replicas, reply.replicas);
       return reply;
     } catch (fault) {
-      if (!claim.mayHold || !(fault instanceof RedisUnavailable)) throw fault;
+      if (!claim.mayTakeEffect || !(fault instanceof RedisUnavailable)) throw fault;
       throw new RedisUnavailable(fault.word, fault.cause, deadlineMs);
     }
   }

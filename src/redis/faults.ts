@@ -203,7 +203,7 @@ function errorWord(error: Error): string {
 }
 
 /**
- * Settles as `call` does, or after `timeoutMs` with `RedisUnavailable('timeout')`: ioredis 6.0.0 may leave a promise
+ * Ends as `call` does, or after `timeoutMs` with `RedisUnavailable('timeout')`: ioredis 6.0.0 may leave a promise
  * unsettled for ever when a connection breaks and re-sending is off (https://github.com/redis/ioredis/issues/2193).
  */
 export function withinDeadline<T>(call: () => Promise<T>, timeoutMs: number): Promise<T> {
@@ -232,7 +232,7 @@ export async function mayHoldAfter(fault: unknown): Promise<boolean> {
   if (!(fault instanceof RedisUnavailable)) return true;
   const { mayTakeEffectUntilMs } = fault;
   if (mayTakeEffectUntilMs === undefined) return false;
-  // Timers count whole milliseconds, from the start of the turn: one more, so that it is not too early.
+  // Timers count whole milliseconds, from the start of the tick: one more, so that it is not too early.
   await sleep(Math.max(0, Math.ceil(mayTakeEffectUntilMs - performance.now()) + 1));
   return true;
 }

@@ -18,7 +18,7 @@ const hostShape = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/;
 /**
  * Parses `redis://`, `rediss://` (TLS), `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (`rediss+…` with TLS), each
  * optionally with `user:password@` before the hosts and `/db` at the end. Throws an Error, which never repeats the URL, since
- * that may hold a password.
+ * that may contain a password.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, topology, userinfo, hosts = '', path = ''] = shape.exec(url) ?? [];

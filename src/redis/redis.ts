@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Health } from './store-health.ts';
 
 /**
- * The port to Redis, the same for a single node, a Cluster and Sentinels. Each call settles within the deadline of the
+ * The port to Redis, the same for a single node, a Cluster and Sentinels. Each call ends within the deadline of the
  * connection: with the reply, or with `RedisUnavailable`. Nothing is queued while Redis is away, and nothing that may have
  * been executed is sent again.
  */
@@ -13,7 +13,7 @@ export interface Redis {
   /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript`, for a claim: it takes effect before this settles, or never. The fault of a claim without a reply tells until
+   * As `runScript`, for a claim: it takes effect before this ends, or never. The fault of a claim without a reply tells until
    * when it still may. `replicas` above 0: it is followed by `WAIT` for so many, on a connection for such claims alone.
    */
   runClaim(
@@ -47,7 +47,7 @@ interface Script<IsClaim extends boolean> {
   /** Made by `defineClaim`: it refuses itself when it is late. */
   readonly isClaim: IsClaim;
   /**
-   * The caller gathers all operations of a turn of the event loop into one call at its end. Keys: one of the slot, then one
+   * The caller gathers all operations of a tick of the event loop into one call at its end. Keys: one of the slot, then one
    * for each operation. Default: false.
    */
   readonly isGathered?: boolean;
@@ -58,7 +58,7 @@ export type ClaimScript = Script<true>;
 
 export interface ClaimReply {
   readonly reply: unknown;
-  /** How many replicas hold what the claim wrote; 0 where none was asked. */
+  /** How many replicas have what the claim wrote; 0 where none was asked. */
   readonly replicas: number;
 }
 
@@ -106,7 +106,7 @@ export interface RedisRecords {
 }
 
 /**
- * The beginning of the keys of one slot. The braces, which decide on it, hold only a bucket's number: no client can
+ * The beginning of the keys of one slot. The braces, which decide on it, contain only a bucket's number: no client can
  * choose a slot.
  */
 export function slotOf(prefix: string, records: 'tags' | 'tokens', bucket: number): string {
@@ -134,7 +134,7 @@ end
 
 /**
  * Defines a script that takes something for its caller (a lease, a refresh). It is sent with the caller's deadline in the time
- * of the server that runs it, and changes nothing when it is late: a caller that was answered 503 holds nothing afterwards.
+ * of the server that runs it, and changes nothing when it is late: a caller that was answered 503 has taken nothing.
  * docs/decisions/store-calls.md.
  */
 export function defineClaim(name: string, lua: string): ClaimScript {

@@ -23,9 +23,9 @@ export interface WatchOptions {
   readonly now?: () => number;
 }
 
-const beatMs = 1_000;
-/** INFO is asked at every fourth beat. */
-const beatsAQuestion = 4;
+const tickMs = 1_000;
+/** INFO is asked at every fourth tick. */
+const ticksPerInfo = 4;
 
 /**
  * Watches the servers of a client: whether they answer, their memory and eviction policy, how claims end. Calls report
@@ -45,8 +45,8 @@ export class RedisWatch {
   #refusal: RedisFaultWord | undefined;
   #policyChecked: Promise<void> = Promise.resolve();
   readonly #whenReached = Promise.withResolvers<void>();
-  readonly #beats: NodeJS.Timeout;
-  #beat = 0;
+  readonly #timer: NodeJS.Timeout;
+  #ticks = 0;
 
   constructor(client: Client, clientOptions: ClientOptions, options: WatchOptions) {
     const { onLine, now = Date.now } = options;
@@ -66,8 +66,8 @@ export class RedisWatch {
     client.on('ready', ready).on('error', failed).on('close', closed);
     // Emitted by a Cluster: why one of its nodes cannot be reached.
     client.on('node error', failed);
-    const beat = isolated(() => this.#onBeat());
-    this.#beats = setInterval(beat, beatMs).unref();
+    const tick = isolated(() => this.#onTick());
+    this.#timer = setInterval(tick, tickMs).unref();
   }
 
   state(): Health {
@@ -126,23 +126,23 @@ export class RedisWatch {
   }
 
   close(): void {
-    clearInterval(this.#beats);
+    clearInterval(this.#timer);
     this.#health.close(this.#now());
     this.#replication.close(this.#now());
   }
 
   /** Learns what traffic does not tell: whether Redis answers, its policy by now, how full it is. */
-  #onBeat(): void {
-    this.#beat += 1;
+  #onTick(): void {
+    this.#ticks += 1;
     const now = this.#now();
     this.#health.tick(now);
     this.#replication.tick(now);
-    if (this.#beat % beatsAQuestion !== 0) return;
+    if (this.#ticks % ticksPerInfo !== 0) return;
     this.#learnFacts().catch(() => {});
     isolateLate(this.#nameCause());
     const { replicas = 0 } = this.#options;
     const connected = this.#facts?.connectedReplicas;
-    if (replicas === 0 || connected === undefined || now - this.#lastConfirmedAt < beatMs * beatsAQuestion)
+    if (replicas === 0 || connected === undefined || now - this.#lastConfirmedAt < tickMs * ticksPerInfo)
       return;
     if (connected >= replicas) this.#replication.succeed(now);
     else this.#replication.fail(lackOf(connected, replicas), now);
