@@ -1,4 +1,5 @@
 import type { PackedList } from './access/packed-list.ts';
+import type { StartList } from './access/watched-list.ts';
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
 import { ClockCheck } from './app/clock.ts';
@@ -12,7 +13,6 @@ import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
-import type { StartList } from './app/start-list.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import { createTelemetry } from './app/telemetry.ts';

@@ -1,13 +1,15 @@
-import { type PackedPathTable, type PathRules, packPathTable } from '../routes/path-table.ts';
+import { openPathTable, type PackedPathTable, type PathRules, packPathTable } from '../routes/path-table.ts';
 import {
   type ProtectedList,
   type ProtectedResource,
-  type Rows,
   type RowSequence,
+  type Rows,
   readsParameters,
   resourceId,
+  rowOf,
   tableOfPacked,
 } from './protected-list.ts';
+import { coverOfTable, type RowCover } from './protected-list-cover.ts';
 
 /** What a row asks for; few rows of a list differ in it. */
 type RowTerms = Omit<ProtectedResource, 'method' | 'template' | 'source'>;
@@ -47,34 +49,53 @@ export function packList({ rows, open = [] }: Rows, rules: PathRules): PackedLis
 }
 
 /** `file` is named as the source of the rows. */
-export function openPackedList({ rows, open, table, openTable }: PackedList, file: string): ProtectedList {
-  const parts = { rows: new UnpackedRows(rows, file), open: new UnpackedRows(open, file), terms: rows.terms };
-  return tableOfPacked(parts, table, openTable);
+export function openPackedList({ table, openTable, ...packed }: PackedList, file: string): ProtectedList {
+  return tableOfPacked({ ...openRows(packed, file), terms: packed.rows.terms }, table, openTable);
+}
+
+/** The rows alone, which match nothing. */
+export function openRows({ rows, open }: Pick<PackedList, 'rows' | 'open'>, file: string) {
+  return { rows: new UnpackedRows(rows, file), open: new UnpackedRows(open, file) };
+}
+
+/** Finds the rows that meet others of the list. */
+export function coverOfPacked({ rows, table }: PackedList): RowCover {
+  return coverOfTable(openPathTable(table, rowOf(new UnpackedRows(rows, ''))));
 }
 
 function packRows(rows: readonly ProtectedResource[]): PackedRows {
   const starts = new Int32Array(rows.length + 1);
-  const terms = new Map<string, { readonly index: number; readonly terms: RowTerms }>();
+  const terms: RowTerms[] = [];
   const termsOf = new Int32Array(rows.length);
-  let known = { index: 0, terms: {} as RowTerms };
-  let last: RowTerms | undefined;
+  const numberOf = numberTerms((asked) => terms.push(asked));
   for (const [rowIndex, row] of rows.entries()) {
     starts[rowIndex + 1] = (starts[rowIndex] as number) + resourceId(row).length;
-    const { method, template, source, ...asked } = row;
-    // Rows that follow one another mostly ask for the same; a key for each would take as long as the rest.
-    if (last === undefined || !isSame(asked, last)) {
-      const key = JSON.stringify(asked);
-      known = terms.get(key) ?? { index: terms.size, terms: asked };
-      terms.set(key, known);
-    }
-    last = asked;
-    termsOf[rowIndex] = known.index;
+    termsOf[rowIndex] = numberOf(row);
   }
   return {
     text: new Uint8Array(Buffer.from(rows.map(resourceId).join(''), 'latin1')),
-    ...{ starts, termsOf, terms: Array.from(terms.values(), (one) => one.terms) },
+    ...{ starts, termsOf, terms },
     lines: Int32Array.from(rows, ({ source }) => source.line),
     columns: Int32Array.from(rows, ({ source }) => source.column),
+  };
+}
+
+/** Numbers what rows ask for, from 0: the same terms have one number. `onNew` gets each once. */
+export function numberTerms(onNew: (terms: RowTerms) => unknown = () => {}) {
+  const numbers = new Map<string, number>();
+  let number = 0;
+  let last: RowTerms | undefined;
+  return ({ method, template, source, ...asked }: ProtectedResource): number => {
+    // Rows that follow one another mostly ask for the same; a key for each would take as long as the rest.
+    if (last !== undefined && isSame(asked, last)) return number;
+    last = asked;
+    const key = JSON.stringify(asked);
+    number = numbers.get(key) ?? numbers.size;
+    if (number === numbers.size) {
+      numbers.set(key, number);
+      onNew(asked);
+    }
+    return number;
   };
 }
 

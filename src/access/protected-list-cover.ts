@@ -1,5 +1,5 @@
 import { type Method, methods } from '../http/canonical-request.ts';
-import { buildPathTable } from '../routes/path-table.ts';
+import { buildPathTable, type PathTable } from '../routes/path-table.ts';
 import { asksNoMore, type Conditional } from './claim-conditions.ts';
 import type { ProtectedResource } from './protected-list.ts';
 import { commonPlaces, headerAlone } from './token-places.ts';
@@ -23,10 +23,12 @@ interface Asked extends Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credenti
 
 /** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
 export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
-  const table = buildPathTable(
-    Array.from(rows, (row) => ({ method: row.method, template: row.template, data: row })),
-    { ignoredPrefixes: [] },
-  );
+  const asTable = Array.from(rows, (row) => ({ method: row.method, template: row.template, data: row }));
+  return coverOfTable(buildPathTable(asTable, { ignoredPrefixes: [] }));
+}
+
+/** The same of rows that were compiled. */
+export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>): RowCover {
   const match = (method: Method, segments: readonly string[]) =>
     table.match({ method, segments: [...segments], isFormPost: false });
   return {

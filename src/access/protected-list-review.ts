@@ -1,5 +1,6 @@
 import type { Problem } from '../lib/problem.ts';
 import { asksNoMore, type Conditional } from './claim-conditions.ts';
+import { numberTerms } from './packed-list.ts';
 import {
   type OpenRow,
   type ProtectedList,
@@ -10,37 +11,28 @@ import {
   routeKey,
   shapeOf,
 } from './protected-list.ts';
-import { createRowCover, sampleSegments } from './protected-list-cover.ts';
-import { commonPlaces, headerAlone, type TokenPlace } from './token-places.ts';
+import { createRowCover, type RowCover, sampleSegments } from './protected-list-cover.ts';
+import { commonPlaces, headerAlone } from './token-places.ts';
 
-/** How the second of two lists differs from the first; each part in the order of its list. */
-interface ListDifference {
-  /** Routes that only the second list protects. */
-  readonly added: readonly ProtectedResource[];
-  /** Rows that only the first list has; `isLooser`: no row of the second asks as much of their requests. */
-  readonly removed: readonly { readonly row: ProtectedResource; readonly isLooser: boolean }[];
-  /** Routes of both that ask for something else. */
-  readonly changed: readonly RouteChange[];
-}
+/** One route in which the second of two lists differs from the first. `isLooser`: the second asks for less. */
+export type ListDifference =
+  | { readonly kind: 'added'; readonly row: ProtectedResource; readonly isLooser: false }
+  | { readonly kind: 'removed'; readonly row: ProtectedResource; readonly isLooser: boolean }
+  | RouteChange;
 
 /** All rows of one route: the first one, with what they ask together; `asks`: the conditions of each. */
 type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
 
 export interface RouteChange {
+  readonly kind: 'changed';
   readonly before: UnitedRow;
-  readonly after: UnitedRow;
-  readonly what: readonly (
-    | 'scopes'
-    | 'require'
-    | 'tokenIn'
-    | 'observe'
-    | 'credentials'
-    | 'group'
-    | 'template'
-  )[];
-  /** Whether the second list asks for less than the first. */
+  readonly row: UnitedRow;
+  readonly what: readonly ChangedPart[];
   readonly isLooser: boolean;
 }
+
+const parts = ['scopes', 'require', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const;
+type ChangedPart = (typeof parts)[number];
 
 interface ComparedList {
   readonly rows: RowSequence;
@@ -49,23 +41,25 @@ interface ComparedList {
 
 /**
  * Compares two lists by route: method and path, whatever the names of its parameters and the case of its literals.
- * Rows of one route in one list (a warning there) count as their union.
+ * Rows of one route in one list (a warning there) count as their union. `coverOf`: the rows of the second list that meet others.
  */
-export function diffProtectedLists(a: ComparedList, b: ComparedList): ListDifference {
-  const routes = differingRoutes(a, b);
-  const before = byRoute(a, routes);
-  const after = byRoute(b, routes);
-  const gone = [...before].filter(([route]) => !after.has(route)).map(([, row]) => row);
-  const cover = gone.length === 0 ? undefined : createRowCover(b.rows);
-  const opened = openedOnly(b, a);
-  return {
-    added: [...[...after].filter(([route]) => !before.has(route)).map(([, row]) => row), ...openedOnly(a, b)],
-    removed: [
-      ...gone.map((row) => ({ row, isLooser: !row.observe && cover?.asksAsMuch(row) !== true })),
-      ...opened.map((row) => ({ row, isLooser: true })),
-    ],
-    changed: [...before].flatMap(([route, row]) => changeOf(row, after.get(route)) ?? []),
-  };
+export function* differencesOf(
+  a: ComparedList,
+  b: ComparedList,
+  coverOf: () => RowCover = () => createRowCover(b.rows),
+): Generator<ListDifference, void, undefined> {
+  let cover: RowCover | undefined;
+  for (const { before, after } of differingRoutes(a, b)) {
+    const [was, row] = [before && unite(a.rows, before), after && unite(b.rows, after)];
+    if (was === undefined) {
+      if (row !== undefined) yield { kind: 'added', row, isLooser: false };
+    } else if (row === undefined) {
+      cover ??= coverOf();
+      yield { kind: 'removed', row: was, isLooser: !was.observe && !cover.asksAsMuch(was) };
+    } else yield* changesOf(was, row);
+  }
+  for (const row of openedOnly(a, b)) yield { kind: 'added', row, isLooser: false };
+  for (const row of openedOnly(b, a)) yield { kind: 'removed', row, isLooser: true };
 }
 
 /** POST rows that only the first list has with `open: true`. Opening a POST counts as removing a row. */
@@ -76,23 +70,37 @@ function openedOnly({ open = [] }: ComparedList, other: ComparedList): Protected
     .map((row) => ({ ...row, scopes: [], observe: false }));
 }
 
-/** Routes with a row that only one of the lists has. Only these are compared: after an edit of a long list they are few. */
-function differingRoutes(a: ComparedList, b: ComparedList): ReadonlySet<string> {
-  const textOf = ({ source, ...row }: ProtectedResource) => JSON.stringify(Object.entries(row).sort());
-  const before = new Set(Array.from(a.rows, textOf));
-  const routes = new Set<string>();
-  for (const row of b.rows) if (!before.delete(textOf(row))) routes.add(routeKey(row));
-  if (before.size > 0) for (const row of a.rows) if (before.has(textOf(row))) routes.add(routeKey(row));
-  return routes;
+/** Indexes of a route's rows in both lists. */
+interface RouteRows {
+  before?: number[];
+  after?: number[];
 }
 
-function byRoute({ rows }: ComparedList, wanted: ReadonlySet<string>): Map<string, UnitedRow> {
-  const found = wanted.size === 0 ? [] : Iterator.from(rows).filter((row) => wanted.has(routeKey(row)));
-  return new Map(Array.from(Map.groupBy(found, routeKey), ([route, group]) => [route, unite(group)]));
+/** Routes with a row that only one of the lists has. Indexes, not rows: all 60,000 may differ. */
+function differingRoutes(a: ComparedList, b: ComparedList): Iterable<RouteRows> {
+  const numberOf = numberTerms();
+  const textOf = (row: ProtectedResource) => `${numberOf(row)} ${resourceId(row)}`;
+  const left = new Set(Iterator.from(b.rows).map(textOf));
+  const routes = new Map<string, RouteRows>();
+  for (const row of a.rows) if (!left.delete(textOf(row))) routes.set(routeKey(row), {});
+  if (left.size > 0) for (const row of b.rows) if (left.has(textOf(row))) routes.set(routeKey(row), {});
+  if (routes.size === 0) return [];
+  for (const [side, { rows }] of [['before', a] as const, ['after', b] as const]) {
+    let index = 0;
+    for (const row of rows) {
+      const route = routes.get(routeKey(row));
+      const indexes = route?.[side] ?? [];
+      indexes.push(index);
+      if (route !== undefined) route[side] = indexes;
+      index += 1;
+    }
+  }
+  return routes.values();
 }
 
 /** As `strictest` in protected-list.ts: a row that observes adds no `require` to one that enforces. */
-function unite(rows: readonly ProtectedResource[]): UnitedRow {
+function unite(all: RowSequence, indexes: readonly number[]): UnitedRow {
+  const rows = indexes.flatMap((index) => all.at(index) ?? []);
   const observe = rows.every((row) => row.observe);
   return {
     ...(rows[0] as ProtectedResource),
@@ -103,40 +111,26 @@ function unite(rows: readonly ProtectedResource[]): UnitedRow {
   };
 }
 
-function changeOf(before: UnitedRow, after: UnitedRow | undefined): RouteChange | undefined {
-  if (after === undefined) return undefined;
+function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange, void, undefined> {
   const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
+  const [from, to] = [before.tokenIn ?? headerAlone, after.tokenIn ?? headerAlone];
+  const isTakenElsewhere = !to.every((place) => from.includes(place));
   const differs = {
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
     require: !asksNoMore(before.asks, after.asks) || !asksNoMore(after.asks, before.asks),
-    tokenIn: !hasSamePlaces(before, after),
-    observe: before.observe !== after.observe,
-    credentials: before.credentials !== after.credentials,
-    group: before.group !== after.group,
-    template: before.template !== after.template,
+    tokenIn: isTakenElsewhere || to.length < from.length,
+    ...{ observe: before.observe !== after.observe, credentials: before.credentials !== after.credentials },
+    ...{ group: before.group !== after.group, template: before.template !== after.template },
   };
-  const what = (
-    ['scopes', 'require', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const
-  ).filter((part) => differs[part]);
-  if (what.length === 0) return undefined;
-  const isTakenElsewhere = !placesOf(after).every((place) => placesOf(before).includes(place));
+  const what = parts.filter((part) => differs[part]);
+  if (what.length === 0) return;
   const isLooser =
     kept.length < before.scopes.length ||
     !asksNoMore(before.asks, after.asks) ||
     isTakenElsewhere ||
     (after.observe && !before.observe) ||
     (after.credentials === 'shop' && before.credentials !== 'shop');
-  return { before, after, what, isLooser };
-}
-
-type Placed = Pick<ProtectedResource, 'tokenIn'>;
-
-function placesOf({ tokenIn = headerAlone }: Placed): readonly TokenPlace[] {
-  return tokenIn;
-}
-
-function hasSamePlaces(one: Placed, other: Placed): boolean {
-  return placesOf(one).toSorted().join(' ') === placesOf(other).toSorted().join(' ');
+  yield { kind: 'changed', before, row: after, what, isLooser };
 }
 
 /**

@@ -148,7 +148,10 @@ interface MatchedRow {
 export interface ProtectedList {
   readonly rows: RowSequence;
   /** What rows ask for: each kind at least once. */
-  readonly terms: readonly Pick<ProtectedResource, 'scopes' | 'anyScopes' | 'tokenIn' | 'proof'>[];
+  readonly terms: readonly Pick<
+    ProtectedResource,
+    'scopes' | 'anyScopes' | 'tokenIn' | 'proof' | 'observe'
+  >[];
   readonly open: RowSequence<OpenRow>;
   /** Names of query parameters that some row takes a token from. */
   readonly tokenParameters: readonly string[];
@@ -167,7 +170,8 @@ export type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
 type Met = PathMatch<ProtectedResource>;
 type OpenMet = PathMatch<OpenRow>;
 
-function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
+/** Rows as a path table takes them. */
+export function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
   return (index: number) => {
     const row = rows.at(index) as Row;
     return { method: row.method, template: row.template, data: row };

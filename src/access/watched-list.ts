@@ -11,50 +11,35 @@ import { formatProblem, type Problem } from '../lib/problem.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
 import type { PathRules } from '../routes/path-table.ts';
+import { checkListAside, type ListCheck } from './list-check.ts';
 import { openPackedList, type PackedList, packList } from './packed-list.ts';
 import type { ProtectedList } from './protected-list.ts';
 import { parseProtectedList } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
-/** The text of a list, named by its file, and the list in force to compare it with. */
-export interface ListQuestion {
-  readonly file: string;
-  readonly text: string;
-  readonly paths: PathRules;
-  readonly inForce: PackedList;
-}
-
-interface ListCheck {
-  readonly problems: readonly Problem[];
-}
-
-/**
- * Compiles a list and calls `take` unless it has errors; then compares it with the one in force. Rejects if it could do
- * neither.
- */
-type CompileList<Check> = (question: ListQuestion, take: (packed: PackedList) => void) => Promise<Check>;
-
-interface WatchedListOptions<Check> {
-  /** How paths are read (`request`). */
-  readonly paths: PathRules;
-  readonly file: string;
-  /** What `loadConfig` validated. */
+/** A list that was validated. */
+export interface StartList {
+  /** What `loadConfig` read: the file may have changed since. Empty in a worker. */
   readonly text: string;
   /** The same, compiled. Default: it is compiled now. */
   readonly packed?: PackedList | undefined;
-  /** Whether the file is watched; a worker gets the list from its primary, so that all of them have one. Default: true. */
-  readonly isWatched?: boolean;
-  readonly compile: CompileList<Check>;
-  readonly log: ComponentLog;
 }
 
-/** More errors than an operator mends at once. */
-const maxErrors = 200;
+interface WatchedListOptions extends StartList {
+  /** How paths are read (`request`). */
+  readonly paths: PathRules;
+  readonly file: string;
+  /** Whether the file is watched; a worker gets the list from its primary, so that all of them have one. Default: true. */
+  readonly isWatched?: boolean;
+  /** Default: in a process of its own, if the text is long. */
+  readonly check?: typeof checkListAside;
+  readonly log: ComponentLog;
+}
 
 /** How soon a list is compiled again if that failed for another reason than its text. */
 const retryMs = 10_000;
 
-function compileNow({ text, file, paths }: Omit<ListQuestion, 'inForce'>): PackedList {
+function compileNow({ text, file, paths }: WatchedListOptions): PackedList {
   const { list, problems } = parseProtectedList(text, file, false);
   if (list === undefined) throw new Error(problems.map(formatProblem).join('\n'));
   return packList(list, paths);
@@ -69,7 +54,7 @@ export type ListInForce = Pick<WatchedList, 'rendered' | 'onApplied'> & {
  * The protected list in force, and what became of the last edit. The file is followed: an edit takes effect whole or not
  * at all, a broken one leaves the last good list in force.
  */
-export class WatchedList<Check extends ListCheck = ListCheck> implements Component {
+export class WatchedList implements Component {
   readonly name = 'protected-list';
   /** The page has the list itself. */
   readonly title = false;
@@ -77,7 +62,7 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   /** Only this class replaces it. */
   inForce: ProtectedList;
   readonly reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
-  readonly #options: WatchedListOptions<Check>;
+  readonly #options: WatchedListOptions;
   readonly #watch: FileWatch | undefined;
   #packed: PackedList;
   #rendered: Promise<RenderedDocument> | undefined;
@@ -85,10 +70,10 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   #applying: Promise<void> = Promise.resolve();
   #retry: NodeJS.Timeout | undefined;
   readonly #onApplied: ((packed: PackedList) => void)[] = [];
-  readonly #onCompared: ((check: Check) => void)[] = [];
+  readonly #onCompared: ((check: ListCheck) => void)[] = [];
 
   /** Throws if the text is no list. */
-  constructor(options: WatchedListOptions<Check>) {
+  constructor(options: WatchedListOptions) {
     const { file, text, isWatched = true, packed = compileNow(options) } = options;
     this.#options = options;
     this.#packed = packed;
@@ -153,7 +138,7 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   }
 
   /** Calls back with what a list that took effect has changed. */
-  onCompared(listener: (check: Check) => void): void {
+  onCompared(listener: (check: ListCheck) => void): void {
     this.#onCompared.push(listener);
   }
 
@@ -167,7 +152,7 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
   }
 
   async #check(content: FileBytes): Promise<void> {
-    const { file, paths, compile, log } = this.#options;
+    const { file, paths, check: checkText = checkListAside, log } = this.#options;
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
     const { text } = decoded;
@@ -176,14 +161,15 @@ export class WatchedList<Check extends ListCheck = ListCheck> implements Compone
       isTaken = true;
       this.adopt(packed);
     };
-    const check = await compile({ file, text, paths, inForce: this.#packed }, take).catch(
+    const { rows, open } = this.#packed;
+    const check = await checkText({ file, text, paths, inForce: { rows, open } }, take).catch(
       (fault: unknown) => {
         if (!isTaken) throw fault;
         log.error({ event: 'fault', err: fault }, 'an edit of the list could not be compared');
       },
     );
     if (check === undefined) return;
-    if (!isTaken) return this.#refuse(check.problems.slice(0, maxErrors));
+    if (!isTaken) return this.#refuse(check.problems);
     for (const listener of this.#onCompared) listener(check);
   }
 

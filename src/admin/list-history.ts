@@ -1,6 +1,6 @@
+import type { ListCheck } from '../access/list-check.ts';
 import { counter, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { ListCheck } from './list-check.ts';
 
 /** An edit of the list, and how many rows it changed. */
 interface ListEdit {
@@ -15,9 +15,8 @@ interface ListHistoryOptions {
   readonly now: () => number;
 }
 
-/** Edits that are kept, and rows of each that are logged. */
+/** Edits that are kept. */
 const maxEdits = 50;
-const maxLogged = 500;
 
 /**
  * The edits of the list since the start. Each row that protects less than before is logged as a warning.
@@ -54,8 +53,7 @@ export class ListHistory {
   take({ difference }: ListCheck): void {
     const { log, now } = this.#options;
     if (difference === undefined) return;
-    const { added, removed, changed } = difference;
-    if (added.length + removed.length + changed.length === 0) return;
+    if (difference.rows.length === 0) return;
     const { counts } = difference;
     this.#counts.edits++;
     this.#counts.looser += counts.looser;
@@ -65,24 +63,14 @@ export class ListHistory {
   }
 }
 
-function looserFirst(one: { readonly isLooser: boolean }, other: { readonly isLooser: boolean }): number {
-  return Number(other.isLooser) - Number(one.isLooser);
-}
-
-function logDifference(log: Log, { added, removed, changed, counts }: Difference): void {
-  const lines = [
-    ...removed.map(({ row, isLooser }) => ({ row, change: 'removed', isLooser })),
-    ...changed.map(({ row, what, isLooser }) => ({ row, change: what.join(', '), isLooser })),
-    ...added.map((row) => ({ row, change: 'added', isLooser: false })),
-  ].sort(looserFirst);
-  const logged = lines.slice(0, maxLogged);
-  for (const { row, change, isLooser } of logged) {
+function logDifference(log: Log, { rows, counts }: Difference): void {
+  for (const { row, change, isLooser } of rows) {
     const words = { event: 'list-row', row, change, looser: isLooser };
     if (isLooser) log.warn(words, `${row} is protected less than before`);
     else log.info(words, `${row}: ${change}`);
   }
-  const rest = counts.added + counts.removed + counts.changed - logged.length;
+  const rest = counts.added + counts.removed + counts.changed - rows.length;
   if (rest === 0) return;
-  const looser = counts.looser - logged.filter(({ isLooser }) => isLooser).length;
+  const looser = counts.looser - rows.filter(({ isLooser }) => isLooser).length;
   log.warn({ event: 'list-rows-not-logged', count: rest, looser }, `${rest} more rows were changed`);
 }

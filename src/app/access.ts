@@ -4,8 +4,7 @@ import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts'
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
 import { acceptsDpop } from '../access/token-kind.ts';
 import { createUsedProofs } from '../access/used-proofs.ts';
-import { WatchedList } from '../access/watched-list.ts';
-import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
+import { type StartList, WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import { type Component, gauge } from '../lib/component.ts';
 import type { RedisStore } from '../redis/store.ts';
@@ -13,10 +12,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
 import { createMetadata } from './filters.ts';
 import { createIssuers } from './issuers.ts';
-import type { StartList } from './start-list.ts';
 
 interface Access {
-  readonly list: WatchedList<ListCheck>;
+  readonly list: WatchedList;
   readonly tokens: Omit<ReturnType<typeof createIssuers>, 'issuers'>;
   readonly inspectToken: InspectToken;
   readonly authenticate: Authenticate;
@@ -38,7 +36,6 @@ export function createAccess(
     ...protectedList,
     paths: config.request,
     isWatched,
-    compile: checkListInThread,
     log,
   });
   const { issuers, ...tokens } = createIssuers(config, Date.now, log, (fields, askedMs) =>

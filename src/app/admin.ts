@@ -8,7 +8,6 @@ import { DecisionLog } from '../admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDrift, warnOfDrift } from '../admin/drift.ts';
 import { type Condition, findTrafficIncidents, Incidents } from '../admin/incidents.ts';
-import type { ListCheck } from '../admin/list-check.ts';
 import { ListHistory } from '../admin/list-history.ts';
 import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
 import { RowCounts } from '../admin/row-counts.ts';
@@ -46,7 +45,7 @@ interface AdminInput {
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
-  readonly list: WatchedList<ListCheck>;
+  readonly list: WatchedList;
   /** Of this process, or of all workers. */
   readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register' | 'decisions'>;

@@ -103,16 +103,21 @@ export function createRollout(
   log: Log,
 ): Rollout | undefined {
   if (config.rollout === false) return undefined;
-  let [mode, known] = [inForce().mode, list.inForce.rows];
-  let rows: Iterable<ProtectedResource> = known;
+  let [mode, known] = [inForce().mode, list.inForce];
+  const readRows = (): Iterable<ProtectedResource> => {
+    const { rows: all, terms } = known;
+    // A list that observes nothing is not read: an index of it takes as much memory as the list.
+    const isRead = mode === 'observe' || terms.some(({ observe }) => observe);
+    return { [Symbol.iterator]: () => (isRead ? all : [])[Symbol.iterator]() };
+  };
+  let rows = readRows();
   const rollout = new Rollout({
     ...{ counts, intervalMs: rolloutIntervalMs },
     ...{ isObserving: () => inForce().mode === 'observe', rules: () => decidingSettings(inForce()) },
     rows() {
-      if (mode !== inForce().mode || known !== list.inForce.rows) {
-        [mode, known] = [inForce().mode, list.inForce.rows];
-        const same = known;
-        rows = { [Symbol.iterator]: () => same[Symbol.iterator]() };
+      if (mode !== inForce().mode || known !== list.inForce) {
+        [mode, known] = [inForce().mode, list.inForce];
+        rows = readRows();
       }
       return rows;
     },

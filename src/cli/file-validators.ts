@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { conditionTexts } from '../access/claim-conditions.ts';
 import { readKeyFiles } from '../access/file-key-source.ts';
-import { openPackedList, type PackedList } from '../access/packed-list.ts';
-import type { ProtectedResources, RowSequence } from '../access/protected-list.ts';
+import { checkListAside } from '../access/list-check.ts';
+import { openRows, type PackedList } from '../access/packed-list.ts';
+import type { RowSequence } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
-import { compileStartList } from '../app/start-list.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import type { Problem } from '../lib/problem.ts';
@@ -27,10 +27,14 @@ export function startValidators(): FileValidators & { packed?: PackedList } {
     ...fileValidators,
     protectedResources: async (text, file, { request: paths = { ignoredPrefixes: [] } }) => {
       let remark: Problem | undefined;
-      const problems = await compileStartList({ file, text, paths }, (packed) => {
+      const take = (packed: PackedList) => {
         validators.packed = packed;
-        remark = remarkOnContractList({ file, rows: openPackedList(packed, file).rows });
-      });
+        remark = remarkOnContractList({ file, ...openRows(packed, file) });
+      };
+      const check = checkListAside({ file, text, paths, inForce: undefined }, take);
+      const { problems } = await check.catch(({ message }) => ({
+        problems: [firstLine(file, 'error', message)],
+      }));
       return remark === undefined ? problems : [remark];
     },
   };
@@ -51,10 +55,7 @@ async function validateMapping(
 }
 
 /** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
-export function remarkOnContractList({
-  rows: all,
-  file,
-}: Pick<ProtectedResources, 'file'> & { readonly rows: RowSequence }): Problem | undefined {
+export function remarkOnContractList({ rows: all, file }: NamedRows): Problem | undefined {
   if (all.length !== contractRows) return undefined;
   const rows = [...all];
   const isPlain = rows.every((row) => row.scopes.length + conditionTexts(row).length === 0 && !row.observe);
@@ -62,9 +63,14 @@ export function remarkOnContractList({
   if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
   const text =
     'this is the default list; protected-resources.hardened.yaml adds the routes that a Spryker shop protects itself';
-  return { file, line: 1, column: 1, severity: 'warning', text };
+  return firstLine(file, 'warning', text);
 }
 
+function firstLine(file: string, severity: Problem['severity'], text: string): Problem {
+  return { file, line: 1, column: 1, severity, text };
+}
+
+type NamedRows = { readonly file: string; readonly rows: RowSequence };
 const contractRows = 56;
 /** SHA-256 of the shipped list's rows, sorted, one a line. */
 const contractDigest = '437b8fa7a5e4933d5b42b5da2652162ca9a77b0d1048746e178f3ef6eeca9268';

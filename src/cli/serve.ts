@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { PackedList } from '../access/packed-list.ts';
+import type { StartList } from '../access/watched-list.ts';
 import type { Explain } from '../app/admin.ts';
 import { secretsOf, watchConfig } from '../app/secrets.ts';
-import type { StartList } from '../app/start-list.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { WatchedList } from '../access/watched-list.ts';
-import { checkListInThread, type ListCheck } from '../admin/list-check.ts';
+import { type StartList, WatchedList } from '../access/watched-list.ts';
 import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
 import { Drain } from '../app/process-status.ts';
 import { type Secrets, SettingsInForce } from '../app/secrets.ts';
-import type { StartList } from '../app/start-list.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -34,7 +32,7 @@ const stopWithinMs = 40_000;
  */
 export class Primary implements Running {
   readonly #input: PrimaryInput;
-  readonly #list: WatchedList<ListCheck>;
+  readonly #list: WatchedList;
   readonly #supervisor: Supervisor;
   readonly #admin: ReturnType<typeof createAdmin>;
   readonly #drain = new Drain();
@@ -54,7 +52,6 @@ export class Primary implements Running {
       file: config.protectedResources,
       ...input.protectedList,
       paths: config.request,
-      compile: checkListInThread,
       log,
     });
     this.#list.onApplied((packed) => this.#supervisor.emitAll('list', packed));

@@ -70,7 +70,7 @@ export type PathTableRequest = Pick<
 >;
 
 /** Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`. */
-interface PathTable<T> {
+export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first. `perSteps`: once for each kind of interpretation. */
   match(request: PathTableRequest, perSteps?: boolean): readonly PathMatch<T>[];
   /** Indexes of the rows that are written with this route, whatever their methods and the names of parameters. */

@@ -1,7 +1,7 @@
 import { conditionTexts } from '../../access/claim-conditions.ts';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { createRowCover, type RowCover } from '../../access/protected-list-cover.ts';
-import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
+import { differencesOf, type ListDifference, type RouteChange } from '../../access/protected-list-review.ts';
 import { badConfiguration, type CommandIo, processIo, textTable } from '../command-io.ts';
 import { readList } from '../load-configuration.ts';
 
@@ -17,24 +17,22 @@ export async function runProtectedDiff(
   const a = await readList(first, io);
   const b = await readList(second, io);
   if (a === undefined || b === undefined) return badConfiguration;
-  const { added, removed, changed } = diffProtectedLists(a, b);
   const cover = createRowCover(b.rows);
-  const loosenings =
-    removed.filter(({ isLooser }) => isLooser).length + changed.filter(({ isLooser }) => isLooser).length;
-  const rows = [
-    ...removed.map(({ row, isLooser }) => line('-', row, removedText(row, isLooser, cover))),
-    ...added.map((row) => line('+', row, row.observe ? 'observed only' : '')),
-    ...changed.map((change) => line('~', change.after, changeText(change))),
-  ];
-  for (const text of textTable(rows)) io.out(text);
-  io.out(
-    `${removed.length} removed, ${added.length} added, ${changed.length} changed; ${loosenings === 0 ? 'nothing' : loosenings} looser`,
+  const all = [...differencesOf(a, b, () => cover)];
+  for (const text of textTable(all.map((one) => lineOf(one, cover)))) io.out(text);
+  const kinds = (['removed', 'added', 'changed'] as const).map(
+    (kind) => `${all.filter((one) => one.kind === kind).length} ${kind}`,
   );
-  return added.length + removed.length + changed.length === 0 ? 0 : 1;
+  io.out(`${kinds.join(', ')}; ${all.filter(({ isLooser }) => isLooser).length || 'nothing'} looser`);
+  return all.length === 0 ? 0 : 1;
 }
 
-function line(sign: string, row: ProtectedResource, text: string): string[] {
-  return [sign, resourceId(row), `${row.source.file}:${row.source.line}`, text];
+function lineOf(one: ListDifference, cover: RowCover): string[] {
+  const { file, line } = one.row.source;
+  const where = [resourceId(one.row), `${file}:${line}`];
+  if (one.kind === 'removed') return ['-', ...where, removedText(one.row, one.isLooser, cover)];
+  if (one.kind === 'added') return ['+', ...where, one.row.observe ? 'observed only' : ''];
+  return ['~', ...where, changeText(one)];
 }
 
 function removedText(row: ProtectedResource, isLooser: boolean, cover: RowCover): string {
@@ -45,7 +43,7 @@ function removedText(row: ProtectedResource, isLooser: boolean, cover: RowCover)
   return cover.isCovered(row) ? `LOOSER: ${by} asks for less` : 'LOOSER: open now';
 }
 
-function changeText({ before, after, what, isLooser }: RouteChange): string {
+function changeText({ before, row: after, what, isLooser }: RouteChange): string {
   const asked = ({ asks }: typeof before) => asks.flatMap(conditionTexts).join(' and ') || 'none';
   const texts = what.map((part) => {
     if (part === 'scopes')

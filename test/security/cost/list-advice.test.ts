@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WatchedList } from '../../../src/access/watched-list.ts';
-import { checkList } from '../../../src/admin/list-check.ts';
+import { checkList } from '../../../src/access/list-check.ts';
 import { adviceValidators } from '../../../src/cli/list-advice.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';
@@ -41,7 +41,7 @@ it('an edit of a list of four times the rows is at most five times the work', as
       text: listOf(1),
       paths: { ignoredPrefixes: [] },
       isWatched: false,
-      compile: async (question, take) => checkList(question, take),
+      check: async (question, take) => checkList(question, take),
       log: { debug: () => {} } as never,
     });
     const work = await counter.countOf(() => list.apply({ bytes: Buffer.from(listOf(rows)) }));

@@ -5,7 +5,6 @@ import { openPackedList, packList } from '../../../src/access/packed-list.ts';
 import { compileProtectedList, type ProtectedResources } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { WatchedList } from '../../../src/access/watched-list.ts';
-import { checkListInThread } from '../../../src/admin/list-check.ts';
 import { tableRequest } from '../routes/path-table-request.ts';
 
 const paths = { ignoredPrefixes: ['/index.php'], formatSuffixes: ['json'] };
@@ -92,7 +91,6 @@ it('an edit of a long list keeps less than 200 bytes a row, of which few are obj
     const log = { info: () => {}, debug: () => {} } as never;
     const list = new WatchedList({
       ...{ paths, file: 'list.yaml', text: listOf(['GET /a']), isWatched: false, log },
-      compile: checkListInThread,
     });
     collectGarbage();
     const before = process.memoryUsage();

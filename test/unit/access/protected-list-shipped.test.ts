@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileProtectedList } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
-import { diffProtectedLists } from '../../../src/access/protected-list-review.ts';
+import { differencesOf } from '../../../src/access/protected-list-review.ts';
 
 import { fileValidators, startValidators } from '../../../src/cli/file-validators.ts';
 import { adviceValidators } from '../../../src/cli/list-advice.ts';
@@ -79,9 +79,8 @@ describe('config/protected-resources.yaml', () => {
 
 describe('config/protected-resources.hardened.yaml', () => {
   it('holds the rows of the contract too, and loosens none', () => {
-    const difference = shipped && hardened && diffProtectedLists(shipped.list, hardened.list);
-    expect(difference).toMatchObject({ removed: [], changed: [] });
-    expect(difference?.added.length).toBe(48);
+    const differences = shipped && hardened ? [...differencesOf(shipped.list, hardened.list)] : [];
+    expect(differences.map(({ kind }) => kind)).toEqual(Array(48).fill('added'));
   });
 
   it.each([

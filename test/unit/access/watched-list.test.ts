@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WatchedList } from '../../../src/access/watched-list.ts';
-import { checkList } from '../../../src/admin/list-check.ts';
+import { checkList } from '../../../src/access/list-check.ts';
 import type { FileBytes } from '../../../src/lib/watched-file.ts';
 
 const listOf = (...rows: string[]) =>
@@ -17,7 +17,7 @@ function open() {
     text: first,
     paths: { ignoredPrefixes: [] },
     isWatched: false,
-    compile: async (question, take) => checkList(question, take),
+    check: async (question, take) => checkList(question, take),
     log: { info: log('info'), warn: log('warn'), error: log('error'), debug: log('debug') } as never,
   });
   const packed = list.packed();

@@ -36,10 +36,10 @@ describe('protected diff', () => {
       '-  GET /gone       a.yaml:3  LOOSER: open now',
       '-  GET /tree/{id}  a.yaml:4  still met by ANY /tree/** in line 3',
       '-  GET /was        a.yaml:5  it was observed only',
-      '+  ANY /tree/**    b.yaml:3',
       '~  GET /scoped     b.yaml:4  LOOSER: scopes x y -> x',
       '~  GET /watched    b.yaml:5  LOOSER: only observed now',
       '~  GET /tighter    b.yaml:6  enforced now',
+      '+  ANY /tree/**    b.yaml:3',
       '3 removed, 1 added, 3 changed; 3 looser',
     ]);
   });

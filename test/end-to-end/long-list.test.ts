@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { limitMemory, type MemoryLimit } from '../harness/memory-limit.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+const edits = 4;
+const rowsOf = (edit: number) => [
+  ...Array.from({ length: 60_000 }, (_, i) => `GET /type-${i % 300}-${edit}/{id}/part-${i}/{part}`),
+  `GET /edit-${edit}`,
+];
+const listOf = (edit: number) =>
+  `groups:\n  A:\n${rowsOf(edit)
+    .map((row) => `    - ${row}\n`)
+    .join('')}complete: true\n`;
+
+let redis: RedisProcess;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+let limit: MemoryLimit | undefined;
+
+beforeAll(async () => {
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(() => answer());
+  limit = limitMemory(512);
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` }, log: { level: 'info' } },
+    rows: rowsOf(0),
+    ...(limit && { launcher: limit.launcher }),
+  });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await upstream?.close();
+  await redis?.close();
+  limit?.close();
+});
+
+function children(): number[] {
+  const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
+  return text.trim().split(' ').filter(Boolean).map(Number);
+}
+
+/** MiB now, and at most since the start; 0: the process has ended, or is about to. */
+function memoryOf(pid: number): { readonly now: number; readonly peak: number } {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const mib = (name: string) =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
+    return { now: mib('VmRSS'), peak: mib('VmHWM') };
+  } catch {
+    return { now: 0, peak: 0 };
+  }
+}
+
+/** Twelve connections: each worker has some. */
+async function isInForce(edit: number): Promise<boolean> {
+  const asked = Array.from({ length: 12 }, () =>
+    exchangeRaw(shopward.port, `GET /edit-${edit} HTTP/1.1\r\nHost: x\r\n\r\n`),
+  );
+  return (await Promise.all(asked)).every(({ status }) => status === 401);
+}
+
+it('edits that replace all 60,000 rows fit into 512 MiB with two workers, and no process keeps their memory', async () => {
+  const served = [shopward.pid, ...children()];
+  expect(served).toHaveLength(3);
+  const rest = served.map((pid) => memoryOf(pid).now);
+  const checking = new Map<number, number>();
+  const compared = (edit: number) =>
+    shopward.log().filter(({ event }) => event === 'list-rows-not-logged').length === edit;
+  for (let edit = 1; edit <= edits; edit++) {
+    await writeFile(`${shopward.listFile}.new`, listOf(edit));
+    await rename(`${shopward.listFile}.new`, shopward.listFile);
+    await eventually('the edit to be in force and compared', async () => {
+      for (const pid of children())
+        if (!served.includes(pid)) checking.set(pid, Math.max(memoryOf(pid).peak, checking.get(pid) ?? 0));
+      return (compared(edit) && (await isInForce(edit))) || undefined;
+    });
+  }
+  const alive = [shopward.pid, ...children()].filter((pid) => served.includes(pid));
+  expect(alive, shopward.output()).toEqual(served);
+  // A process for each edit; some may be too short to be seen.
+  expect(checking.size).toBeGreaterThan(0);
+  for (const peak of checking.values()) expect(peak).toBeLessThan(220);
+  for (const [i, pid] of served.entries()) {
+    const { now, peak } = memoryOf(pid);
+    expect(peak - (rest[i] ?? 0)).toBeLessThan(150);
+    expect(now - (rest[i] ?? 0)).toBeLessThan(100);
+  }
+  expect(limit?.killed() ?? 0).toBe(0);
+});
