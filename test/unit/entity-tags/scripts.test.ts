@@ -327,24 +327,28 @@ test('of two concurrent writes neither sets a tag', async () => {
 });
 
 test('a clock that is set back revives no state of a guarded member', async () => {
-  const pair = await start();
-  pair.of = 'member';
-  const old = () => pair.store.claim(pair.key, { token: 'old', tags });
-  await pair.store.endRead(pair.key, {
-    ...{ stamp: await looks(pair), variant: 'v', fingerprint: 'f', newTag: tags[0] as string },
-    ...{ shopTag: null, isOfCollection: false },
-  });
-  await pair.pass(20_000_000);
-  await pair.store.claim(keys.whole, { token: 'w', tags: null, isWhole: true });
-  await pair.store.end(keys.whole, {
-    ...{ token: 'w', tagged: true, outcome: 'applied', newTag: null, shopTag: null },
-  });
-  // Not so far that the store counts as new.
-  await pair.pass(-20_000_001);
-  for (const micros of [1, 10_000_000, 9_999_999]) {
-    await pair.store.lookUp(keys.whole);
-    expect(await old()).toMatchObject({ kind: 'not-current' });
-    await pair.pass(micros);
+  for (const looksBetween of [true, false]) {
+    const pair = await start();
+    pair.of = 'member';
+    const second = 1_000_000;
+    const isOld = async () =>
+      expect(await pair.store.claim(pair.key, { token: 'old', tags })).toMatchObject({ kind: 'not-current' });
+    await pair.pass(30 * second);
+    await claims(pair, 'child');
+    await ends(pair, 'child');
+    expect(await reads(pair, await looks(pair))).not.toBeNull();
+    await pair.pass(5 * second);
+    const write = { token: 'w', tags: null };
+    await pair.store.claim(keys.whole, { ...write, isWhole: true });
+    const ended = { ...write, tagged: true, outcome: 'applied', newTag: null, shopTag: null } as const;
+    await pair.store.end(keys.whole, ended);
+    // To before all that, but not so far that the store counts as new.
+    await pair.pass(-20 * second);
+    await pair.store.claim(keys.whole, { token: 'x', tags: ['none'] });
+    if (looksBetween) await isOld();
+    for (const seconds of [16, 10]) {
+      await pair.pass(seconds * second);
+      await isOld();
+    }
   }
-  expect(await old()).toMatchObject({ kind: 'not-current' });
 });
