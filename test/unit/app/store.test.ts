@@ -27,6 +27,10 @@ it('the announced resources depend on names of parameters, not on the order of m
   });
   const other = tracking('/carts/{uuid}', ['DELETE', 'PATCH']);
   expect(other).toMatchObject({ tracked: ['DELETE,PATCH /carts/{uuid}'] });
+  // A process that does not guard the collection, or cannot, does not see writes of the whole.
+  const guarded = { ...resource('/carts/{id}', ['PATCH']), batch: 'guarded' };
+  const { tracked } = memberOf({ entityTags: { resources: [guarded] } });
+  expect(tracked).toEqual(['PATCH /carts/{id} (batch: guarded)']);
   expect(memberOf({ entityTags: false })).toMatchObject({ leaseMs: 0, tracked: [] });
 });
 
