@@ -3,24 +3,18 @@ import type { StartList } from './access/watched-list.ts';
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
 import { ClockCheck } from './app/clock.ts';
-import {
-  type CreatedFilters,
-  createFilters,
-  createRouteLimits,
-  type FilterDefinition,
-} from './app/filter-definition.ts';
+import { createFilters, createRouteLimits, type FilterDefinition } from './app/filter-definition.ts';
 import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
-import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
+import { createForwarding, upstreamHostOf } from './app/upstream.ts';
 import { createTelemetry } from './app/telemetry.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
-import type { RedisStore } from './redis/store.ts';
 import type { ExchangeBatch } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
@@ -94,7 +88,6 @@ export async function createApp(input: AppInput): Promise<App> {
   list.onApplied(() => port.webSockets.recheck());
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
-  const parts = { settings, filters, rules, secrets, tokens, port, forwarding, store, rollout };
   const drain = new Drain();
   /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
   const components: readonly Component[] = [
@@ -121,23 +114,17 @@ export async function createApp(input: AppInput): Promise<App> {
     status,
     metricValues: metrics.values,
     adoptList: list.adopt,
-    applySecrets: (changed) => handOut(changed, { ...parts, admin }),
+    applySecrets: (changed) => handOut(changed, { ...features, settings, secrets, port, admin }),
   };
 }
 
 /** Gives changed secrets and settings to each component that uses one. */
 function handOut(
   changed: Secrets,
-  parts: {
+  parts: Awaited<ReturnType<typeof createFeatures>> & {
     readonly settings: SettingsInForce;
-    readonly filters: CreatedFilters;
-    readonly rules: Awaited<ReturnType<typeof createFeatures>>['rules'];
     readonly secrets: SecretsInForce;
-    readonly tokens: Awaited<ReturnType<typeof createFeatures>>['tokens'];
     readonly port: PublicPort;
-    readonly forwarding: Forwarding;
-    readonly store: RedisStore | undefined;
-    readonly rollout: { follow(): void } | undefined;
     readonly admin: Admin | undefined;
   },
 ): void {

@@ -39,7 +39,7 @@ export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter 
 }
 
 /** A filter whose settings may change while it runs. */
-export interface HotFilter {
+interface HotFilter {
   /** No request meets it under the settings in force. */
   readonly isOff?: boolean;
   useSettings?(config: Config): void;

@@ -8,13 +8,11 @@ import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../r
 import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { FilterDefinition, HotFilter } from './filter-definition.ts';
+import type { FilterDefinition } from './filter-definition.ts';
 import { createShopSubject } from './issuers.ts';
 
-type RefreshTokensFilter = Filter<TokenRequest> & HotFilter;
-
 /** The life cycle of refresh tokens, kept in Redis or, without one, in memory. */
-export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensFilter> = {
+export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<TokenRequest>> = {
   name: 'refresh-tokens',
   title: 'Refresh tokens',
   stage: 'forward',
@@ -41,14 +39,13 @@ function createFilter(
   config: Config,
   redis: RedisCalls | undefined,
   metrics: Metrics,
-): RefreshTokensFilter {
+): Filter<TokenRequest> {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
   const memory = redis
     ? undefined
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
-  let { mode } = config;
   const store = memory ?? sharedTokens(settings, config.store, redis as RedisCalls);
   const filter = createRefreshTokens(matcher, {
     store,
@@ -63,17 +60,13 @@ function createFilter(
   });
   return {
     ...filter,
-    useSettings(changed) {
-      mode = changed.mode;
-    },
     health() {
       const delayedWrites = filter.delayedWrites();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
       const reasons = delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`];
       const events = [...metrics.eventCounts('refresh-tokens')];
-      const does = `life cycle is ${mode === 'observe' ? 'watched; nothing is refused' : 'enforced'}`;
       return healthOf(reasons, {
-        text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : does),
+        text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : 'the life cycle is followed'),
         details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),
       });
     },
