@@ -50,7 +50,7 @@ export class LineChart {
   }
 
   /**
-   * `series`: `{ name, label, mark, dash, values, more }`, the oldest value first; null: no value in that step. Steps that ended
+   * `series`: `{ name, label, mark, dash, values }`, the oldest value first; null: no value in that step. Steps that ended
    * before `sinceMs` are a gap, since nothing was counted. `marks`: `{ atMs, kind }`, lines across. The current step is left out of the line: it would look like a fall.
    */
   show({ stepMs, endMs, sinceMs, about, series, marks = [] }) {
@@ -220,7 +220,6 @@ export class LineChart {
         item.firstElementChild.dataset.dash = (one.dash ?? []).join(' ');
         say(item.children[1], one.label);
         say(item.lastElementChild, valueText(one));
-        item.title = titleOf(one, at, this.#format);
       },
       'li',
     );
@@ -251,13 +250,4 @@ function stack(series) {
 /** A line needs two values. */
 function isAlone({ data }, place) {
   return data[place].filter((value) => value !== null).length < 2;
-}
-
-/** All percentiles of a step, for the legend's tooltip. */
-function titleOf({ more }, at, format) {
-  if (more === undefined) return '';
-  const parts = Object.entries(more).map(
-    ([name, values]) => `${name} ${values[at] == null ? 'none' : format(values[at])}`,
-  );
-  return parts.join(', ');
 }

@@ -63,7 +63,6 @@ export function startNow(api) {
       series: shares.map((one) => ({
         ...one,
         values: latency[one.name][percentile],
-        more: latency[one.name],
       })),
     });
     const shown = { ...series, ...measure(series, last.nowMs) };

@@ -1,6 +1,6 @@
 import { byId, cut, el, renew, trendLine, withCode } from './dom.js';
 import { addressOf } from './router.js';
-import { ago, count, fullTime, minuteTime, plural, sentence as sentenceOf } from './words.js';
+import { ago, count, fullTime, plural, sentence as sentenceOf } from './words.js';
 
 /** For each verdict of the report: its status, its words, and the sentence. */
 const verdicts = {
@@ -65,7 +65,7 @@ function answerOf({ verdict, text, wholeSinceMs, why, problems, causes }) {
     verdict === 'refuses' &&
       `Of these requests ${count(causes.client)} need a change of a client, ${count(causes.setting)} of a setting, ${count(causes.either)} of either.`,
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
-    ...problems.map((problem) => sentenceOf(inOurTimes(problem))),
+    ...problems.map((problem) => sentenceOf(problem)),
     verdicts[verdict].next,
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
@@ -179,13 +179,7 @@ function refusedLink(verdict, row) {
 
 /** Without the verdict that the text begins with: the title has it already. */
 function withoutVerdict(text) {
-  return inOurTimes(text.replace(/^[^:]*: /, ''));
-}
-
-function inOurTimes(text) {
-  return text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, (time) =>
-    minuteTime(Date.parse(time.replace(' UTC', 'Z'))),
-  );
+  return text.replace(/^[^:]*: /, '');
 }
 
 const nameOf = (row) => (row === '*' ? 'requests that no row names' : row);

@@ -14,15 +14,6 @@ const date = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-const minute = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  timeZoneName: 'short',
-});
-
 /** The word for each status, the same on every view. */
 export const statusWords = {
   ok: 'well',
@@ -37,7 +28,6 @@ export const count = (value) => numbers.format(value);
 export const clockTime = (ms) => clock.format(ms);
 export const shortTime = (ms) => shortClock.format(ms);
 export const fullTime = (ms) => date.format(ms);
-export const minuteTime = (ms) => minute.format(ms);
 
 /** With a capital and a full stop. */
 export function sentence(text) {
