@@ -163,6 +163,8 @@ describe.each(['memory', 'Redis'] as const)('counts in %s', (kind) => {
     deployment.nowMs += 1_000;
     const changed = await rowOf(one, 'POST /orders');
     expect(changed).toMatchObject({ verdict: 'not-known', asked: 0, wouldBeRefused: 1 });
+    one.note(order);
+    expect(await rowOf(one, 'POST /orders')).toMatchObject({ verdict: 'not-known', asked: 1 });
     expect(await rowOf(one, 'GET /carts/{id}')).toMatchObject({ verdict: 'refuses', asked: 1 });
     deployment.list = [orders];
     one.rollout.follow();
@@ -269,7 +271,7 @@ describe('counts in Redis', () => {
     expect((await rowOf(one, 'POST /orders'))?.text).toMatch(/no request met it.*counting began then/);
   });
 
-  it('are written again when the store did not take them', async () => {
+  it('are written again when the store did not take them, by the rule of their time', async () => {
     const deployment = new Deployment('Redis');
     let fails = 0;
     const failing: RolloutCounts = {
@@ -289,6 +291,14 @@ describe('counts in Redis', () => {
     one.note(missing);
     await one.rollout.flush();
     expect(await rowOf(one, 'GET /carts/{id}')).toMatchObject({ wouldBeRefused: 2, asked: 2 });
+    fails = 2;
+    one.note(order);
+    await one.rollout.flush();
+    one.note(order);
+    deployment.list = [carts, { ...orders, scopes: ['write'] }];
+    one.rollout.follow();
+    for (let i = 0; i < 3; i++) await one.rollout.flush();
+    expect(await rowOf(one, 'POST /orders')).toMatchObject({ asked: 0 });
     const broken = await deployment.replica({ ...failing, read: () => Promise.reject(new Error()) });
     expect((await rowOf(broken, 'POST /orders'))?.text).toBe('not known: the store cannot be read');
   });
