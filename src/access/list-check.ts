@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { coverOfPacked, openRows, type PackedList, packList } from './packed-list.ts';
 import { resourceId } from './protected-list.ts';
 import { parseProtectedList } from './protected-list-document.ts';
-import { differencesOf, type ListDifference, type RouteChange } from './protected-list-review.ts';
+import { differencesOf, type ListDifference } from './protected-list-review.ts';
 import { isolated } from '../lib/faults.ts';
 import type { Problem } from '../lib/problem.ts';
 import { cutText } from '../lib/text.ts';
@@ -135,16 +135,11 @@ export function nameDifference(
   for (const one of differencesOf(before, after, () => coverOfPacked(packed))) {
     counts[one.kind]++;
     if (one.isLooser) counts.looser++;
-    else if (one.kind === 'changed' && one.what.some(isStricter)) counts.stricter++;
+    else if (one.kind === 'changed') counts.stricter++;
     const named = one.isLooser ? looser : others;
     if (named.length < mostNamed) named.push(nameChange(one));
   }
   return { rows: [...looser, ...others].slice(0, mostNamed), counts };
-}
-
-/** Another group or parameter name makes a row neither stricter nor looser. */
-function isStricter(part: RouteChange['what'][number]): boolean {
-  return part !== 'group' && part !== 'template';
 }
 
 function nameChange(one: ListDifference): ChangedRow {

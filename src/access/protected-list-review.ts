@@ -31,7 +31,8 @@ export interface RouteChange {
   readonly isLooser: boolean;
 }
 
-const parts = ['scopes', 'require', 'tokenIn', 'observe', 'credentials', 'group', 'template'] as const;
+/** What a row may ask for. Its group and the names of its parameters change nothing for a request. */
+const parts = ['scopes', 'require', 'tokenIn', 'observe', 'credentials'] as const;
 type ChangedPart = (typeof parts)[number];
 
 interface ComparedList {
@@ -120,7 +121,6 @@ function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange,
     require: !asksNoMore(before.asks, after.asks) || !asksNoMore(after.asks, before.asks),
     tokenIn: isTakenElsewhere || to.length < from.length,
     ...{ observe: before.observe !== after.observe, credentials: before.credentials !== after.credentials },
-    ...{ group: before.group !== after.group, template: before.template !== after.template },
   };
   const what = parts.filter((part) => differs[part]);
   if (what.length === 0) return;

@@ -51,8 +51,7 @@ function changeText({ before, row: after, what, isLooser }: RouteChange): string
     if (part === 'require') return `conditions ${asked(before)} -> ${asked(after)}`;
     if (part === 'tokenIn') return `token in ${placesText(before)} -> ${placesText(after)}`;
     if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
-    if (part === 'group') return `group ${before.group} -> ${after.group}`;
-    return `was ${before.template}`;
+    return after.credentials === 'shop' ? 'the shop checks credentials now' : 'only tokens count now';
   });
   return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
 }

@@ -32,7 +32,7 @@ describe('the difference of two lists', () => {
       ['GET /c', 'GET /a'],
       { added: ['GET /c'], removed: ['GET /b, looser'], changed: [] },
     ],
-    ['a name', ['GET /a/{x}'], ['GET /A/{y}'], { added: [], removed: [], changed: ['GET /a/{x}: template'] }],
+    ['names of parameters', ['GET /a/{x}'], ['GET /A/{y}'], { added: [], removed: [], changed: [] }],
     ['a second name', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], { added: [], removed: [], changed: [] }],
     [
       'more scopes',

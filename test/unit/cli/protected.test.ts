@@ -11,7 +11,7 @@ describe('protected diff', () => {
     });
 
   it('exits 0 for lists that protect the same', async () => {
-    const { code, out } = await diff(listOf('GET /a/{x}', 'GET /b'), listOf('GET /b', 'GET /a/{x}'));
+    const { code, out } = await diff(listOf('GET /a/{x}', 'GET /b'), listOf('GET /b', 'GET /A/{y}'));
     expect({ code, out }).toEqual({ code: 0, out: ['0 removed, 0 added, 0 changed; nothing looser'] });
   });
 
@@ -23,12 +23,16 @@ describe('protected diff', () => {
       '{ match: GET /scoped, scopes: [x, y] }',
       'GET /watched',
       '{ match: GET /tighter, observe: true }',
+      'GET /basic',
+      '{ match: GET /token, credentials: shop }',
     );
     const b = listOf(
       'ANY /tree/**',
       '{ match: GET /scoped, scopes: [x] }',
       '{ match: GET /watched, observe: true }',
       'GET /tighter',
+      '{ match: GET /basic, credentials: shop }',
+      'GET /token',
     );
     const { code, out } = await diff(a, b);
     expect(code).toBe(1);
@@ -39,8 +43,10 @@ describe('protected diff', () => {
       '~  GET /scoped     b.yaml:4  LOOSER: scopes x y -> x',
       '~  GET /watched    b.yaml:5  LOOSER: only observed now',
       '~  GET /tighter    b.yaml:6  enforced now',
+      '~  GET /basic      b.yaml:7  LOOSER: the shop checks credentials now',
+      '~  GET /token      b.yaml:8  only tokens count now',
       '+  ANY /tree/**    b.yaml:3',
-      '3 removed, 1 added, 3 changed; 3 looser',
+      '3 removed, 1 added, 5 changed; 4 looser',
     ]);
   });
 
