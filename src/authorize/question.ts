@@ -1,4 +1,4 @@
-import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import {
   type buildRequestRules,
   canonicaliseRequest,
@@ -40,7 +40,7 @@ export function readQuestion(
   const request = canonicaliseRequest(original, peer, rules);
   if (isRejection(request)) return request;
   if (request.refusedTarget !== undefined) return request.refusedTarget;
-  return requestTarget(request) === original.url ? request : notCanonical;
+  return request.path + request.query === original.url ? request : notCanonical;
 }
 
 const unclear = reject('bad-request', { reason: 'original-request' });

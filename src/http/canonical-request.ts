@@ -62,11 +62,6 @@ export interface CanonicalRequest {
   readonly refusedTarget?: Rejection;
 }
 
-/** What is forwarded as the request target, byte for byte. */
-export function requestTarget(request: CanonicalRequest): string {
-  return request.path + request.query;
-}
-
 /** The section that defines the method as safe. Null: the method is unsafe. */
 const safeBy: Readonly<Record<Method, string | null>> = {
   GET: 'RFC 9110 section 9.2.1',

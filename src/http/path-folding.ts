@@ -100,7 +100,7 @@ export function openLiterals({ text, starts, slots }: PackedLiterals): SegmentId
  * fold to the same text.
  */
 export function foldSegment(segment: string): string {
-  const text = foldCase(decodeSegment(segment));
+  const text = looseSegment(segment);
   const params = text.indexOf(';');
   let end = params < 0 ? text.length : params;
   // A loop, since /[. ]+$/ is quadratic on long runs of dots.
@@ -108,9 +108,14 @@ export function foldSegment(segment: string): string {
   return text.slice(0, end);
 }
 
+/** Escapes decoded and case folded, nothing cut off. */
+export function looseSegment(segment: string): string {
+  return mayFold.test(segment) ? foldCase(decodeSegment(segment)) : segment;
+}
+
 /**
  * Lower case, as any upstream may see it: compared without case by Unicode's rules, `ſ` is an s, the Kelvin sign a k,
- * `ı` and `İ` are an i; normalised (NFKC), letters of full width and combined accents are the plain ones.
+ * `ı` and `İ` are an i; normalised (NFKC), letters of full width and combined accents are the plain ones. Exported for its tests.
  */
 export function foldCase(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();

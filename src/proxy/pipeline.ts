@@ -186,6 +186,7 @@ export class Pipeline {
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
     if (verdict !== undefined && 'responseFields' in verdict)
       exchange.responseFields = verdict.responseFields;
+    // Only hooks have one.
     const hooks = verdict?.bufferLimit === undefined ? undefined : verdict;
     const { name, hooksUpstream } = (planned.filters[at] as PlannedFilter).filter;
     // `plan` puts such a filter last, so that no later refusal keeps the outcome from it.

@@ -76,22 +76,23 @@ export function planForward<F extends Matcher>(
   const limits = rules.limitsOf?.(request);
   if (limits !== undefined && announcedBytes(request) > limits.requestBodyBytes) return tooLarge;
   const filters: PlannedFilter<F>[] = [];
-  let holder: PlannedFilter<F> | undefined;
+  let hooking: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;
-  const isPlainRead = isRead(request) && request.query.length <= 1 && request.body === 'none';
+  const { method, query, body } = request;
+  const isPlainRead = (method === 'GET' || method === 'HEAD') && query.length <= 1 && body === 'none';
   for (const filter of rules.filters) {
     if (isPlainRead && filter.skipsPlainReads === true) continue;
-    if (filter.hooksUpstream === true && holder !== undefined && isSafe(request.method)) continue;
+    if (filter.hooksUpstream === true && hooking !== undefined && isSafe(request.method)) continue;
     const match = filter.match(request);
     if (match === undefined) continue;
     if (isRejection(match)) return match;
     if (filter.hooksUpstream === true) {
-      refusal ??= conflictOf(request, holder);
-      holder ??= { filter, match };
+      refusal ??= conflictOf(request, hooking);
+      hooking ??= { filter, match };
     } else filters.push({ filter, match });
   }
   // The filter with hooks comes last, so that no refusal of another keeps the outcome from it.
-  if (holder !== undefined) filters.push(holder);
+  if (hooking !== undefined) filters.push(hooking);
   const { inForce } = rules.list;
   const requirement = inForce.match(request);
   return {
@@ -106,10 +107,6 @@ export function planForward<F extends Matcher>(
   };
 }
 
-function isRead({ method }: CanonicalRequest): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
 const tooLarge = reject('payload-too-large');
 
 function announcedBytes({ body }: CanonicalRequest): number {
@@ -121,8 +118,8 @@ function announcedBytes({ body }: CanonicalRequest): number {
  * it, and if only one filter checked it, the other would miss it. Refuses a WebSocket handshake that a filter would
  * have to check, too: after it the shop answers on a raw socket, where no filter sees the outcome.
  */
-function conflictOf(request: CanonicalRequest, holder: object | undefined): Rejection | undefined {
-  if (holder !== undefined) return matchedTwice;
+function conflictOf(request: CanonicalRequest, hooking: object | undefined): Rejection | undefined {
+  if (hooking !== undefined) return matchedTwice;
   return request.isWebSocketUpgrade === true ? filteredHandshake : undefined;
 }
 

@@ -1,13 +1,12 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import {
   createSegmentInterner,
-  decodeSegment,
   emptyId,
   type FormatSuffixes,
-  foldCase,
   foldSegment,
   foldSuffixes,
   isVersionSegment,
+  looseSegment,
   type SegmentIds,
   type SegmentInterner,
   unknownId,
@@ -252,7 +251,7 @@ function from(
 
 function textBehind(segment: string | undefined, text: string): string | undefined {
   if (segment === undefined || segment.length <= text.length) return undefined;
-  const loose = foldCase(decodeSegment(segment));
+  const loose = looseSegment(segment);
   return loose.startsWith(text) ? loose.slice(text.length) : undefined;
 }
 

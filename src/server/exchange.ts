@@ -25,7 +25,7 @@ export interface ExchangeContext {
 }
 
 /** One request, its one response, and what is known of both. Nothing else ends an exchange. */
-export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
+export class Exchange implements ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Its entry among all requests in progress. */
@@ -90,8 +90,8 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     return this.responseFields === undefined ? own : joinFields(own, this.responseFields);
   }
 
-  /** The fields of an answer; where shared caches must not store it, with a field that tells them so. */
-  #withheld(fields: FieldList): string[] {
+  /** The fields of an answer, with `Cache-Control: private` if shared caches must not store it. */
+  #withPrivacy(fields: FieldList): string[] {
     return this.isPrivate ? toPrivate(fields, this.variesByCookie) : (fields as string[]);
   }
 
@@ -117,7 +117,7 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
-    response.writeHead(status, this.#withheld(joinFields(fields, this.#ownFields())));
+    response.writeHead(status, this.#withPrivacy(joinFields(fields, this.#ownFields())));
     endResponse(incoming, response, body ?? undefined);
     const bytes = incoming.method === 'HEAD' ? 0 : Buffer.byteLength(body ?? '');
     this.#record({ decision: 'answered', status, bytes });
@@ -148,7 +148,9 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
     const edited = this.#context.ownFields.editForwarded(fields, this.request);
-    return this.#withheld(this.responseFields === undefined ? edited : [...edited, ...this.responseFields]);
+    return this.#withPrivacy(
+      this.responseFields === undefined ? edited : [...edited, ...this.responseFields],
+    );
   }
 
   #writeRejection(rejection: Rejection): ReturnType<typeof writeRejection> {
@@ -188,19 +190,7 @@ function plainSegments(target: string): string[] {
 }
 
 /** What is known of a request while it is handled. */
-interface ExchangeMeta {
-  /** Undefined: it was malformed. */
-  readonly request: CanonicalRequest | undefined;
-  /** What can be said of a malformed request. */
-  readonly malformed: MalformedRequest;
-  /** Template of the own endpoint or row that decided; `*` until one did. */
-  readonly route: string;
-  /** What observe mode only recorded. */
-  readonly observed: Rejection | undefined;
-  /** `performance.now()` at its head. */
-  readonly startedMs: number;
-  readonly socket: CountedSocket;
-}
+type ExchangeMeta = Pick<Exchange, 'request' | 'malformed' | 'route' | 'observed' | 'startedMs' | 'socket'>;
 
 /** How it ended. */
 interface Outcome {

@@ -14,7 +14,7 @@ import { upstreamAddress } from '../../app/upstream.ts';
 import { filtersOfQuestions } from '../../authorize/pipeline.ts';
 import { takesOpaqueTokens } from '../../config/issuers.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
-import { type CanonicalRequest, methods, requestTarget } from '../../http/canonical-request.ts';
+import { type CanonicalRequest, methods } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
 import { type FieldList, fieldValue } from '../../http/field-list.ts';
 import {
@@ -182,8 +182,8 @@ function explainForward(
   const afterToken = knownRefusal(planned);
   if (afterToken !== undefined) return { refusal: refusalOf(afterToken, rejections), forward: null };
   const { origin, path } = upstreamAddress(config.upstream.url);
-  const target = path + requestTarget(forwardedOf(planned, config));
-  const forward = { upstream: origin, method, target };
+  const forwarded = forwardedOf(planned, config);
+  const forward = { upstream: origin, method, target: path + forwarded.path + forwarded.query };
   return { refusal: null, forward };
 }
 
