@@ -23,7 +23,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   main: 28,
   proxy: 488,
   'rate-limits': 288,
-  redis: 2056,
+  redis: 2040,
   'refresh-tokens': 2687,
   rollout: 956,
   routes: 1003,

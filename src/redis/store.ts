@@ -41,10 +41,8 @@ export interface RedisStore extends Component {
 /** Milliseconds that the start waits for Redis; without it the proxy starts all the same. */
 const startWaitMs = 2_000;
 const evictingText = 'the Redis of store.url may evict records: its maxmemory-policy must be noeviction';
-/** Share of `maxmemory` from which on Redis counts as full. Logged once; `/readyz` and the console show it as long as it lasts. */
+/** Share of `maxmemory` from which on `/readyz` and the console say that Redis fills up. */
 const fullShare = 0.8;
-/** The share has to fall this much below before it is logged again. */
-const fullSlack = 0.02;
 
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'replicas'>> &
   Pick<ConnectRedisOptions, 'credentials'> & {
@@ -63,12 +61,10 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
   const announce = (why: string) => {
     for (const listener of listeners) listener(why);
   };
-  const watchMemory = createMemoryWatch(log);
   const redis = connectRedis({
     ...connection,
     onLine: (about, line) => writeLine(log, about, line),
     onFacts(facts, before) {
-      watchMemory(facts);
       if (facts.timeMs !== undefined) onTime?.(facts.timeMs, facts.askedMs);
       const why = newDataOf(facts, before);
       if (why === undefined) return;
@@ -142,22 +138,8 @@ function writeLine(
   else log.error(words, `${subject} is ${status}${text}`);
 }
 
-function createMemoryWatch(log: ComponentLog): (facts: ServerFacts) => void {
-  let isFull = false;
-  return ({ memory: { usedBytes, maxBytes } }) => {
-    const share = shareOf(usedBytes, maxBytes);
-    if (isFull ? share >= fullShare - fullSlack : share < fullShare) return;
-    isFull = !isFull;
-    log[isFull ? 'warn' : 'info']({ event: 'store-memory', usedBytes, maxBytes }, fullText(share));
-  };
-}
-
 function shareOf(usedBytes: number, maxBytes: number): number {
   return maxBytes === 0 ? 0 : usedBytes / maxBytes;
-}
-
-function fullText(share: number): string {
-  return `Redis is ${Math.round(share * 100)}% full`;
 }
 
 function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
@@ -256,7 +238,9 @@ function storeReasons(
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
   const share = shareOf(usedBytes, maxBytes);
   if (share >= fullShare)
-    reasons.push(`${fullText(share)}; when it is full, tracked writes and refreshes get 503`);
+    reasons.push(
+      `Redis is ${Math.round(share * 100)}% full; when it is full, tracked writes and refreshes get 503`,
+    );
   if (status === 'ready') reasons.push(...membership.overdue());
   for (const problem of membership.agreement()?.problems ?? []) reasons.push(`store: ${problem}`);
   return reasons;
