@@ -314,12 +314,12 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
   });
 
-  test('a record of anonymous reads expires in an hour, of their writes in minutes, of users in a day', async () => {
+  test('a record of anonymous reads expires in an hour, of their writes in minutes, of users in a day, a guarded collection in two', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passColdStart(redis);
-    const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
+    const leftMs = async (of = key) => Number(await redis.command('PTTL', `shopward:{tags-0}:${of}`));
     const read = async (isAnonymous: boolean, newTag: string, fingerprint: string) => {
       const { stamp } = await store.lookUp(key);
       const rest = { variant: 'v', shopTag: null, isOfCollection: false };
@@ -348,6 +348,10 @@ describe.concurrent('redis: what happens to the data', () => {
     await redis.command('PEXPIRE', `shopward:{tags-0}:${key}`, 60_000);
     await read(false, tag, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+    // Without it, an older state of a member would be valid again.
+    const member = guardedKey('/c', [], key);
+    await store.claim(member, { token: 'u', tags: null });
+    expect(await leftMs(guardedKey('/c', []))).toBeGreaterThan(1.9 * (await leftMs(member)));
   });
 
   describe('its clock is set', () => {
