@@ -27,7 +27,12 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  for (const shopward of started) await shopward.kill();
+  for (const shopward of started) {
+    // A worker that is left stopped would keep the output of its primary open.
+    if (shopward.exitCode === null && shopward.signalCode === null)
+      for (const pid of workersOf(shopward)) process.kill(pid, 'SIGCONT');
+    await shopward.kill();
+  }
   await upstream?.close();
   await redis?.close();
   await rm(folder, { recursive: true });
@@ -105,19 +110,19 @@ describe.concurrent('a worker whose event loop is blocked', () => {
   });
 
   it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
-    const shopward = await start(2, 'loop', '15s');
+    const shopward = await start(2, 'loop', '10s');
     const [victim = Number.NaN] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
     // A probe that a busy machine made late is made again: one that waits for the worker is late each time.
     const probe = (name: string) =>
       eventually(`an answer of ${name} within a second`, () =>
-        fetch(`${shopward.adminUrl}${name}`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined),
+        fetch(`${shopward.adminUrl}${name}`, { signal: AbortSignal.timeout(1_000) })
+          .then(async (response) => [response.status, await response.text()] as const)
+          .catch(() => undefined),
       );
     const [readiness, metrics, life] = await Promise.all(['/readyz', '/metrics', '/livez'].map(probe));
-    expect(await readiness?.json()).toMatchObject({
-      reasons: expect.arrayContaining(['1 of 2 workers not serving']),
-    });
-    expect([metrics?.status, life?.status]).toEqual([200, 200]);
+    expect(readiness?.[1]).toContain('1 of 2 workers not serving');
+    expect([metrics?.[0], life?.[0]]).toEqual([200, 200]);
     // It was still there, and nobody waited for it.
     expect(shopward.log().some(isEvent('worker-stuck'))).toBe(false);
     expect(await shopward.waitForLog(isEvent('worker-stuck'))).toMatchObject({ pid: victim });
