@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { readIfMatch } from '../../../src/entity-tags/keys.ts';
 import { parseEntityTags, parseStrongTag } from '../../../src/http/entity-tag-list.ts';
 import { anyText } from '../../harness/any-text.ts';
 
@@ -119,4 +120,19 @@ describe('parseStrongTag', () => {
   ])('%j', (value, expected) => {
     expect(parseStrongTag(value)).toBe(expected);
   });
+});
+
+test('one line and the same line with an empty one behind it ask for the same states', () => {
+  const state = 'a'.repeat(31);
+  const parts = ['"', '"', state, '0', 'b', '.', '0', 'c'.repeat(24), 'W/', ',', ' ', '-gzip', 'A', '\n'];
+  const nearTag = fc
+    .array(fc.constantFrom(...parts), { maxLength: 6 })
+    .map((all) => all.join(''))
+    .chain((text) => fc.constantFrom(text, `"${text}"`, `"${state}0${text}"`, `"${state}0.${text}"`));
+  fc.assert(
+    fc.property(nearTag, fc.constantFrom('strict' as const, 'lenient' as const), (line, reading) => {
+      expect(readIfMatch([line], [], reading)).toEqual(readIfMatch([line, ''], [], reading));
+    }),
+    { numRuns: 2_000 },
+  );
 });
