@@ -34,13 +34,13 @@ export interface Register {
   readonly digestKey: string;
   /** The form in which records are written. */
   readonly form: number;
-  /** Announcements of other processes in the last `memberTtlMs`; equal ones count once. */
+  /** Other processes that may have a write under way: announced in the last `memberTtlMs` and their lease. Equal ones count once. */
   readonly others: readonly Member[];
 }
 
 /** How often a process announces itself. */
 const announceEveryMs = 2_000;
-/** A process that has not announced itself for so long counts as ended. Exported for its tests. */
+/** A process that has not announced itself for so long counts as ended; its last writes may land for a lease longer. Exported for its tests. */
 export const memberTtlMs = 10_000;
 
 /** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. */
@@ -71,16 +71,15 @@ local flat = redis.call('HGETALL', MEMBERS)
 for i = 1, #flat, 2 do
   local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
   local age = now - tonumber(seen)
-  if flat[i] ~= id then
-    if age > live or age < -live then
-      redis.call('HDEL', MEMBERS, flat[i])
-    elseif not known[said] then
-      known[said] = true
-      others[#others + 1] = said
-      local other = cjson.decode(said)
-      keys[other.digestKey] = true
-      if other.forms then hear_forms(other.forms) end
-    end
+  -- A write of a process that was killed may land as long as the last lease that it could take.
+  local lease = tonumber(string.match(said, '"leaseMs":(%d+)') or 0)
+  if flat[i] ~= id and (age > live + lease or age < -live) then
+    redis.call('HDEL', MEMBERS, flat[i])
+  elseif flat[i] ~= id then
+    if not known[said] then others[#others + 1] = said end
+    known[said] = known[said] or cjson.decode(said)
+    if age <= live then keys[known[said].digestKey] = true end
+    if age <= live and known[said].forms then hear_forms(known[said].forms) end
   end
 end
 redis.call('HSET', MEMBERS, id, string.format('%.0f', now) .. '|' .. text)

@@ -141,6 +141,19 @@ end`;
     ]);
   });
 
+  test('tags of a killed process with other methods count until its last lease is over', async (context) => {
+    const { single, join } = opening(context);
+    const redis = await single();
+    const killed = await join(redis, { tracked: [], leaseMs: 60_000 });
+    killed.membership.close();
+    await age(redis, memberTtlMs + 30_000);
+    const next = await join(redis);
+    expect(next.membership.agreement()?.untracked).toEqual(shop.tracked);
+    await age(redis, 30_000);
+    await next.membership.announce();
+    expect(next.membership.agreement()?.untracked).toEqual([]);
+  });
+
   test('what was heard counts for less time than the others remember it, and then is asked anew', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
