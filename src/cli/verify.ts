@@ -154,7 +154,7 @@ export function declareVerify(program: Command): void {
     .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
     .option('--unsafe-methods', 'also try the rows of POST, PATCH, PUT and DELETE, see below')
     .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
-    .option('--inside', 'this machine may reach the shop: check the answers of the shop instead of its port')
+    .option('--inside', 'this machine may reach the shop: its port is not checked')
     .option('--ca <file>', 'certificate authority to trust besides the usual ones')
     .option('--timeout <seconds>', 'of one request', '10')
     .option('--deadline <seconds>', 'of everything', '120')
