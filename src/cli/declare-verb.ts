@@ -119,14 +119,13 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   },
   verify: {
     before: [
-      'Compares the deployment with the local configuration and list. Without --unsafe-methods only GET requests are',
-      'sent. --unsafe-methods also tries rows of other methods, with an id that does not exist and an empty JSON object as body:',
-      'one at a time, only if all reads were refused, until one is not refused. DELETE without an id is never sent.',
+      'Compares the deployment with the local configuration and list. Only GET requests are sent. NODE_EXTRA_CA_CERTS=FILE names a',
+      'certificate authority of your own.',
     ],
     examples: [
       'shopward verify https://api.shop.example',
       'SHOPWARD_TOKEN=$TOKEN shopward verify https://api.shop.example --resource /carts/17',
-      'shopward verify http://127.0.0.1:8080 --unsafe-methods --json',
+      'shopward verify http://127.0.0.1:8080 --json',
       'shopward verify http://127.0.0.1:8080 --inside      # on the machine of the proxy',
     ],
     exits: { 0: 'every check passed', 1: 'a check failed', 2: badUsage, 78: badConfiguration },

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { trimEndWhile } from '../http/field-list.ts';
 import { buildRejections } from '../http/rejection.ts';
@@ -15,13 +13,7 @@ import {
 } from './command-io.ts';
 import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
 import { loadConfiguration, readList } from './load-configuration.ts';
-import {
-  checkReach,
-  checkRows,
-  checkSpellings,
-  checkTokens,
-  checkUnsafeRows,
-} from './verify/access-checks.ts';
+import { checkReach, checkRows, checkSpellings, checkTokens } from './verify/access-checks.ts';
 import { checkClock, checkPublishedList, checkShop } from './verify/endpoint-checks.ts';
 import { createProbeClient, type Deployment } from './verify/probe-client.ts';
 import { checkTags } from './verify/tag-checks.ts';
@@ -32,14 +24,10 @@ export interface VerifyChoice extends CommonChoice {
   readonly list?: string;
   /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
   readonly token?: string;
-  /** Whether rows of unsafe methods are tried too. */
-  readonly unsafeMethods?: boolean;
   /** Members of tracked resources. */
   readonly resource?: readonly string[];
   /** Whether this machine may reach the shop. */
   readonly inside?: boolean;
-  /** File with a certificate authority. */
-  readonly ca?: string;
   /** Seconds for one request. Default 10. */
   readonly timeout?: string;
   /** Seconds for everything. Default 120. */
@@ -64,18 +52,14 @@ export async function runVerify(
     );
     return badUsage;
   }
-  const ca = options.ca === undefined ? undefined : await readCa(resolve(io.cwd, options.ca));
-  if (ca === null) {
-    io.err(`${options.ca} cannot be read`);
-    return badUsage;
-  }
   const loaded = await loadConfiguration(options.config, io);
   if (loaded === undefined) return badConfiguration;
   const list = options.list === undefined ? loaded.list : await readList(options.list, io);
   if (list === undefined) return badConfiguration;
 
   const client = createProbeClient({
-    ...{ deployment, timeoutMs, ca },
+    deployment,
+    timeoutMs,
     deadline: AbortSignal.timeout(deadlineMs),
     userAgent: `shopward-verify/${version}`,
   });
@@ -101,7 +85,6 @@ export async function runVerify(
   }
 }
 
-/** Reads first; requests that could change something come last, and only if the reads were refused. */
 async function checkAll(verification: Verification, options: VerifyChoice): Promise<Check[]> {
   const reach = await checkReach(verification);
   if (reach.outcome === 'failed') return [reach];
@@ -115,7 +98,6 @@ async function checkAll(verification: Verification, options: VerifyChoice): Prom
     ...(await checkTokens(verification)),
     ...(await checkPublishedList(verification)),
     ...(await checkTags(verification, { members: options.resource ?? [] })),
-    ...(await checkUnsafeRows(verification, { isWanted: options.unsafeMethods === true, areReadsRefused })),
   ];
 }
 
@@ -140,10 +122,6 @@ function milliseconds(seconds: string): number {
   return Math.round(Number(seconds) * 1000);
 }
 
-function readCa(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch(() => null);
-}
-
 export function declareVerify(program: Command): void {
   declareVerb(program, 'verify', 'check a running deployment from outside', (url, options) =>
     runVerify(url, options),
@@ -152,10 +130,8 @@ export function declareVerify(program: Command): void {
     .addOption(configFile)
     .addOption(listFile)
     .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
-    .option('--unsafe-methods', 'also try the rows of POST, PATCH, PUT and DELETE, see below')
     .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
     .option('--inside', 'this machine may reach the shop: its port is not checked')
-    .option('--ca <file>', 'certificate authority to trust besides the usual ones')
     .option('--timeout <seconds>', 'of one request', '10')
     .option('--deadline <seconds>', 'of everything', '120')
     .addOption(json);

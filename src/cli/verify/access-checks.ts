@@ -16,9 +16,9 @@ import {
 
 /** Checks that there is an answer at all; without one no other check is made. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
-  const reply = await client.ask({ method: 'GET', path: `/${id}` });
+  const reply = await client.ask({ path: `/${id}` });
   const advice = /CERT|SELF_SIGNED|VERIFY/.test(reply.fault ?? '')
-    ? 'clients refuse this certificate; --ca FILE names an authority of your own'
+    ? 'clients refuse this certificate; NODE_EXTRA_CA_CERTS=FILE names an authority of your own'
     : undefined;
   return createCheck('reach', 'GET /ID', reply.status !== 0, 'any answer', replyText(reply), advice);
 }
@@ -28,10 +28,9 @@ const isOpenAdvice = 'it was not refused: the proxy has another list, or request
 /** Checks each GET row without a token. */
 export function checkRows(verification: Verification): Promise<Check[]> {
   const isRefused = createRefusalTest(verification);
-  const reads = rowProbes(verification).filter(({ method }) => method === 'GET');
-  return eachAtOnce(reads, async (probe) => {
-    if (!isRefused('GET', probe.path)) return skip('rows', nameOf(probe), 'observe mode: it is not refused');
-    const reply = await verification.client.ask({ method: 'GET', path: probe.path });
+  return eachAtOnce(rowProbes(verification), async (probe) => {
+    if (!isRefused(probe.path)) return skip('rows', nameOf(probe), 'observe mode: it is not refused');
+    const reply = await verification.client.ask({ path: probe.path });
     return checkRefusal(
       'rows',
       nameOf(probe),
@@ -42,45 +41,8 @@ export function checkRows(verification: Verification): Promise<Check[]> {
   });
 }
 
-/**
- * Checks the rows of other methods, one after the other. Unguarded, such a request would reach the shop: so only after all reads
- * were refused, never a DELETE without an id, those without an id last, and none after one that was not refused.
- */
-export async function checkUnsafeRows(
-  verification: Verification,
-  options: { readonly isWanted: boolean; readonly areReadsRefused: boolean },
-): Promise<Check[]> {
-  const { client, rejections } = verification;
-  const isRefused = createRefusalTest(verification);
-  const probes = rowProbes(verification).filter(({ method }) => method !== 'GET');
-  if (probes.length === 0) return [];
-  if (!options.isWanted) {
-    return [skip('unsafe', `${probes.length} rows`, 'they change things; --unsafe-methods tries them too')];
-  }
-  if (!options.areReadsRefused) {
-    return [skip('unsafe', `${probes.length} rows`, 'reads are not refused: these would reach the shop')];
-  }
-  const checks: Check[] = [];
-  let isUnguarded = false;
-  for (const probe of probes.toSorted((a, b) => Number(b.hasId) - Number(a.hasId))) {
-    const name = nameOf(probe);
-    if (isUnguarded) checks.push(skip('unsafe', name, 'an earlier request was not refused'));
-    else if (!isRefused(probe.method, probe.path))
-      checks.push(skip('unsafe', name, 'observe mode: it would reach the shop'));
-    else if (probe.method === 'DELETE' && !probe.hasId)
-      checks.push(skip('unsafe', name, 'a DELETE without an id is never tried'));
-    else {
-      const reply = await client.ask({ method: probe.method, path: probe.path, body: '{}' });
-      const check = checkRefusal('unsafe', name, reply, rejections['access-token-missing'], isOpenAdvice);
-      isUnguarded = check.outcome === 'failed';
-      checks.push(check);
-    }
-  }
-  return checks;
-}
-
-function nameOf({ row, method }: RowProbe): string {
-  return `${method} ${row.template}`;
+function nameOf({ row }: RowProbe): string {
+  return `GET ${row.template}`;
 }
 
 /**
@@ -98,7 +60,7 @@ export async function checkSpellings(
   const probe = findRefusedRead(verification);
   if (probe === undefined) return [skip('spelling', 'other spellings', 'no GET row of the list is refused')];
   return eachAtOnce(spellings(probe, config.request.ignoredPrefixes), async (path) => {
-    const reply = await client.ask({ method: 'GET', path });
+    const reply = await client.ask({ path });
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const { status } = reply;
     if (status >= 300 && status < 400) {
@@ -113,9 +75,7 @@ export async function checkSpellings(
 /** A row whose path has a name and an id, else any but the root. */
 function findRefusedRead(verification: Verification): RowProbe | undefined {
   const isRefused = createRefusalTest(verification);
-  const reads = rowProbes(verification).filter(
-    ({ row, method, path }) => method === 'GET' && row.template !== '/' && isRefused('GET', path),
-  );
+  const reads = rowProbes(verification).filter(({ row, path }) => row.template !== '/' && isRefused(path));
   return reads.find(({ row }) => /^\/[^{*]+\/\{/.test(row.template)) ?? reads[0];
 }
 
@@ -160,12 +120,11 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   const { client, rejections, token } = verification;
   const isRefused = createRefusalTest(verification);
   const probe = rowProbes(verification).find(
-    ({ row, method, path }) =>
-      method === 'GET' && row.scopes.length + conditionTexts(row).length === 0 && isRefused(method, path),
+    ({ row, path }) => row.scopes.length + conditionTexts(row).length === 0 && isRefused(path),
   );
   if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that could be asked')];
   const ask = (credentials: string) =>
-    client.ask({ method: 'GET', path: probe.path, fields: { Authorization: `Bearer ${credentials}` } });
+    client.ask({ path: probe.path, fields: { Authorization: `Bearer ${credentials}` } });
   const bad = checkRefusal(
     'token',
     `GET ${probe.row.template} with a bad token`,

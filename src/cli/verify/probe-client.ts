@@ -1,6 +1,5 @@
 import http from 'node:http';
 import https from 'node:https';
-import { rootCertificates } from 'node:tls';
 
 /** The address of the deployment, and the prefix of all paths of its API. */
 export interface Deployment {
@@ -13,12 +12,9 @@ export interface Deployment {
 
 /** Exported for its tests. */
 export interface Probe {
-  readonly method: string;
   /** Sent byte for byte after the prefix. */
   readonly path: string;
   readonly fields?: Readonly<Record<string, string>>;
-  /** JSON text. */
-  readonly body?: string;
 }
 
 export interface Reply {
@@ -32,7 +28,7 @@ export interface Reply {
 }
 
 export interface ProbeClient {
-  /** Sends a request, without following redirects or retrying. Never rejects. */
+  /** Sends a GET, without following redirects or retrying. Never rejects. */
   ask(probe: Probe): Promise<Reply>;
   close(): void;
 }
@@ -43,36 +39,29 @@ interface ProbeClientOptions {
   readonly timeoutMs: number;
   /** Aborts every request when the time of the whole run is over. */
   readonly deadline: AbortSignal;
-  /** PEM of further authorities. */
-  readonly ca?: string | undefined;
   readonly userAgent: string;
 }
 
 const maxBodyBytes = 4 * 1024 * 1024;
 
 export function createProbeClient(options: ProbeClientOptions): ProbeClient {
-  const { deployment, timeoutMs, deadline, ca } = options;
+  const { deployment, timeoutMs, deadline } = options;
   const isTls = deployment.scheme === 'https';
-  // Node's option `ca` replaces its own authorities, so these are listed as well.
-  const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
-  const agent = isTls
-    ? new https.Agent({ keepAlive: true, ca: trusted })
-    : new http.Agent({ keepAlive: true });
+  const agent = new (isTls ? https : http).Agent({ keepAlive: true });
   return {
-    ask({ method, path, fields = {}, body }) {
+    ask({ path, fields = {} }) {
       if (deadline.aborted) return Promise.resolve(noReply('no time left'));
       const signal = AbortSignal.any([deadline, AbortSignal.timeout(timeoutMs)]);
       return new Promise((resolve) => {
         const fail = (fault: NodeJS.ErrnoException) => resolve(noReply(faultText(fault, deadline)));
-        const request = (isTls ? https : http).request(
+        const request = (isTls ? https : http).get(
           {
             host: deployment.host,
             port: deployment.port,
             agent,
-            method,
             path: deployment.prefix + path,
             signal,
-            headers: { ...headersOf(body), 'User-Agent': options.userAgent, ...fields },
+            headers: { ...commonFields, 'User-Agent': options.userAgent, ...fields },
           },
           (response) => {
             const chunks: Buffer[] = [];
@@ -96,23 +85,16 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
           },
         );
         request.on('error', fail);
-        request.end(body);
       });
     },
     close: () => agent.destroy(),
   };
 }
 
-function headersOf(body: string | undefined) {
-  return {
-    Accept: 'application/vnd.api+json, application/json;q=0.9',
-    'Accept-Encoding': 'identity',
-    ...(body !== undefined && {
-      'Content-Type': 'application/vnd.api+json',
-      'Content-Length': String(Buffer.byteLength(body)),
-    }),
-  };
-}
+const commonFields = {
+  Accept: 'application/vnd.api+json, application/json;q=0.9',
+  'Accept-Encoding': 'identity',
+};
 
 function noReply(fault: string): Reply {
   return { status: 0, fields: {}, body: '', fault };

@@ -42,7 +42,7 @@ async function findMember(
   { collection }: TrackedResource,
 ): Promise<string[] | string> {
   if (collection.includes('{')) return 'its collection has parameters: name a member with --resource PATH';
-  const reply = await client.ask({ method: 'GET', path: collection, fields: credentials(token) });
+  const reply = await client.ask({ path: collection, fields: credentials(token) });
   if (reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
   const id = firstOf(reply)?.id;
   if (typeof id !== 'string') return `the user has no member in ${collection}: name one with --resource PATH`;
@@ -56,7 +56,7 @@ async function checkMember(
   path: string,
 ): Promise<Check[]> {
   const ask = (more: Record<string, string> = {}) =>
-    client.ask({ method: 'GET', path, fields: { ...credentials(token), ...more } });
+    client.ask({ path, fields: { ...credentials(token), ...more } });
   const name = `GET ${path}`;
   const plain = await ask();
   const tag = plain.fields.etag;

@@ -4,7 +4,6 @@ import {
   type ProtectedResources,
 } from '../../access/protected-list.ts';
 import type { Config } from '../../config/schema.ts';
-import type { Method } from '../../http/canonical-request.ts';
 import type { RejectionRow, Rejections } from '../../http/rejection.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { ProbeClient, Reply } from './probe-client.ts';
@@ -21,12 +20,10 @@ export interface Verification {
   readonly token: string | undefined;
 }
 
-/** A request that a row of the list must refuse without a token. */
+/** A GET that a row of the list must refuse without a token. */
 export interface RowProbe {
   readonly row: ProtectedResource;
-  readonly method: Method;
   readonly path: string;
-  readonly hasId: boolean;
 }
 
 /** The path of a template with `id` in place of every parameter and of the rest. */
@@ -34,27 +31,24 @@ function samplePath(template: string, id: string): string {
   return template.replace(/\{[^{}]*\}|\*\*$/g, id);
 }
 
-/** One probe per method of each row, in the order of the list. */
+/** A probe of each row that covers GET, in the order of the list. */
 export function rowProbes({ list, id }: Pick<Verification, 'list' | 'id'>): RowProbe[] {
-  const unsafe = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
-  return list.rows.flatMap((row) =>
-    (row.method === 'ANY' ? (['GET', ...unsafe] as const) : [row.method]).map((method) => {
-      const path = samplePath(row.template, id);
-      return { row, method, path, hasId: path !== row.template };
-    }),
-  );
+  return list.rows
+    .filter(({ method }) => method === 'GET' || method === 'ANY')
+    .map((row) => ({ row, path: samplePath(row.template, id) }));
 }
 
-/** Whether a request without a token is refused: false for open routes and for rows that only observe. */
+/** Whether a GET without a token is refused: false for open routes and for rows that only observe. */
 export function createRefusalTest({ config, list }: Pick<Verification, 'config' | 'list'>) {
   const compiled = compileProtectedList(list, config.request);
-  return (method: Method, path: string): boolean => {
-    const requirement = compiled.match({ method, segments: path.slice(1).split('/'), isFormPost: false });
+  return (path: string): boolean => {
+    const segments = path.slice(1).split('/');
+    const requirement = compiled.match({ method: 'GET', segments, isFormPost: false });
     return requirement !== undefined && !requirement.observe && config.mode !== 'observe';
   };
 }
 
-type Area = 'reach' | 'clock' | 'rows' | 'spelling' | 'token' | 'list' | 'tags' | 'unsafe' | 'shop';
+type Area = 'reach' | 'clock' | 'rows' | 'spelling' | 'token' | 'list' | 'tags' | 'shop';
 
 /** One check and its outcome. */
 export interface Check {

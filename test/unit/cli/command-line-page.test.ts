@@ -147,7 +147,7 @@ describe('shopward verify', () => {
     }));
 
   it('of a shop that can be reached around the proxy', () =>
-    expectShown('shopward verify http://shop.internal:9000', stage.shop.url, { unsafeMethods: true }));
+    expectShown('shopward verify http://shop.internal:9000', stage.shop.url, {}));
 
   it('behind a front that compresses', async () => {
     const front = await startFront({

@@ -1,8 +1,5 @@
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runVerify } from '../../../src/cli/verify.ts';
-import { testCertificate } from '../../harness/tls-fixture.ts';
 import { runCommand } from './command-run.ts';
 import { failures, find, openVerifyStage, startFront } from './verify-stage.ts';
 
@@ -23,18 +20,9 @@ describe('verify over TLS', () => {
     expect(find(report, 'GET /ID')).toMatchObject({
       outcome: 'failed',
       got: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-      advice: expect.stringContaining('--ca FILE'),
+      advice: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     });
     expect(requests).toBe(0);
-  });
-
-  it('takes an authority of its own', async () => {
-    const front = await startFront({ to: stage.shopward.url, isTls: true });
-    const ca = path.join(stage.shopward.folder, 'ca.pem');
-    await writeFile(ca, testCertificate);
-    const report = await stage.verify(front, { token: stage.shopward.issueToken(), ca });
-    expect(failures(report)).toEqual([]);
-    expect(find(report, /with the given token$/)?.outcome).toBe('ok');
   });
 
   it('plain HTTP where TLS is spoken, and the other way round', async () => {
@@ -108,7 +96,6 @@ describe('verify is bounded', () => {
     ['http://127.0.0.1:1', { timeout: '0' }],
     ['http://127.0.0.1:1', { timeout: 'soon' }],
     ['http://127.0.0.1:1', { deadline: '-1' }],
-    ['https://127.0.0.1:1', { ca: 'gone.pem' }],
   ])('bad usage: %s %j', async (url, options) => {
     const { code, out, err } = await runCommand((io) =>
       runVerify(url, { config: stage.shopward.configFile, ...options }, io),

