@@ -263,7 +263,7 @@ describe('a worker that dies under load', () => {
   afterAll(end);
 
   it('ends its own connections and leaves none behind, six times', async () => {
-    const kills = 6;
+    const kills = 20;
     const load = startConnecting(24);
     for (let i = 0; i < kills; i++) {
       const answered = load.ends.answered;
