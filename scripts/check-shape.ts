@@ -16,7 +16,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   authorize: 178,
   cli: 4351,
   cluster: 960,
-  config: 2681,
+  config: 2708,
   'entity-tags': 3043,
   http: 2258,
   lib: 982,

@@ -53,7 +53,34 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
+/** Keys of earlier states of 0.1.0, by their last two steps -> what holds now. */
+const removedKeys: ReadonlyMap<string, string> = new Map([
+  ['admin.edit', 'the list is edited where it comes from'],
+  ['cors.methods', 'all methods of the API are allowed'],
+  ['cors.fields', 'the fields that a preflight asks for are allowed'],
+  ['cors.maxAge', 'a preflight is kept for ten minutes'],
+  ['errors.typeBase', 'the type of a refusal is a URN'],
+  ['fields.expiresIn', 'nothing reads it'],
+  ['introspection.inactiveTtl', 'it is 5s, at most ttl'],
+  ['introspection.maxTokens', '10,000 answers are kept'],
+  ['limits.bodyRate', 'it is 500 bytes a second'],
+  ['resources.freshFor', 'a read always asks the shop'],
+  ['rollout.clients', 'clients are named by their application and User-Agent'],
+  ['rollout.clientId', 'the application is the claim client_id, else azp or cid'],
+  ['rollout.interval', 'counts are written every 5 s'],
+  ['store.owner', 'give each shop and stage a store.prefix of its own'],
+  ['tls.ciphers', 'TLS 1.2 has the suites of RFC 9325 section 4.2'],
+  ['upstream.engine', 'there is one HTTP client'],
+  ['urlResolver.defaultLocale', 'the first of urlResolver.locales is the default'],
+  ['urlResolver.envelope', 'only the form of a Spryker shop is cached'],
+  ['urlResolver.learn', 'mappings come from the resolver alone'],
+]);
+
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
+  const section = path.findLast((step) => typeof step === 'string');
+  const now = removedKeys.get(`${section}.${key}`);
+  if (now !== undefined)
+    return { path: [...path, key], text: `is no longer a key: ${now}; remove it`, at: 'key' };
   const near = nearestName(key, keysAt(path));
   const text =
     near === undefined ? 'is not a known key; remove it' : `is not a known key; did you mean ${near}?`;

@@ -20,7 +20,14 @@ describe('one mistake', () => {
       'PROTECTEDRESOURCES: x',
       '1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?',
     ],
-    ['upstream: { engine: x }', '13: error: upstream.engine is not a known key; remove it'],
+    [
+      'upstream: { engine: llhttp }',
+      '13: error: upstream.engine is no longer a key: there is one HTTP client; remove it',
+    ],
+    [
+      'entityTags: { resources: [{ collection: /a, member: "/a/{id}", freshFor: 1s }] }',
+      '64: error: entityTags.resources[0].freshFor is no longer a key: a read always asks the shop; remove it',
+    ],
     ['quux: {}', '1: error: quux is not a known key; remove it'],
     ['__proto__: { a: 1 }', '1: error: __proto__ is not a known key; remove it'],
     ['constructor: 1', '1: error: constructor is not a known key; remove it'],
