@@ -73,34 +73,3 @@ describe('every refresh token of an answer', () => {
     expect(read(gzipSync('x'.repeat(1_048_577)), ['Content-Encoding', 'gzip'])).toBe('unreadable');
   });
 });
-
-/** Eight times as long costs about eight times as much, not 64: the processor's time of one is compared with that of the other. */
-test.each<[string, (length: number) => string]>([
-  ['nesting', (length) => '['.repeat(length) + ']'.repeat(length)],
-  ['objects', (length) => `[${'{"a":1},'.repeat(length)}1]`],
-  ['names', (length) => `{${Array.from({ length }, (_, i) => `"a${i}":1`).join()}}`],
-  [
-    'spellings',
-    (length) => `{${Array.from({ length }, (_, i) => `"refreshToken${spelling(i)}":"a"`).join()}}`,
-  ],
-])('linear: %s', (_, build) => {
-  const [short, long] = [build(2_000), build(16_000)].map((text) => Buffer.from(text)) as [Buffer, Buffer];
-  const costOf = (body: Buffer) => {
-    const start = process.cpuUsage();
-    for (let i = 0; i < 10; i += 1) readIssuedTokens(body, [], names, 1_048_576);
-    const { user, system } = process.cpuUsage(start);
-    return user + system;
-  };
-  costOf(short);
-  // In turns, and the least of several: one run may meet what else the machine does.
-  let least = { short: Infinity, long: Infinity };
-  const isTooMuch = () => least.long >= Math.max(least.short, 1000) * 32;
-  for (let run = 0; run === 0 || (run < 8 && isTooMuch()); run += 1) {
-    least = { short: Math.min(least.short, costOf(short)), long: Math.min(least.long, costOf(long)) };
-  }
-  expect(least.long).toBeLessThan(Math.max(least.short, 1000) * 32);
-});
-
-function spelling(i: number): string {
-  return i.toString(2).replaceAll('0', '-').replaceAll('1', '_');
-}

@@ -81,14 +81,6 @@ test('what the store did not take is written before the next claim', async () =>
   expect(await refresh('a')).toBe('refresh-token-invalid');
 });
 
-test('an outcome that nobody knows is counted, and its token unavailable until the claim lapses', async () => {
-  const { forward, refresh, events } = open();
-  const hooks = await forward('a');
-  await hooks.onOutcome({ kind: 'unknown', fault: 'reset' });
-  expect(events).toEqual(['exchange-granted', 'exchange-unknown']);
-  expect(await refresh('a')).toBe('refresh-token-unavailable');
-});
-
 test('of several interpretations of a token those that were claimed are free when one is refused', async () => {
   const token = `${'q1'.repeat(8)}.${'r2'.repeat(8)}`;
   const [own, other, ...more] = createDigests().ofInterpretations(token);
@@ -284,16 +276,6 @@ test('what two readers could read in two ways is refused; in observe mode it goe
   expect(events).toEqual(['refused-not-plain', 'refused-not-plain', 'recorded']);
 });
 
-test('in observe mode a used token goes on, noted', async () => {
-  const { post, forward } = open();
-  await (await forward('a')).onOutcome(answer('b'));
-  const again = '{"data":{"attributes":{"refreshToken":"a"}}}';
-  expect(await post('/refresh-tokens', again, true)).toMatchObject({
-    observed: { rejection: 'refresh-token-invalid', reason: 'used' },
-    bufferLimit: 262_144,
-  });
-});
-
 test('a claim lasts for the answer and a margin', async () => {
   const holds: number[] = [];
   const { forward } = open((store) => {
@@ -307,28 +289,6 @@ test('a claim lasts for the answer and a margin', async () => {
   });
   await forward('a');
   expect(holds).toEqual([55_000]);
-});
-
-test('the answer to a used token that is forwarded is held back as it comes, read, and given to nobody', async () => {
-  const { store, forward, events } = open(undefined, { replay: 'forward' });
-  await (await forward('a')).onOutcome(answer('b'));
-  const again = await forward('a');
-  expect([200, 201, 302, 400].map((status) => again.withholds?.(status))).toEqual([true, true, true, false]);
-  expect(again).toMatchObject({ ignoreClientAbort: true, bufferLimit: 262_144, answerWithinMs: 50_000 });
-  expect(again.requestFields).toMatchObject({ 'Accept-Encoding': 'identity' });
-  const states = async () => {
-    const found: string[] = [];
-    for await (const { state } of store.list()) found.push(state);
-    return found.toSorted();
-  };
-  events.length = 0;
-  expect(await again.onOutcome({ ...answer(), status: 400 })).toEqual({});
-  expect([events, await states()]).toEqual([[], ['used', 'valid']]);
-  expect(await again.onOutcome(answer('c'))).toMatchObject({ rejection: { reason: 'used' } });
-  expect([events, await states()]).toEqual([
-    ['replay-withheld', 'family-ended'],
-    ['revoked', 'used'],
-  ]);
 });
 
 describe('a path that ends tokens by POST and refreshes them by PUT', () => {
@@ -349,41 +309,6 @@ describe('a path that ends tokens by POST and refreshes them by PUT', () => {
     await request('POST', '/tokens', body, 'application/x-www-form-urlencoded');
     expect(events.join()).toBe(event);
   });
-});
-
-test.each([
-  ['POST', '{}', true],
-  ['POST', '', true],
-  ['PUT', '{"refreshToken":"a"}', true],
-  ['PUT', '', false],
-] as const)('the body of %s %j to what refreshes by POST is wanted whole: %s', (method, body, isWanted) => {
-  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
-  const request = {
-    ...requestOf(method, '/refresh-tokens?x=1', ['Content-Type', 'application/json']),
-    body: body === '' ? ('none' as const) : { length: body.length },
-  };
-  const match = matcher.match(request);
-  if (match === undefined || isRejection(match)) throw new Error('no match');
-  expect(matcher.wantsBody?.(match, request, false)).toBe(isWanted);
-});
-
-test('where tokens are only issued the body is not waited for', () => {
-  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
-  const request = { ...requestOf('POST', '/access-tokens'), body: { length: 2 } };
-  const match = matcher.match(request);
-  if (match === undefined || isRejection(match)) throw new Error('no match');
-  expect(matcher.wantsBody?.(match, request, false)).toBe(false);
-});
-
-test.each([
-  ['{"refreshToken":"a"}', 'method'],
-  ['{"refreshToken":"a","refreshToken":"b"}', 'repeated'],
-  ['{"other":"a"}', undefined],
-])('by another method, %s: not plain for %s', async (body, reason) => {
-  const { request } = open();
-  const refused = await request('PUT', '/refresh-tokens', body, 'application/json');
-  if (reason === undefined) expect(refused).toBeUndefined();
-  else expect(refused).toMatchObject({ rejection: 'token-request-not-plain', reason });
 });
 
 test.each([

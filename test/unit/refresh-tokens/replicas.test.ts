@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { newFamily } from '../../../src/refresh-tokens/issue.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
@@ -9,8 +9,7 @@ import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import type { TokenDigest } from '../../../src/refresh-tokens/token-values.ts';
 import { begun } from '../../harness/begun.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
-import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
-import { type RedisCluster, startCluster, startRedis } from '../../harness/redis-processes.ts';
+import { startRedis } from '../../harness/redis-processes.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import { all } from './store-contract.ts';
 import { connect } from './stores.ts';
@@ -64,54 +63,6 @@ describe.concurrent('Redis away', () => {
     shop.received.clear();
     expect((await refresh(refreshToken)).status).toBe(401);
     expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
-  });
-
-  test.for(['stopped', 'killed'])(
-    '%s: 503 for refresh and revocation, nothing else is touched',
-    async (how, context) => {
-      const { shop, server, signIn, refresh, exchangeForm, revoke, send, front } = await stageAway(context);
-      const { refreshToken, accessToken } = await signIn();
-      if (how === 'stopped') server.pause();
-      else await server.kill();
-      shop.received.clear();
-
-      for (const refused of [
-        await refresh(refreshToken),
-        await revoke(accessToken, refreshToken),
-        await revoke(accessToken, 'mine'),
-      ]) {
-        expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'token-store-unavailable']);
-        expect(refused.headers.get('retry-after')).toBe('1');
-      }
-      const form = await exchangeForm(refreshToken);
-      expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
-        503,
-        'temporarily_unavailable',
-        '1',
-      ]);
-      expect(shop.received.total).toBe(0);
-
-      expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
-      const unrecorded = await signIn();
-      expect(typeof unrecorded.refreshToken).toBe('string');
-      expect(front.filter.stats().events['record-delayed']).toBe(1);
-
-      if (how === 'stopped') server.resume();
-      else await server.restart();
-      await context.expect.poll(async () => (await refresh(unrecorded.refreshToken)).status).toBe(201);
-      expect((await refresh(unrecorded.refreshToken)).status).toBe(401);
-    },
-  );
-
-  test('a claim whose answer was lost is released when Redis comes back in time', async (context) => {
-    const { server, signIn, refresh, redis } = await stageAway(context);
-    const { refreshToken } = await signIn();
-    server.pause();
-    expect((await refresh(refreshToken)).status).toBe(503);
-    server.resume();
-    // The claim and its release were both in the pipe; then the token is free.
-    await context.expect.poll(async () => redis.ready(500)).toBe(true);
-    await context.expect.poll(async () => (await refresh(refreshToken)).status).toBe(201);
   });
 });
 
@@ -200,85 +151,6 @@ describe.concurrent('what Redis holds', () => {
     for (const key of keys.filter((each) => !each.includes(':family:')))
       expect(await leftOf(key), key).toBe(-1);
   });
-});
-
-// Over one Redis, so one after the other: what one test revokes of its user is another's.
-describe.concurrent.for([
-  { kind: 'single', start: () => startRedis() },
-  { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
-])('two replicas over one Redis, $kind', ({ start }) => {
-  let server: { url: string; close(): Promise<void> };
-  beforeAll(async () => {
-    server = await start();
-  });
-  afterAll(() => server.close());
-
-  test('of fifty refreshes of one token at a time exactly one reaches the shop', {
-    concurrent: false,
-  }, async (context) => {
-    const { shop, startReplica } = await stage(context);
-    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
-    for (const isKnown of [true, false]) {
-      shop.settings.latencyMs = 0;
-      const { refreshToken } = isKnown ? await replicas[0].signIn() : await tokenClient(shop.port).signIn();
-      shop.received.clear();
-      shop.settings.latencyMs = 200;
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).refresh(refreshToken)),
-      );
-      const statuses = answers.map(({ status }) => status).sort();
-      expect(statuses[0]).toBe(201);
-      // Who comes while it is under way comes again; who comes after its end hears that it is used.
-      expect(statuses.slice(1).filter((status) => status !== 401 && status !== 503)).toEqual([]);
-      expect(statuses).toContain(503);
-      expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);
-    }
-  });
-
-  test('what one replica saw, the other holds to', { concurrent: false }, async (context) => {
-    const { startReplica } = await stage(context);
-    const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
-    const first = await one.signIn();
-    const second = (await other.refresh(first.refreshToken)).json.data.attributes;
-    expect((await one.refresh(first.refreshToken)).status).toBe(401);
-    await one.revoke(second.accessToken, second.refreshToken);
-    expect((await other.refresh(second.refreshToken)).status).toBe(401);
-    const third = await other.signIn();
-    await one.revoke(third.accessToken, 'mine');
-    expect((await other.refresh(third.refreshToken)).status).toBe(401);
-  });
-
-  test('a chain of refreshes with revocations in between: no token is refreshed twice', {
-    concurrent: false,
-  }, async (context) => {
-    const { startReplica } = await stage(context);
-    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
-    let { refreshToken } = await replicas[0].signIn();
-    for (let round = 0; round < 10; round += 1) {
-      const answers = await Promise.all(replicas.map((replica) => replica.refresh(refreshToken)));
-      const [won, ...more] = answers.filter(({ status }) => status === 201);
-      expect(more).toEqual([]);
-      refreshToken = won?.json.data.attributes.refreshToken;
-    }
-  });
-});
-
-test.concurrent('bodies reach the shop byte for byte', async (context) => {
-  const { open, shop, startReplica } = await stage(context);
-  const server = open(await startRedis({ settings: {} }));
-  const { refreshToken } = await (await startReplica(server.url)).signIn();
-  const upstream = open(await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n'));
-  const redis = open(await connect(server.url));
-  const front = open(
-    await startTokenFront(
-      { port: upstream.port, jwksUrl: shop.jwksUrl },
-      new RedisTokenStore({ ...storeTimes, redis }),
-    ),
-  );
-  const client = tokenClient(front.port);
-  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
-  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
-  expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
 });
 
 async function dumpOf(redis: Redis): Promise<string> {

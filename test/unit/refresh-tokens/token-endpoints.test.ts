@@ -155,13 +155,6 @@ describe('endpoints of a shop of its own', () => {
     expect(meaning(method, '/revoke', asked, compile(endpoint('revoke', 'POST', '/revoke')))).toBe(expected);
   });
 
-  test('ended by one method and refreshed by another of one path, it is taken for both', () => {
-    const read = compile(endpoint('revoke', 'POST', '/tokens'), endpoint('exchange', 'PUT', '/tokens'));
-    expect(meaning('POST', '/tokens', { body: 'chunked' }, read)).toBe('exchange form, ends form');
-    expect(meaning('PUT', '/tokens', { body: 'chunked' }, read)).toBe('exchange form');
-    expect(meaning('POST', '/tokens', {}, read)).toBe('ends form');
-  });
-
   test.each<[Method, boolean]>([
     ['POST', true],
     ['DELETE', true],
