@@ -112,8 +112,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   'protected import': {
     examples: [
       'shopward protected import schema.yml > protected-resources.yaml',
-      'shopward protected import schema.json --out config/protected-resources.yaml --base-path /',
-      'shopward protected import schema.json --out new.yaml; shopward protected diff config/protected-resources.yaml new.yaml',
+      'shopward protected import schema.json --base-path / > new.yaml; shopward protected diff config/protected-resources.yaml new.yaml',
     ],
     exits: { 0: 'done', 1: 'no operation needs a token', 2: 'bad usage or document' },
   },

@@ -6,7 +6,7 @@ import type { Claims } from '../access/claim-paths.ts';
 import { errorFormats } from '../http/rejection.ts';
 import { type CommandIo, processIo, readInput } from './command-io.ts';
 import { isThere, readBounded, replaceFile } from './files.ts';
-import { runProtectedImport } from './protected/import.ts';
+import { importList } from './protected/import.ts';
 
 /** Exported for its tests. */
 export interface InitOptions {
@@ -79,13 +79,10 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   await mkdir(folder, { recursive: true });
   // The list first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
-    const code = await runProtectedImport(
-      options.openapi,
-      { out: at(names.list), force: true, ...(shop.prefix !== '' && { basePath: shop.prefix }) },
-      io,
-    );
-    if (code === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
-    if (code !== 0) return code;
+    const list = await importList(options.openapi, shop.prefix === '' ? {} : { basePath: shop.prefix }, io);
+    if (list === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
+    if (typeof list === 'number') return list;
+    await replaceFile(at(names.list), list);
   } else if (options.spryker) {
     await replaceFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
   } else {

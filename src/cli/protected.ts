@@ -23,7 +23,5 @@ export function declareProtected(program: Command): void {
     (document, options) => runProtectedImport(document, options),
   )
     .argument('<openapi>', 'JSON or YAML')
-    .option('--out <file>', 'write the list into a file')
-    .option('--force', 'replace that file')
     .addOption(basePath);
 }

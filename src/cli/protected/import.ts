@@ -1,29 +1,34 @@
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { Document } from 'yaml';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
 import { maxNamedFileBytes } from '../../config/named-files.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import { badUsage, type CommandIo, escapeToLine, processIo } from '../command-io.ts';
-import { isThere, replaceFile } from '../files.ts';
 import { readOpenApi } from './openapi-document.ts';
 import { readOperations } from './openapi-operations.ts';
 
+interface Choice {
+  readonly basePath?: string;
+}
+
 /**
- * Prints a list of the operations that need a token by an OpenAPI document, or writes it to `out`, replacing a file only with
- * `force`. Exit code 0, 1 when no operation needs one, 2 for a document that cannot be read whole: half a list would leave
- * routes open.
+ * Prints a list of the operations that need a token by an OpenAPI document. Exit code 0, 1 when no operation needs one, 2 for a
+ * document that cannot be read whole: half a list would leave routes open.
  */
 export async function runProtectedImport(
   name: string,
-  options: { readonly basePath?: string; readonly out?: string; readonly force?: boolean },
+  options: Choice,
   io: CommandIo = processIo,
 ): Promise<number> {
-  const out = options.out === undefined ? undefined : resolve(io.cwd, options.out);
-  if (out !== undefined && !options.force && isThere(out)) {
-    io.err(`${options.out} is there already; --force replaces it`);
-    return badUsage;
-  }
+  const text = await importList(name, options, io);
+  if (typeof text === 'number') return text;
+  io.out(text.trimEnd());
+  return 0;
+}
+
+/** The text of the list, or the exit code: then the reason was printed. */
+export async function importList(name: string, options: Choice, io: CommandIo): Promise<string | 1 | 2> {
   const document = await readOpenApi(name, io);
   if (document === undefined) return badUsage;
   const { operations, notes, faults } = readOperations(document, options);
@@ -45,17 +50,8 @@ export async function runProtectedImport(
     );
     return badUsage;
   }
-  const text = listText(rows, ` ${titleOf(document, name)}: ${counts}.`);
-  if (out === undefined) io.out(text.trimEnd());
-  else {
-    const fault = await replaceFile(out, text).catch((cause: Error) => cause);
-    if (fault !== undefined) {
-      io.err(`${options.out}: cannot be written: ${fault.message}`);
-      return badUsage;
-    }
-  }
-  io.err(`${name}: ${counts}${options.out === undefined ? '' : `; the list is in ${options.out}`}`);
-  return 0;
+  io.err(`${name}: ${counts}`);
+  return listText(rows, ` ${titleOf(document, name)}: ${counts}.`);
 }
 
 function titleOf({ info }: JsonObject, name: string): string {

@@ -1,13 +1,9 @@
-import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { listText, runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { readOperations } from '../../../src/cli/protected/openapi-operations.ts';
 import { anyText } from '../../harness/any-text.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { bearer, document, importedRows, importOf, secured } from './openapi-sample.ts';
 
@@ -241,45 +237,6 @@ describe('protected import', () => {
     expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });
   });
 
-  it('--out writes a file, and replaces none without --force', async () => {
-    const cwd = makeFolder({ 'api.yaml': JSON.stringify(document({ '/a': { get: secured } })) });
-    const out = path.join(cwd, 'list.yaml');
-    const run = (options: object) =>
-      runCommand((io) => runProtectedImport('api.yaml', { out: 'list.yaml', ...options }, io), { cwd });
-    expect((await run({})).code).toBe(0);
-    const first = readFileSync(out, 'utf8');
-    expect(parseProtectedList(first, 'list').list?.rows).toHaveLength(1);
-    writeFileSync(out, 'mine');
-    expect((await run({})).code).toBe(2);
-    expect(readFileSync(out, 'utf8')).toBe('mine');
-    expect((await run({ force: true })).code).toBe(0);
-    expect(readFileSync(out, 'utf8')).toBe(first);
-    expect(readdirSync(cwd).toSorted()).toEqual(['api.yaml', 'list.yaml']);
-  });
-
-  it('--out replaces a link and a prepared temporary name, and writes into neither target', async () => {
-    const cwd = makeFolder({
-      'api.yaml': JSON.stringify(document({ '/a': { get: secured } })),
-      'other/secret': 'mine',
-    });
-    const target = path.join(cwd, 'other/secret');
-    for (const name of ['list.yaml', 'list.yaml.new']) symlinkSync(target, path.join(cwd, name));
-    symlinkSync(path.join(cwd, 'other/missing'), path.join(cwd, 'dangling.yaml'));
-    const run = (out: string, force = false) =>
-      runCommand((io) => runProtectedImport('api.yaml', { out, force }, io), { cwd });
-    expect((await run('list.yaml')).code).toBe(2);
-    expect((await run('dangling.yaml')).code).toBe(2);
-    expect((await run('list.yaml', true)).code).toBe(0);
-    expect((await run('dangling.yaml', true)).code).toBe(0);
-    expect(readFileSync(target, 'utf8')).toBe('mine');
-    expect(readdirSync(path.join(cwd, 'other'))).toEqual(['secret']);
-    expect(lstatSync(path.join(cwd, 'list.yaml')).isFile()).toBe(true);
-    expect(await run('/dev/null', true)).toMatchObject({
-      code: 2,
-      err: ['/dev/null: cannot be written: /dev/null is not a file'],
-    });
-  });
-
   it.each(['json', 'yaml'])(
     'a document of 385 operations and a megabyte, as generators write it: %s',
     async (form) => {
@@ -299,11 +256,8 @@ describe('protected import', () => {
           ? JSON.stringify(whole)
           : stringify(whole, { aliasDuplicateObjects: false, lineWidth: 0 });
       expect(text.length).toBeGreaterThan(1_000_000);
-      const { code, err } = await importOf(text, { out: 'list.yaml' });
-      expect([code, err]).toEqual([
-        0,
-        ['api.yaml: 77 of 385 operations need a token; the list is in list.yaml'],
-      ]);
+      const { code, err } = await importOf(text);
+      expect([code, err]).toEqual([0, ['api.yaml: 77 of 385 operations need a token']]);
     },
   );
 
