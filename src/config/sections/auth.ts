@@ -40,8 +40,7 @@ const keys = z
       description: 'Files with public keys: PEM, JWK or JWK set.',
     }),
     secret: text().optional().meta({
-      description:
-        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. Tokens of an old secret are refused.',
+      description: 'Shared secret for HS256, HS384 or HS512, at least as long as the hash.',
     }),
     discover: z.literal(true).optional().meta({
       description:
@@ -64,7 +63,7 @@ const introspection = z.strictObject({
   url: providerUrl.meta({ description: 'Introspection endpoint of the issuer.' }),
   clientId: text().meta({ description: 'Client id of shopward at the issuer.' }),
   clientSecret: text().meta({
-    description: 'Password of this client, sent as Basic credentials. Its file is watched.',
+    description: 'Password of this client, sent as Basic credentials.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
     description: 'Longest wait for an answer; then 503. For a free connection a client waits half of it.',
@@ -74,8 +73,7 @@ const introspection = z.strictObject({
       'How long the answer for an active token is used, at most until its `exp`. A revoked token works for this time. Other answers: at most 5 s. `0s`: each request asks.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
-    description:
-      'Connections to the endpoint; one client gets at most half. A quarter more are reserved for tokens that were active before.',
+    description: 'Connections to the endpoint; one client gets at most half.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:

@@ -40,8 +40,7 @@ export const listen = z
       })
       .optional()
       .meta({
-        description:
-          'Serves HTTPS. Left out: plain HTTP, behind a front that terminates TLS. Both files are watched.',
+        description: 'Serves HTTPS. Left out: plain HTTP, behind a front that terminates TLS.',
       }),
   })
   .prefault({})
@@ -126,7 +125,8 @@ export const trustedProxies = z.array(cidr()).prefault([]).meta({
 });
 
 export const trustedFields = z.array(trustableField()).prefault([]).meta({
-  description: 'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone.',
+  description:
+    'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone. The peers must set or remove them in every request.',
 });
 
 export const authorize = z
@@ -196,8 +196,7 @@ export const limits = z
           'Largest response body that gets a lasting entity tag. The tag of a larger member is replaced by its next read; a larger collection has none.',
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
-      description:
-        'Requests in progress in one process; more: 503. A connection has one in progress, and 16 pipelined ones may wait; with more it is closed.',
+      description: 'Requests in progress in one process; more: 503.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:

@@ -63,8 +63,7 @@ export const upstream = z
       })
       .optional()
       .meta({
-        description:
-          'TLS to the shop, for `https`. New connections use a changed file; one that cannot be used leaves the last good one in force.',
+        description: 'TLS to the shop, for `https`.',
       }),
     via: z.boolean().default(false).meta({
       description: 'Whether to add `Via` to requests. nginx does not compress answers to such requests.',
@@ -97,8 +96,7 @@ export const store = z
       })
       .optional()
       .meta({
-        description:
-          "For `rediss`. Left out: the system's authorities are trusted. New connections use a changed file.",
+        description: "For `rediss`. Left out: the system's authorities are trusted.",
       }),
     sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({

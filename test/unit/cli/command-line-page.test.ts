@@ -11,7 +11,7 @@ import { bareEnvironment, type RunningShopward } from '../../harness/shopward.ts
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { runHere } from './command-line-here.ts';
 import { runCommand } from './command-run.ts';
-import { openVerifyStage, startFront } from './verify-stage.ts';
+import { openVerifyStage } from './verify-stage.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const page = readFileSync(path.join(root, 'docs/command-line.md'), 'utf8');
@@ -148,22 +148,4 @@ describe('shopward verify', () => {
 
   it('of a shop that can be reached around the proxy', () =>
     expectShown('shopward verify http://shop.internal:9000', stage.shop.url, {}));
-
-  it('behind a front that compresses', async () => {
-    const front = await startFront({
-      to: stage.shopward.url,
-      alter(fields, request) {
-        if (/gzip/.test(String(request.headers['accept-encoding'])) && fields.etag)
-          fields.etag = `W/${fields.etag}`;
-      },
-    });
-    const { out } = await runCommand((io) =>
-      runVerify(front, { config: stage.shopward.configFile, token: stage.shopward.issueToken() }, io),
-    );
-    const shown = /A front that compresses[\s\S]*?\n\n([\s\S]*?)\n(?=\S)/.exec(page)?.[1] ?? '';
-    const printed = out.map(blurred);
-    const lines = shown.split('\n').map((line) => blurred(line.slice(4)));
-    expect(lines.length).toBeGreaterThan(3);
-    for (const line of lines) if (line !== '') expect(printed).toContain(line);
-  });
 });
