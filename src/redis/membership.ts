@@ -116,6 +116,8 @@ interface Agreement {
   readonly coldStartMs: number;
   /** Lines of `tracked` whose writes another process forwards unchecked. These resources get no tag. */
   readonly untracked: readonly string[];
+  /** This process forwards unchecked what another one tracks. */
+  readonly passesBy: boolean;
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
   /** The records in the store have a form that this version does not know, or another version does not know theirs. */
@@ -144,6 +146,7 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
       `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,
     );
   }
+  const passesBy = others.some(({ tracked }) => tracked.some((line) => !own.tracked.includes(line)));
   const refusesTokens = own.digestKey !== '' && digestKey !== '' && digestKey !== own.digestKey;
   if (refusesTokens) {
     problems.push(
@@ -156,7 +159,8 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
       `another shop uses store.prefix: ${JSON.stringify(other.owner)}, and this is ${JSON.stringify(own.owner)}. Give each shop a store.prefix of its own; if it is one shop, set the same publicUrl`,
     );
   }
-  return { coldStartMs, untracked, refusesTokens, refusesAll: foreign !== undefined, form, problems };
+  const refusesAll = foreign !== undefined;
+  return { coldStartMs, untracked, passesBy, refusesTokens, refusesAll, form, problems };
 }
 
 /** Describes a version whose form of records differs. Undefined: all versions know the form in force. */
@@ -184,8 +188,8 @@ interface MembershipOptions {
   readonly now?: () => number;
 }
 
-/** An agreement is valid for less time than the others remember this process. */
-const validMs = memberTtlMs - announceEveryMs;
+/** An agreement is valid for less time than the others remember this process. After it each has heard of this one, or refuses. */
+export const validMs = memberTtlMs - announceEveryMs;
 
 /**
  * Announces this process and its settings in the store every two seconds, and reads those of the others. An agreement expires

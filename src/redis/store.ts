@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Component,
   type ComponentLog,
@@ -11,7 +12,7 @@ import {
 import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { RedisUnavailable, cureOf } from './faults.ts';
-import { type Member, Membership, type RecordForms, guardRedis, membersKeys } from './membership.ts';
+import { type Member, Membership, type RecordForms, guardRedis, membersKeys, validMs } from './membership.ts';
 import type { Redis, RedisCalls, RedisStatus, ServerFacts } from './redis.ts';
 import type { Health as StoreHealth, HealthLine } from './store-health.ts';
 
@@ -114,6 +115,9 @@ async function start(redis: Redis, membership: Membership, log: ComponentLog): P
   });
   if (!isReached) return log.error({ event: 'store' }, 'Redis cannot be reached yet; starting without it');
   await membership.announce().catch(() => {});
+  if (membership.agreement()?.passesBy !== true) return;
+  log.info({ event: 'store-settings' }, 'a replica tracks more: starting in 8 s, when it knows this one');
+  await sleep(validMs);
 }
 
 /** Why the data may be another; undefined: it is the same. */
@@ -131,15 +135,10 @@ function writeLine(
   { status, cause, calls, failed }: HealthLine,
 ): void {
   const word = cause?.word;
-  const text = causeText(cause);
   const subject = about === 'store' ? 'Redis' : 'confirmation by the replicas of Redis';
   const words = { event: about === 'store' ? 'store' : 'store-replicas', status, word, calls, failed };
   if (status === 'ready') log.info(words, `${subject} is ready`);
-  else log.error(words, `${subject} is ${status}${text}`);
-}
-
-function shareOf(usedBytes: number, maxBytes: number): number {
-  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+  else log.error(words, `${subject} is ${status}${causeText(cause)}`);
 }
 
 function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
@@ -218,9 +217,7 @@ function storeHealth(redis: Redis, replicas: number, membership: Membership): He
   return { status: state.status === 'ready' ? 'degraded' : 'down', reasons, details };
 }
 
-function megabytes(octets: number): string {
-  return `${Math.round(octets / 1024 / 1024)} MiB`;
-}
+const megabytes = (octets: number) => `${Math.round(octets / 1024 / 1024)} MiB`;
 
 /** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
@@ -236,7 +233,7 @@ function storeReasons(
     reasons.push(`${lack}; tracked writes and refreshes get 503`);
   }
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
-  const share = shareOf(usedBytes, maxBytes);
+  const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
   if (share >= fullShare)
     reasons.push(
       `Redis is ${Math.round(share * 100)}% full; when it is full, tracked writes and refreshes get 503`,

@@ -8,6 +8,7 @@ import { randomTag } from '../../src/entity-tags/keys.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { RawResponse } from '../harness/raw-response.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
@@ -189,10 +190,36 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     }),
   );
 
+  const carts = { collection: '/carts', member: '/carts/{cart_id}' };
+  it.each<[string, object, object, (next: RunningShopward, tag: string) => Promise<RawResponse>]>([
+    [
+      'one fewer',
+      carts,
+      { collection: '/wishlists', member: '/wishlists/{id}' },
+      (next, tag) => patch(next, tag, 'next'),
+    ],
+    [
+      'no batch any more',
+      { ...carts, batch: 'guarded' },
+      carts,
+      (next) => callShop(next.port, 'POST /carts', { token: next.issueToken(), body: {} }),
+    ],
+  ])(
+    'entityTags.resources, %s: old replicas know it before the new one passes a write',
+    (_, before, after, write) =>
+      staged(async ({ redis, start }) => {
+        await ageRedis(redis.port);
+        const old = await start({ entityTags: { resources: [before] } });
+        const tag = await aTag(old);
+        const next = await start({ entityTags: { resources: [after] } });
+        expect((await write(next, tag)).status).toBeLessThan(300);
+        expect(outcomeOf(await patch(old, tag, 'old'))).toBe('503 tag-store-unavailable');
+      })(),
+  );
+
   it('entityTags.resources: a new entry in one process stops only writes to that resource', async () => {
     const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
     await ageRedis(redis.port);
-    const carts = { collection: '/carts', member: '/carts/{cart_id}' };
     const lists = { collection: '/lists', member: '/lists/{id}' };
     const start = (resources: object[]) =>
       startShopwardHere({ upstream: shop.url, config: sharing(redis, { entityTags: { resources } }) });

@@ -19,6 +19,7 @@ const carts = 'PATCH /carts/{id}';
 const fine = {
   coldStartMs: 15_000,
   untracked: [] as string[],
+  passesBy: false,
   refusesTokens: false,
   refusesAll: false,
   form: 6,
@@ -56,14 +57,14 @@ describe('what follows from what the others say', () => {
       'another tracks more',
       {},
       { others: [{ ...own, tracked: [...own.tracked, 'PATCH /lists/{id}'] }] },
-      {},
+      { passesBy: true },
       undefined,
     ],
     [
       'another tracks something else',
       {},
       { others: [{ ...own, tracked: ['PATCH /lists/{id}'] }] },
-      { untracked: [carts] },
+      { untracked: [carts], passesBy: true },
       /does not track/,
     ],
     [
@@ -84,10 +85,10 @@ describe('what follows from what the others say', () => {
       'another calls a parameter otherwise, so that its records have other keys',
       {},
       { others: [{ ...own, tracked: ['PATCH /carts/{uuid}'] }] },
-      { untracked: [carts] },
+      { untracked: [carts], passesBy: true },
       /does not track/,
     ],
-    ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
+    ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, { passesBy: true }, undefined],
     ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
     [
       'another has another key, and the marker is own',
