@@ -13,7 +13,7 @@ export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-c
 export const waiting = [
   'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/unit/admin/{console-replicas,console,console-list-and-system,console-states}.test.ts',
-  'test/{resilience/soak/soak,unit/entity-tags/honest-users,unit/upstream/big-bodies,end-to-end/stuck}.test.ts',
+  'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,claims,membership}.test.ts',

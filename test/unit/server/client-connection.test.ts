@@ -53,41 +53,6 @@ async function answers(methods: readonly string[]) {
   return all;
 }
 
-it.each([17, 1])(
-  '%i requests in one segment are answered in their order, and the connection stays',
-  async (count) => {
-    await start();
-    for (const turn of [1, 2]) {
-      await client.write(
-        range(count)
-          .map((i) => get(`/${turn}/${i}`))
-          .join(''),
-      );
-      expect(await answers(range(count).map(() => 'GET'))).toEqual(
-        range(count).map((i) => `GET /${turn}/${i}`),
-      );
-    }
-  },
-);
-
-it.each([18, 100, 5_000])(
-  'of %i requests in one segment 17 are answered, and the connection closes',
-  async (count) => {
-    await start();
-    await client.write(
-      range(count)
-        .map((i) => get(`/${i}`))
-        .join(''),
-    );
-    expect(await answers(range(17).map(() => 'GET'))).toEqual([
-      ...range(16).map((i) => `GET /${i}`),
-      'GET /16, close',
-    ]);
-    // By FIN, not by a reset, although octets of it were never read.
-    expect(String(await client.readAll())).toBe('');
-  },
-);
-
 it('17 requests octet by octet are all answered', async () => {
   await start();
   for (const octet of range(17)

@@ -1,19 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readMalformedHead, rejectionOfParserFault } from '../../../src/server/client-error.ts';
-
-test.each([
-  ['HPE_HEADER_OVERFLOW', 'fields-too-large'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', 'request-timeout'],
-  ['HPE_INVALID_TRANSFER_ENCODING', 'bad-request-fields'],
-  ['HPE_INVALID_VERSION', 'http-version-unsupported'],
-  ['HPE_INVALID_METHOD', 'method-not-allowed'],
-  ['HPE_INVALID_URL', 'bad-request-target'],
-  ['HPE_INVALID_HEADER_TOKEN', 'bad-request'],
-  ['ECONNRESET', 'bad-request'],
-  [undefined, 'bad-request'],
-])('the parser’s %s is %s', (code, rejection) => {
-  expect(rejectionOfParserFault(code)).toBe(rejection);
-});
+import { readMalformedHead } from '../../../src/server/client-error.ts';
 
 describe('what is told of a request that was not understood', () => {
   const read = (text: string | undefined, bytesParsed?: number, code = 'HPE_INVALID_HEADER_TOKEN') => {

@@ -1,10 +1,9 @@
-import { type IncomingMessage, type Server, createServer } from 'node:http';
-import { type AddressInfo, Socket, connect } from 'node:net';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClientMessage } from '../../../src/server/client-message.ts';
 import { readWholeBody } from '../../../src/upstream/request-body.ts';
-import { pumpBody } from '../../../src/upstream/request-framing.ts';
 
 /** What node's parser handed over, and in how many of them one turn of the event loop. */
 let chunks = 0;
@@ -58,55 +57,6 @@ describe('a body in chunks of one octet', () => {
     expect(mostInTurn).toBeLessThan(12_000);
     expect(read.length).toBeLessThan(octets / 1_000);
   });
-
-  it.each([
-    ['the reader has not begun', () => {}],
-    [
-      'its reader has paused',
-      (incoming: IncomingMessage) => void incoming.on('data', () => incoming.pause()),
-    ],
-    [
-      'the forwarded body is not read',
-      (incoming: IncomingMessage) =>
-        void pumpBody(
-          incoming,
-          undefined,
-          { write: () => false, end() {} },
-          { onWritten() {}, onBroken() {} },
-        ),
-    ],
-  ])('waits as few octets in few chunks while %s', async (_, begin) => {
-    const incoming = await receive(chunked);
-    begin(incoming);
-    client.write(crumbs);
-    await sleep(300);
-    for (let i = 0; i < 500 && client.writableLength === 0; i++) {
-      client.write('1\r\na\r\n');
-      await turn();
-    }
-    const { length, buffer } = (
-      incoming as unknown as { _readableState: { length: number; buffer: Buffer[] } }
-    )._readableState;
-    expect(length).toBeLessThan(100_000);
-    expect(buffer.length).toBeLessThan(16);
-    // The rest waits with its sender.
-    expect(chunks).toBeLessThan(60_000);
-  });
-});
-
-it('a body of few octets a packet waits in one chunk, and arrives whole', async () => {
-  const incoming = await receive('Content-Length: 600');
-  for (let i = 0; i < 500; i++) {
-    client.write('b');
-    if (i % 5 === 0) await sleep(1);
-  }
-  await sleep(50);
-  const { buffer } = (incoming as unknown as { _readableState: { buffer: Buffer[] } })._readableState;
-  expect(buffer.length).toBeLessThan(3);
-  client.write('b'.repeat(100));
-  const read: Buffer[] = [];
-  for await (const chunk of incoming) read.push(chunk);
-  expect(Buffer.concat(read).toString()).toBe('b'.repeat(600));
 });
 
 it('large chunks keep their order among small ones', async () => {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
 import { buildRejections, reject } from '../../../src/http/rejection.ts';
 import { RejectionBodies } from '../../../src/http/rejection-bodies.ts';
-import { createCors, createOwnFields } from '../../../src/server/own-fields.ts';
 import { Exchange, type ExchangeContext } from '../../../src/server/exchange.ts';
 import { InFlight } from '../../../src/server/in-flight.ts';
 import { Listener } from '../../../src/server/listener.ts';
+import { createCors, createOwnFields } from '../../../src/server/own-fields.ts';
 import type { ForwardResult } from '../../../src/upstream/forward.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
@@ -109,44 +109,10 @@ describe('an answer', () => {
     expect(response).toBeUndefined();
     expect(seen).toEqual([{ ...none, decision: 'aborted', status: 0 }]);
   });
-
-  it.each([
-    ['Content-Length: 5\r\nExpect: 100-continue\r\n', 'close'],
-    ['Content-Length: 100000\r\n', 'close'],
-    ['', 'keep-alive'],
-  ])('to a request with %j leaves the connection: %s', async (fields, connection) => {
-    const { response } = await play((exchange) => exchange.answer(answer), fields);
-    expect(response?.field('connection')).toBe(connection);
-  });
 });
 
 describe('a refusal', () => {
   const sender = { subject: 'DE--21' };
-
-  it('says whom its token names, and has our fields', async () => {
-    const { response, records: seen } = await play((exchange) => {
-      exchange.setRequest(understood);
-      exchange.refuse(reject('overloaded', { reason: 'client-share', sender } as never));
-    });
-    expect([response?.status, response?.field('x-request-id')]).toEqual([503, 'id-of-request']);
-    expect(seen).toEqual([
-      {
-        ...{ ...none, decision: 'refused', status: 503, rejection: 'overloaded', reason: 'client-share' },
-        ...{ request: 'id-of-request', sender: 'DE--21' },
-      },
-    ]);
-  });
-
-  it('of what was not understood has an id too, and may be read by the page that asked', async () => {
-    const { response, records: seen } = await play((exchange) =>
-      exchange.refuse(reject('bad-request', { reason: 'target' })),
-    );
-    expect(response?.field('access-control-allow-origin')).toBe(origin);
-    expect(response?.field('x-request-id')).toMatch(/.{8}/);
-    expect(seen).toEqual([
-      { ...none, decision: 'refused', status: 400, rejection: 'bad-request', reason: 'target' },
-    ]);
-  });
 
   it('that observe mode noted is in the record of what became of the request: the first one', async () => {
     const { records: seen } = await play((exchange) => {
@@ -175,29 +141,6 @@ describe('a refusal', () => {
   });
 });
 
-describe('a fault', () => {
-  it.each([
-    [new Error('bug'), 'fault'],
-    [Object.assign(new Error('bug'), { code: 'ERR_BUG' }), 'ERR_BUG'],
-  ])('is 500, and known by its request’s id', async (fault, reason) => {
-    const {
-      response,
-      records: seen,
-      faults: heard,
-    } = await play((exchange) => {
-      exchange.setRequest(understood);
-      exchange.fail(fault);
-    });
-    expect([response?.status, heard]).toEqual([500, [['bug', 'id-of-request']]]);
-    expect(seen).toMatchObject([{ decision: 'refused', status: 500, rejection: 'internal-error', reason }]);
-  });
-
-  it('of a request that was not understood has the id that its client is told', async () => {
-    const { response, faults: heard } = await play((exchange) => exchange.fail(new Error('bug')));
-    expect(heard).toEqual([['bug', response?.field('x-request-id')]]);
-  });
-});
-
 describe('a forwarded request', () => {
   const send = (exchange: Exchange) => {
     exchange.response.writeHead(200, exchange.editResponse(answer.fields) as string[]);
@@ -223,18 +166,6 @@ describe('a forwarded request', () => {
       exchange.conclude(result as ForwardResult);
     });
     expect(seen).toEqual([{ ...none, ...recorded }]);
-  });
-
-  it('that has no answer gets ours', async () => {
-    const { response, records: seen } = await play((exchange) => {
-      exchange.setRequest(understood);
-      const rejection = reject('upstream-unreachable', { reason: 'reset' });
-      exchange.conclude({ end: 'rejected', status: 0, rejection, cause } as never);
-    });
-    expect([response?.status, response?.field('x-request-id')]).toEqual([502, 'id-of-request']);
-    expect(seen).toMatchObject([
-      { decision: 'failed', status: 502, rejection: 'upstream-unreachable', fault: 'ECONNRESET' },
-    ]);
   });
 
   it('whose end cannot be written is a fault', async () => {

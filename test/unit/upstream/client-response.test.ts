@@ -36,39 +36,6 @@ async function startUnread(onDrain: () => void, onGone: () => void) {
   return { client, response, unread, turn };
 }
 
-it('two pieces wait at most, however short they are, and it goes on once they are taken', async () => {
-  const onDrain = vi.fn();
-  const { client, response, unread, turn } = await startUnread(onDrain, () => {});
-  const before = response.writableLength;
-  expect(unread.write(Buffer.from('a'))).toBe(false);
-  await turn();
-  expect(response.writableLength - before).toBeLessThan(20);
-  expect(onDrain).not.toHaveBeenCalled();
-  client.resume();
-  await vi.waitFor(() => expect(onDrain).toHaveBeenCalled());
-  expect(response.writableLength).toBe(0);
-  expect(unread.write(Buffer.from('a'))).toBe(true);
-});
-
-it('a response that breaks off still gets to its client as far as it came', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const { client, unread } = await startUnread(
-    () => {},
-    () => {},
-  );
-  unread.cut();
-  const chunks: Buffer[] = [];
-  client.on('data', (chunk: Buffer) => chunks.push(chunk));
-  client.resume();
-  await once(client, 'close');
-  // The pieces, without the heads of their chunks.
-  const received =
-    Buffer.concat(chunks)
-      .toString('latin1')
-      .match(/a{65536}/g) ?? [];
-  expect(received.length * 65_536).toBe(unread.bytes);
-});
-
 it.each([
   ['is not over', () => {}],
   ['is over', (unread: ClientResponse) => unread.end()],

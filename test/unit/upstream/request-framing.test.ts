@@ -5,26 +5,8 @@ import { requestHead } from '../../../src/upstream/request-framing.ts';
 
 const headOf = (more: Partial<UpstreamRequest>) =>
   requestHead({ method: 'GET', target: '/a', fields: ['Host', 's'], body: null, ...more } as UpstreamRequest);
-const body = (length: number | undefined) => ({ length }) as unknown as UpstreamRequest['body'];
 
 describe('the head of a request', () => {
-  test.each([
-    ['GET', null, ''],
-    ['HEAD', null, ''],
-    ['DELETE', null, ''],
-    ['OPTIONS', null, ''],
-    ['POST', null, 'Content-Length: 0\r\n'],
-    ['PUT', null, 'Content-Length: 0\r\n'],
-    ['PATCH', null, 'Content-Length: 0\r\n'],
-    ['POST', body(0), 'Content-Length: 0\r\n'],
-    ['DELETE', body(5), 'Content-Length: 5\r\n'],
-    ['PATCH', body(undefined), 'Transfer-Encoding: chunked\r\n'],
-  ])('%s with %j is framed so: %j', (method, sent, framing) => {
-    expect(headOf({ method, body: sent })).toBe(
-      `${method} /a HTTP/1.1\r\nHost: s\r\n${framing}Connection: keep-alive\r\n\r\n`,
-    );
-  });
-
   test.each([...hopByHopNames, 'content-length', 'expect'])(
     'frames by itself, whatever is said of %s',
     (name) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { hopByHopNames } from '../../../src/http/field-list.ts';
 import {
-  type PublicReferences,
   endToEndFields,
+  type PublicReferences,
   reasonPhrase,
 } from '../../../src/upstream/response-fields.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
