@@ -3,10 +3,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hearFaults } from '../../../src/lib/faults.ts';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
 import type { UpstreamClient, UpstreamFault, UpstreamHandler } from '../../../src/upstream/port.ts';
 import { ResponseHeadCheck } from '../../../src/upstream/response-parser.ts';
 import { answer } from '../../harness/recording-upstream.ts';
+import { ask, clientOf } from './direct-client.ts';
 
 const bug = () => {
   throw new Error('a bug');
@@ -37,13 +37,7 @@ describe('one exchange that throws ends alone', () => {
       socket.on('data', () => socket.write(`HTTP/1.1 103 Early\r\n\r\n${answer('x'.repeat(1_000))}`));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const client = createUpstreamClient({
-      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
-      connectTimeoutMs: 30_000,
-      connections: 10,
-      queueLimit: 100,
-      queueTimeoutMs: 60_000,
-    });
+    const client = clientOf((server.address() as AddressInfo).port, { connections: 10, queueLimit: 100 });
     const faults: unknown[] = [];
     hearFaults((fault) => faults.push(fault));
     ends.push(
@@ -63,9 +57,9 @@ describe('one exchange that throws ends alone', () => {
     maySend?: () => boolean,
   ) {
     const before = Array.from({ length: 10 }, () => ask(client));
-    const one = ask(client, throws, maySend);
+    const one = ask(client, maySend ? { maySend } : {}, throws);
     const after = Array.from({ length: 10 }, () => ask(client));
-    expect(await Promise.all([...before, ...after])).toEqual(Array(20).fill('200 whole'));
+    expect(await Promise.all([...before, ...after])).toEqual(Array(20).fill(200));
     return one;
   }
 
@@ -90,7 +84,7 @@ describe('one exchange that throws ends alone', () => {
       { onHead() {}, onData: () => true, onEnd() {}, onFault: bug },
     );
     exchange.abort();
-    expect(await Promise.all(others)).toEqual(Array(20).fill('200 whole'));
+    expect(await Promise.all(others)).toEqual(Array(20).fill(200));
     expect(faults).toMatchObject([{ message: 'a bug' }]);
   });
 
@@ -101,21 +95,11 @@ describe('one exchange that throws ends alone', () => {
     stream.pause = () => {
       throw new Error('a bug');
     };
-    const ended = new Promise<string>((resolve) =>
-      client.dispatch(
-        { method: 'POST', target: '/', fields: ['Host', 's'], body: { stream, length: undefined } },
-        {
-          onHead() {},
-          onData: () => true,
-          onEnd: () => resolve('whole'),
-          onFault: ({ kind }) => resolve(kind),
-        },
-      ),
-    );
+    const ended = ask(client, { method: 'POST', body: { stream, length: undefined } });
     stream.push('x');
-    expect(await ended).toBe('whole');
+    expect(await ended).toBe(200);
     expect(faults[0]).toMatchObject({ message: 'a bug' });
-    expect(await ask(client)).toBe('200 whole');
+    expect(await ask(client)).toBe(200);
     expect([client.inFlight, client.queued]).toEqual([0, 0]);
   });
 
@@ -130,32 +114,10 @@ describe('one exchange that throws ends alone', () => {
     };
     try {
       const seen = await Promise.all(Array.from({ length: 20 }, () => ask(client)));
-      expect(seen.filter((one) => one !== '200 whole')).toEqual(['internal']);
+      expect(seen.filter((one) => one !== 200)).toEqual(['internal']);
       expect(faults).toMatchObject([{ message: 'a bug' }]);
     } finally {
       ResponseHeadCheck.prototype.read = read;
     }
   });
 });
-
-function ask(
-  client: UpstreamClient,
-  throws: Partial<UpstreamHandler> = {},
-  maySend?: () => boolean,
-): Promise<string> {
-  return new Promise((resolve) => {
-    let seen = 0;
-    client.dispatch(
-      { method: 'GET', target: '/', fields: ['Host', 's'], body: null, maySend },
-      {
-        onHead: (status) => {
-          seen = status;
-        },
-        onData: () => true,
-        onEnd: () => resolve(`${seen} whole`),
-        onFault: ({ kind }) => resolve(kind),
-        ...throws,
-      },
-    );
-  });
-}

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
-import type { UpstreamClient, UpstreamFault } from '../../../src/upstream/port.ts';
 import { answer } from '../../harness/recording-upstream.ts';
+import { ask, clientOf } from './direct-client.ts';
 
 interface Shop {
   readonly port: number;
@@ -35,23 +34,6 @@ async function startShop(): Promise<Shop> {
   };
 }
 
-function ask(client: UpstreamClient): Promise<number | UpstreamFault['kind']> {
-  return new Promise((resolve) => {
-    let seen = 0;
-    client.dispatch(
-      { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
-      {
-        onHead: (status) => {
-          seen = status;
-        },
-        onData: () => true,
-        onEnd: () => resolve(seen),
-        onFault: ({ kind }) => resolve(kind),
-      },
-    );
-  });
-}
-
 /**
  * A rolling restart: the old listener is closed, and connections that are open still answer. There are more clients than
  * connections, so that somebody always waits, and now and then a connection ends, for which no other comes.
@@ -61,13 +43,7 @@ describe('a listener that closes under load', () => {
     'everybody is answered, and the process goes on (%i connections)',
     async (connections) => {
       const shop = await startShop();
-      const client = createUpstreamClient({
-        upstream: { scheme: 'http', hostname: '127.0.0.1', port: shop.port },
-        connectTimeoutMs: 30_000,
-        queueLimit: 1_000,
-        queueTimeoutMs: 60_000,
-        connections,
-      });
+      const client = clientOf(shop.port, { connections });
       // Not all places are taken when the listener closes: each that is missing is tried for again and again.
       await Promise.all(Array.from({ length: connections / 2 }, () => ask(client)));
       await shop.closeListener();

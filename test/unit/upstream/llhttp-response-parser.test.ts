@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { longestRead } from '../../../src/upstream/llhttp.ts';
 import { ResponseParser } from '../../../src/upstream/response-parser.ts';
+import { brokenAnswers, ok } from './broken-answers.ts';
 
 /** What came out of a response, whatever the pieces were. */
 interface Heard {
@@ -53,7 +54,6 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
   return heard;
 }
 
-const ok = 'HTTP/1.1 200 OK\r\n';
 const whole = (status: number, reason: string, fields: string[], body = ''): Heard => ({
   informational: [],
   head: { status, reason, fields },
@@ -164,47 +164,8 @@ describe('whatever the pieces', () => {
   });
 });
 
-test.each([
-  ['a second length', `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
-  [
-    'a length beside chunks',
-    `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`,
-  ],
-  ['a length that is no number', `${ok}Content-Length: 1a\r\n\r\na`],
-  ['a negative length', `${ok}Content-Length: -1\r\n\r\na`],
-  ['a chunk size that is no number', `${ok}Transfer-Encoding: chunked\r\n\r\nx\r\n`],
-  ['a chunk longer than its size', `${ok}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n`],
-  ['a bare LF', `${ok}A: b\nC: d\r\n\r\n`],
-  ['a bare CR in a value', `${ok}A: b\rC: d\r\n\r\n`],
-  ['a NUL in a value', `${ok}A: \0\r\n\r\n`],
-  ['a space before the colon', `${ok}A : b\r\n\r\n`],
-  ['two codings', `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
-  ['two lines of a coding', `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-  ['a coding with a no-break space', `${ok}Transfer-Encoding: chunked\xa0\r\n\r\n1\r\na\r\n0\r\n\r\n`],
-  ['a coding with a space behind it', `${ok}Transfer-Encoding: chunked \r\n\r\n1\r\na\r\n0\r\n\r\n`],
-  ['an empty coding', `${ok}Transfer-Encoding: \r\n\r\na`],
-  ['a coding of an interim response', `HTTP/1.1 103 \r\nTransfer-Encoding: gzip\r\n\r\n${ok}\r\n`],
-  ['a bare CR for the end of the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\n'],
-  ['a bare CR for the only line end', 'HTTP/1.1 200 OK\r\r\r\n'],
-  ['an empty line in front', `\r\n${ok}Content-Length: 0\r\n\r\n`],
-  ['a LF in front', `\n${ok}Content-Length: 0\r\n\r\n`],
-  ['lower case', 'http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['HTTP/1.2', 'HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['a tab after the version', 'HTTP/1.1\t200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['a folded line', `${ok}A: b\r\n c\r\n\r\n`],
-  ['HTTP/3.0', 'HTTP/3.0 200 OK\r\n\r\n'],
-  ['another coding than chunks', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
-  ['another coding instead of chunks', `${ok}Transfer-Encoding: gzip\r\n\r\na`],
-  ['interim responses without end', 'HTTP/1.1 103 \r\n\r\n'.repeat(100)],
-  ['another protocol', 'SSH-2.0-OpenSSH_9\r\n'],
-  ['an unasked 101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n'],
-  ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
-  ['no space behind the status', 'HTTP/1.1 200OK\r\n\r\n'],
-  ['DEL in the reason', 'HTTP/1.1 200 O\x7fK\r\n\r\n'],
-  ['a field without a name', `${ok}: b\r\n\r\n`],
-  ['status 99', 'HTTP/1.1 099 Low\r\n\r\n'],
-  ['status 600', 'HTTP/1.1 600 High\r\n\r\n'],
-  ['status 1000', 'HTTP/1.1 1000 Higher\r\n\r\n'],
+test.each<readonly [string, string]>([
+  ...brokenAnswers,
   ['fields that are too long', `${ok}A: ${'b'.repeat(1000)}\r\n\r\n`],
   [
     'trailers that are too long',
@@ -212,7 +173,8 @@ test.each([
   ],
 ])('%s is no response', (_, bytes) => {
   expect(hear({ bytes }).end).toBe('broken');
-  for (let cut = 1; cut < bytes.length; cut++) expect(hear({ bytes }, [cut]).end).toBe('broken');
+  for (let cut = 1; cut < Math.min(bytes.length, 1_100); cut++)
+    expect(hear({ bytes }, [cut]).end).toBe('broken');
 });
 
 test.each([

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
 import type { UpstreamClient } from '../../../src/upstream/port.ts';
 import { type ForwardingFront, startFront } from '../../harness/forwarding-front.ts';
+import { ask, clientOf } from './direct-client.ts';
 
 const connections = 8;
 const ends: (() => unknown)[] = [];
@@ -30,30 +30,28 @@ async function startClosing(): Promise<number> {
 }
 
 function clientFor(port: number): UpstreamClient {
-  const client = createUpstreamClient({
-    upstream: { scheme: 'http', hostname: '127.0.0.1', port },
-    connectTimeoutMs: 30_000,
-    connections,
-    queueLimit: 1_000,
-    queueTimeoutMs: 60_000,
-  });
+  const client = clientOf(port, { connections });
   ends.push(() => client.close());
   return client;
 }
 
-function ask(client: UpstreamClient, target: string): Promise<readonly Buffer[] | string> {
+async function read(
+  client: UpstreamClient,
+  target: string,
+  isReleased = false,
+): Promise<readonly Buffer[] | string> {
   const pieces: Buffer[] = [];
-  return new Promise((resolve) => {
-    client.dispatch(
-      { method: 'GET', target, fields: ['Host', 's'], body: null },
-      {
-        onHead() {},
-        onData: (piece) => pieces.push(piece) > 0,
-        onEnd: () => resolve(pieces),
-        onFault: ({ kind }) => resolve(kind),
+  const seen = await ask(
+    client,
+    { target },
+    {
+      onData(piece, release) {
+        if (isReleased) for (let i = 0; i < 2; i += 1) release?.();
+        return pieces.push(piece) > 0;
       },
-    );
-  });
+    },
+  );
+  return typeof seen === 'string' ? seen : pieces;
 }
 
 /** Buffers of the length in which connections read, that were made meanwhile. */
@@ -79,7 +77,7 @@ test.each([
   const client = clientFor(await start());
   const made = await countPieces(async () => {
     for (let round = 0; round < 25; round += 1) {
-      const burst = await Promise.all(Array.from({ length: connections }, () => ask(client, '/x100')));
+      const burst = await Promise.all(Array.from({ length: connections }, () => read(client, '/x100')));
       for (const seen of burst) {
         expect(typeof seen === 'string' ? seen : Buffer.concat(seen).toString()).toMatch(expected);
       }
@@ -91,9 +89,9 @@ test.each([
 
 test('what somebody was given is never written to again', async () => {
   const client = clientFor(await startClosing());
-  const held = await Promise.all([ask(client, '/a10'), ask(client, '/b4000'), ask(client, '/c60000')]);
+  const held = await Promise.all([read(client, '/a10'), read(client, '/b4000'), read(client, '/c60000')]);
   for (let round = 0; round < 10; round += 1) {
-    await Promise.all(Array.from({ length: connections }, () => ask(client, '/z60000')));
+    await Promise.all(Array.from({ length: connections }, () => read(client, '/z60000')));
   }
   const texts = held.map((pieces) =>
     typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
@@ -130,7 +128,7 @@ async function startKeeping(): Promise<number> {
 }
 
 /** What a client saw of its answers: how many octets, and which letters other than its own. */
-async function read(
+async function readAll(
   port: number,
   letter: string,
   manner: 'at once' | 'slowly' | 'and leaves',
@@ -168,40 +166,22 @@ async function read(
 test('no client is sent what was read for another one, whoever reads slowly or leaves', async () => {
   const { port } = await frontOf();
   const manners = ['at once', 'slowly', 'and leaves'] as const;
-  const seen = letters.map((letter, i) => read(port, letter, manners[i % 3] ?? 'at once', 3));
+  const seen = letters.map((letter, i) => readAll(port, letter, manners[i % 3] ?? 'at once', 3));
   expect(await Promise.all(seen)).toEqual(letters.map(() => ''));
 });
 
 test('long bodies that go out at once are read into the same few pieces of memory', async () => {
   const { port } = await frontOf();
-  await read(port, 'a', 'at once', 1);
-  const made = await countPieces(() => read(port, 'a', 'at once', 4));
+  await readAll(port, 'a', 'at once', 1);
+  const made = await countPieces(() => readAll(port, 'a', 'at once', 4));
   // 488 reads at least.
   expect(made).toBeLessThanOrEqual(16);
 });
 
 test('a piece that is given back twice is read into once', async () => {
   const client = clientFor(await startKeeping());
-  const keep = (target: string) =>
-    new Promise<readonly Buffer[]>((resolve, reject) => {
-      const pieces: Buffer[] = [];
-      client.dispatch(
-        { method: 'GET', target, fields: ['Host', 's'], body: null },
-        {
-          onHead() {},
-          onData(piece, release) {
-            pieces.push(piece);
-            release?.();
-            release?.();
-            return true;
-          },
-          onEnd: () => resolve(pieces),
-          onFault: ({ kind }) => reject(new Error(kind)),
-        },
-      );
-    });
-  await keep('/a60000');
-  const held = await Promise.all(letters.map((letter) => ask(client, `/${letter}60000`)));
+  await read(client, '/a60000', true);
+  const held = await Promise.all(letters.map((letter) => read(client, `/${letter}60000`)));
   const texts = held.map((pieces) =>
     typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
   );

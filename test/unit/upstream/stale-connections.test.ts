@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
-import type { ClientOptions, UpstreamClient, UpstreamFault } from '../../../src/upstream/port.ts';
+import type { ClientOptions } from '../../../src/upstream/port.ts';
 import { answer } from '../../harness/recording-upstream.ts';
+import { ask, clientOf } from './direct-client.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -15,14 +15,7 @@ async function start(options: Partial<ClientOptions>, fields: string) {
     socket.on('error', () => {}).on('data', () => socket.write(answer('', fields)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = createUpstreamClient({
-    upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
-    connectTimeoutMs: 30_000,
-    queueLimit: 10,
-    queueTimeoutMs: 60_000,
-    connections: 2,
-    ...options,
-  });
+  const client = clientOf((server.address() as AddressInfo).port, options);
   onTestFinished(async () => {
     await client.close();
     for (const socket of sockets) socket.destroy();
@@ -52,25 +45,9 @@ it.each<[method: string, idleMs: number, isReused: boolean, options: Partial<Cli
 )('a %s after %i ms uses the idle connection: %s (%j %s)', async (method, idleMs, isReused, ...more) => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const { client, sockets } = await start(...more);
-  expect(await ask(client, 'GET')).toBe(200);
+  expect(await ask(client)).toBe(200);
   vi.advanceTimersByTime(idleMs);
-  expect(await ask(client, method)).toBe(200);
+  const body = method === 'GET' ? null : Buffer.from('a=1');
+  expect(await ask(client, { method, body })).toBe(200);
   expect(sockets.length).toBe(isReused ? 1 : 2);
 });
-
-function ask(client: UpstreamClient, method: string): Promise<number | UpstreamFault['kind']> {
-  return new Promise((resolve) => {
-    let seen = 0;
-    client.dispatch(
-      { method, target: '/', fields: ['Host', 's'], body: method === 'GET' ? null : Buffer.from('a=1') },
-      {
-        onHead: (status) => {
-          seen = status;
-        },
-        onData: () => true,
-        onEnd: () => resolve(seen),
-        onFault: ({ kind }) => resolve(kind),
-      },
-    );
-  });
-}

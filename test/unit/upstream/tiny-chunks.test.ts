@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
 import type { UpstreamClient } from '../../../src/upstream/port.ts';
+import { clientOf } from './direct-client.ts';
 
 const inChunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const chunks = 100_000;
@@ -28,13 +28,7 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
   beforeAll(async () => {
     shop.listen(0, '127.0.0.1');
     await once(shop, 'listening');
-    client = createUpstreamClient({
-      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (shop.address() as AddressInfo).port },
-      connectTimeoutMs: 30_000,
-      connections: 2,
-      queueLimit: 10,
-      queueTimeoutMs: 60_000,
-    });
+    client = clientOf((shop.address() as AddressInfo).port);
   });
   afterAll(async () => {
     for (const socket of sockets) socket.destroy();
