@@ -139,7 +139,10 @@ describe.concurrent('in the console', () => {
 
   it('requests that were made to mislead', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
-    await edit({ Test: ['GET /carts', 'GET /carts/{cart_id}'] });
+    await edit({ Test: [{ match: 'GET /carts', scopes: ['read'] }, 'GET /carts/{cart_id}'] });
+    // The client that a token names.
+    const token = shopward.issueToken({ azp: 'shop\u202Egnp.exe\u2066</script><b>' });
+    await fetch(`${shopward.url}/carts`, { headers: { Authorization: `Bearer ${token}` } });
     const markup = '<img src=x onerror=alert(4)>';
     const requests = [
       ['%E2%80%AEtxt.exe', `</code>${markup}`],
@@ -167,18 +170,16 @@ describe.concurrent('in the console', () => {
     for (const width of [1280, 320]) {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(`${shopward.adminUrl}/#/requests`);
-      await page
-        .locator('#decisions > li')
-        .nth(requests.length - 1)
-        .waitFor();
+      await page.locator('#decisions > li').nth(requests.length).waitFor();
       // By key: what opens above moves a line from under the pointer.
       for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
-      await context.expect.poll(() => page.locator('.detail .pill').count()).toBe(requests.length);
+      await context.expect.poll(() => page.locator('.detail .pill').count()).toBe(requests.length + 1);
       expect((await looksRight(page)).height).toBeLessThan(30_000);
       await page.goto(`${shopward.adminUrl}/#/roll-out`);
       await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
       const { text, height } = await looksRight(page);
       expect(text).toMatch(/W{100}…/);
+      expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}</script><b>');
       expect(height).toBeLessThan(10_000);
       for (const view of ['now', 'list', 'system']) {
         await page.goto(`${shopward.adminUrl}/#/${view}`);

@@ -30,10 +30,15 @@ it('from the first screen to why a request was refused, by keyboard alone', {
     const tabTo = async (wanted: string) => {
       for (let i = 0; i < mostKeys; i++) {
         await press('Tab');
+        // Where the focus is can be seen.
+        expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).not.toBe('none');
         if (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(wanted)})`)) return;
       }
       throw new Error(`${mostKeys} keys do not lead to ${wanted}`);
     };
+    await press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    await press('Enter');
     await tabTo('#sentence a');
     await press('Enter');
     await page.locator('#decisions > li').first().waitFor();

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../harness/free-port.ts';
 import { startShopward } from '../../harness/shopward.ts';
-import { hold, openConsole, settings, shop, useConsole } from './console-page.ts';
+import { hold, openConsole, settings, useConsole } from './console-page.ts';
 
 /** The page in a real Chromium, in front of the demo shop: what it shows of requests, and how it goes on. */
 describe.concurrent('the console', () => {
@@ -19,38 +19,6 @@ describe.concurrent('the console', () => {
     // Two frames, in which it would move.
     await page.locator('h1').hover({ trial: true });
   };
-
-  it('shows what was made to mislead by its letters: nothing turns the text around it', async (context) => {
-    const reversed = 'shop\u202Egnp.exe\u2066</script><b>';
-    const long = 'x'.repeat(10_000);
-    const { open, page, shopward } = await openConsole(context, {
-      upstream: shop.url,
-      rows: [
-        { match: 'GET /orders', scopes: ['read'] },
-        { match: 'GET /long', scopes: [`s${long}`] },
-      ],
-      config: {
-        mode: 'observe',
-        auth: { keys: { files: ['public.pem'] } },
-      },
-    });
-    const token = shopward.issueToken({ azp: reversed });
-    const fields = { 'User-Agent': '="=1+1",</script>', 'X-Request-Id': long.slice(0, 2_000) };
-    await fetch(`${shopward.url}/orders`, { headers: { ...fields, Authorization: `Bearer ${token}` } });
-    await fetch(`${shopward.url}/${'%E2%80%AE'.repeat(500)}`, { headers: fields });
-    await page.setViewportSize({ width: 320, height: 800 });
-    for (const view of ['roll-out', 'requests', 'list', 'now', 'system']) {
-      await open(view);
-      const { text, width } = await page.evaluate<{ text: string; width: number }>(
-        '({ text: document.body.textContent, width: document.documentElement.scrollWidth })',
-      );
-      expect(text, view).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
-      if (view === 'roll-out') expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}</script><b>');
-      if (view === 'requests') expect(text).toContain('\\u{202e}');
-      expect(width, view).toBe(320);
-      expect(await page.locator('#main b:text-is("x"), #main script').count(), view).toBe(0);
-    }
-  });
 
   describe('requests', () => {
     it('appear by themselves, and one click leads to why', async (context) => {
@@ -456,47 +424,6 @@ describe.concurrent('the console', () => {
       // The browser names every 401 in its log.
       forgive('401');
     });
-  });
-
-  it('is of use without a mouse', async (context) => {
-    const { decisions, open, page, shopward } = await openConsole(context, settings());
-    await open();
-    await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
-    await page.keyboard.press('Enter');
-    const walk = async (steps: number) => {
-      const visited: string[] = [];
-      while (visited.length < steps) {
-        await page.keyboard.press('Tab');
-        const [name = '', ring, isConcern] = await page.evaluate<[string, string, boolean]>(
-          `(({ id, ariaLabel, textContent }) => [
-            id || ariaLabel || textContent,
-            getComputedStyle(document.activeElement).outlineStyle,
-            document.activeElement.matches('#sentence a, #concerns a'),
-          ])(document.activeElement)`,
-        );
-        expect(ring, name).not.toBe('none');
-        if (!isConcern) visited.push(name);
-      }
-      return visited;
-    };
-    // Without what the first screen says of the moment, which comes before the charts and may be over at any time.
-    expect(await walk(4)).toEqual([
-      '',
-      'Requests: values over time',
-      'latency-percentile',
-      'Latency: values over time',
-    ]);
-    await page.getByRole('link', { name: 'Requests', exact: true }).focus();
-    await page.keyboard.press('Enter');
-    await context.expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
-    await fetch(`${shopward.url}/orders`);
-    await decisions().first().waitFor();
-    const places = await walk(6);
-    expect(places.slice(1, 4)).toEqual(['search-q', 'search-outcome', 'follow']);
-    await decisions().first().getByRole('button').focus();
-    await page.keyboard.press('Enter');
-    await decisions().first().locator('.detail .pill').waitFor();
   });
 
   it('announces a change of state once, and nothing else', async (context) => {

@@ -7,43 +7,6 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../../ha
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-describe('the reader itself', () => {
-  it.each([
-    ['no end', 'a 1\n'],
-    ['no line feed before the end', 'a 1# EOF\n'],
-    ['an empty line', 'a 1\n\n# EOF\n'],
-    ['a comment', '# hello\n# EOF\n'],
-    ['a counter without _total', '# TYPE a counter\na 1\n# EOF\n'],
-    ['a counter family with _total', '# TYPE a_total counter\na_total 1\n# EOF\n'],
-    ['a series twice', '# TYPE a gauge\na{b="1"} 1\na{b="1"} 2\n# EOF\n'],
-    ['families interleaved', '# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# HELP a late\n# EOF\n'],
-    ['metadata after samples', '# TYPE a gauge\na 1\n# HELP a late\n# EOF\n'],
-    ['labels in a bad spelling', '# TYPE a gauge\na{b=1} 1\n# EOF\n'],
-    ['a comma at the end', '# TYPE a gauge\na{b="1",} 1\n# EOF\n'],
-    ['a raw quote', '# TYPE a gauge\na{b="1"2"} 1\n# EOF\n'],
-    ['a negative counter', '# TYPE a counter\na_total -1\n# EOF\n'],
-    ['no +Inf', '# TYPE a histogram\na_bucket{le="1.0"} 1\na_count 1\na_sum 1\n# EOF\n'],
-    [
-      'not cumulative',
-      '# TYPE a histogram\na_bucket{le="1.0"} 2\na_bucket{le="+Inf"} 1\na_count 1\na_sum 1\n# EOF\n',
-    ],
-    ['another count', '# TYPE a histogram\na_bucket{le="+Inf"} 1\na_count 2\na_sum 1\n# EOF\n'],
-    ['a word for a number', '# TYPE a gauge\na one\n# EOF\n'],
-  ])('refuses %s', (_, text) => {
-    expect(() => parseOpenMetrics(text)).toThrow();
-  });
-
-  it('reads what is right', () => {
-    const text = '# HELP a Of \\"all\\".\n# TYPE a counter\na_total{b="x\\n\\"y\\\\"} 1e3\n# EOF\n';
-    expect(parseOpenMetrics(text).get('a')).toEqual({
-      name: 'a',
-      type: 'counter',
-      help: 'Of "all".',
-      samples: [{ name: 'a_total', labels: { b: 'x\n"y\\' }, value: 1000 }],
-    });
-  });
-});
-
 describe('/metrics', () => {
   let shopward: RunningShopward;
   let upstream: RecordingUpstream;
