@@ -14,7 +14,6 @@ export async function runHealth(options: CommonChoice, io: CommandIo = processIo
     return 1;
   }
   const { status } = await askAdmin(admin, 'GET', '/livez');
-  if (options.json) io.out(JSON.stringify({ alive: status === 200, status }));
   if (status === 200) return 0;
   io.err(status === 0 ? `nothing answers on the admin port ${admin.port}` : `/livez answered ${status}`);
   return 1;
@@ -41,7 +40,7 @@ export async function runPurge(
   const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
   const reply = await askAdmin(admin, 'POST', '/api/purge', body);
   if (reply.status === 200) {
-    io.out(options.json ? JSON.stringify({ purged: body }) : `purged: ${url ?? prefix ?? 'all'}`);
+    io.out(`purged: ${url ?? prefix ?? 'all'}`);
     return 0;
   }
   io.err(reply.status === 0 ? `nothing answers on the admin port ${admin.port}` : reply.body);

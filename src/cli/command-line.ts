@@ -79,8 +79,7 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .addOption(configFile)
     .option('--url <url>', 'one URL')
     .option('--prefix <prefix>', 'every URL that begins with it')
-    .option('--all', 'every URL')
-    .addOption(json);
+    .option('--all', 'every URL');
   verb('tokens', 'list or revoke refresh tokens, or delete expired ones', async (action, options) =>
     (await import('./tokens.ts')).runTokens(action, options),
   )
@@ -90,7 +89,5 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .addOption(json);
   verb('health', 'ask /livez of the running proxy (for container health checks)', async (options) =>
     (await import('./admin-verbs.ts')).runHealth(options),
-  )
-    .addOption(configFile)
-    .addOption(json);
+  ).addOption(configFile);
 }

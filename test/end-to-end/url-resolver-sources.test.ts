@@ -147,11 +147,11 @@ describe('two replicas over one Redis', () => {
     await writeFile(configFile, text);
     const purged = await runCommand((io) => runPurge({ config: configFile, url: '/en/computer' }, io));
     expect(purged).toMatchObject({ code: 0, out: ['purged: /en/computer'] });
-    const options = { config: configFile, json: true };
-    const asData = await runCommand((io) => runPurge({ ...options, prefix: '/no-such/' }, io));
-    expect(asData).toMatchObject({ code: 0, out: ['{"purged":{"prefix":"/no-such/"}}'] });
+    const options = { config: configFile };
+    const ofPrefix = await runCommand((io) => runPurge({ ...options, prefix: '/no-such/' }, io));
+    expect(ofPrefix).toMatchObject({ code: 0, out: ['purged: /no-such/'] });
     const health = await runCommand((io) => runHealth(options, io));
-    expect(health).toMatchObject({ code: 0, out: ['{"alive":true,"status":200}'] });
+    expect(health.code).toBe(0);
     // A container must not be restarted because of an edit that is not in force.
     for (const broken of ['mode: obsrve\n', 'no: such key\n', 'upstream: { url: "${NO_SUCH}" }\n']) {
       await writeFile(configFile, text + broken);

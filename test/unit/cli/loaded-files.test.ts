@@ -48,7 +48,7 @@ async function loadedBy(args: readonly string[], whileItRuns: (child: ChildProce
 }
 
 it('a health check loads the configuration and nothing of the proxy', async () => {
-  const { files } = await loadedBy(['health', '--json', '--config', 'config/shopward.yaml']);
+  const { files } = await loadedBy(['health', '--config', 'config/shopward.yaml']);
   expect(files).toContain('src/cli/admin-verbs.ts');
   expect(files).toContain('src/config/load.ts');
   const needless =
