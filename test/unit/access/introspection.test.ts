@@ -102,16 +102,6 @@ describe('a question', () => {
     });
   });
 
-  it('whose answer names somebody is told of, once; of remembered and refused tokens nobody hears', async () => {
-    const verified: string[] = [];
-    const { answer, say } = await setUp({ onVerified: ({ subject }) => verified.push(subject) });
-    await say('t');
-    await say('t');
-    answer(serveJson({ active: false }));
-    await say('u');
-    expect(verified).toEqual(['DE--21']);
-  });
-
   it('is asked with another secret after it has changed', async () => {
     const { asked, introspector, say } = await setUp();
     introspector.useSecret('next');
@@ -334,12 +324,6 @@ describe('what is remembered', () => {
     expect(await say('u')).toBe('access-token-invalid inactive');
     expect(asked).toHaveLength(4);
   });
-
-  it('a remembered token costs no promise', async () => {
-    const { introspector, say } = await setUp();
-    await say('t');
-    expect(introspector.verify('t')).not.toBeInstanceOf(Promise);
-  });
 });
 
 describe('under load', () => {
@@ -416,25 +400,6 @@ describe('under load', () => {
     );
     for (let i = 0; i < 12; i++) expect(await say(`../etc/passwd${i}`)).toBe(noAnswer);
     expect(await say('good')).toBe('DE--21');
-  });
-
-  it('tokens on which the endpoint hangs delay only those who send them', async () => {
-    const { answer, say } = await setUp({ timeoutMs: 120_000 });
-    answer((response, form) => {
-      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
-    });
-    const hanging = Array.from({ length: 40 }, (_, i) => say(`tarpit ${i}`, '192.0.2.1'));
-    const good = Array.from({ length: 20 }, (_, i) => say(`good ${i}`, '192.0.2.2'));
-    expect(new Set(await Promise.all(good))).toEqual(new Set(['DE--21']));
-    // Beyond its half of the places it is refused at once.
-    expect(await Promise.all(hanging.slice(25))).toEqual(new Array(15).fill('overloaded verifications 1'));
-  });
-
-  it('one client is what the network of an address says', async () => {
-    const { answer, say } = await setUp({ clientOf: (address) => address.slice(0, 9), maxAsking: 4 });
-    answer(() => {});
-    for (const end of [1, 2]) void say(`t${end}`, `2001:db8:${end}`);
-    expect(await say('t3', '2001:db8:3')).toBe('overloaded verifications 1');
   });
 
   it('a kept connection that the endpoint has closed is replaced', async () => {

@@ -1,10 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { openPackedList, packList } from '../../../src/access/packed-list.ts';
 import { compileProtectedList, type ProtectedResources } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
-import { WatchedList } from '../../../src/access/watched-list.ts';
 import { tableRequest } from '../routes/path-table-request.ts';
 
 const paths = { ignoredPrefixes: ['/index.php'], formatSuffixes: ['json'] };
@@ -78,36 +75,4 @@ describe('a packed list, sent to another process', () => {
       expect(packed.indexesOf(template)).toEqual(compiled.indexesOf(template));
     expect(packed.indexesOf('/cARTS/{x}')).toHaveLength(3);
   });
-});
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** The objects of a row, the YAML that it was read from, or its text would take ten times as much. */
-it('an edit of a long list keeps less than 200 bytes a row, of which few are objects', async () => {
-  const kept: { heap: number; all: number; list: unknown }[] = [];
-  for (const rows of [5_000, 20_000]) {
-    const lines = Array.from({ length: rows }, (_, i) => `GET /shop-${i % 700}/items-${i}/{id}`);
-    const log = { info: () => {}, debug: () => {} } as never;
-    const list = new WatchedList({
-      ...{ paths, file: 'list.yaml', text: listOf(['GET /a']), isWatched: false, log },
-    });
-    collectGarbage();
-    const before = process.memoryUsage();
-    await list.apply({ bytes: Buffer.from(listOf(lines)) });
-    expect(list.inForce.rows).toHaveLength(rows + 1);
-    lines.length = 0;
-    // Buffers of messages are freed some collections later.
-    for (let run = 0; run < 5; run += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      collectGarbage();
-    }
-    const after = process.memoryUsage();
-    const heap = after.heapUsed - before.heapUsed;
-    kept.push({ heap, all: heap + after.arrayBuffers - before.arrayBuffers, list });
-  }
-  const [few, many] = kept;
-  if (few === undefined || many === undefined) throw new Error('not measured');
-  expect((many.all - few.all) / 15_000).toBeLessThan(200);
-  expect((many.heap - few.heap) / 15_000).toBeLessThan(40);
 });

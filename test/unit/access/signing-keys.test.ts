@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSigningKeys } from '../../../src/access/signing-keys.ts';
-import { startJwksServer } from './jwks-server.ts';
-import { makeSigner, publicJwk, publicPem } from './signing.ts';
+import { makeSigner, publicPem } from './signing.ts';
 
 const first = makeSigner('ES256', 'first');
 const second = makeSigner('ES256', 'second');
@@ -124,75 +123,10 @@ describe('key files', () => {
     keys.close?.();
   });
 
-  test('that are edited are read without being asked to', async () => {
-    const { file, keys } = await open('b.pem', publicPem(first));
-    await keys.start?.();
-    await writeFile(file, publicPem(first) + publicPem(second));
-    await expect.poll(() => keys.source.status().keys).toBe(2);
-    keys.close?.();
-  });
-
   test('without a key do not start', async () => {
     const { keys } = await open('c.pem', '{"keys":[]}');
     await expect(keys.start?.()).rejects.toThrow('no key here can verify');
     expect(keys.health()).toMatchObject({ status: 'down', isUnready: true });
     keys.close?.();
   });
-});
-
-test('a key set that goes away and comes back is reported once each time; unready is only who never had keys', async () => {
-  const server = await startJwksServer();
-  const { lines, log } = recordLog();
-  const keys = createSigningKeys({ keys: { jwks: server.url }, algorithms: ['ES256'] }, now, log);
-  expect(keys.health()).toMatchObject({
-    status: 'down',
-    reasons: ['no keys for access tokens yet: loading'],
-    text: 'no keys were ever had: loading',
-    isUnready: true,
-  });
-  const events = () => lines.splice(0).map((line) => ('event' in line ? line.event : undefined));
-  try {
-    await keys.start?.();
-    await keys.reload?.();
-    expect(lines).toMatchObject([
-      {
-        level: 'error',
-        event: 'keys-not-refreshed',
-        reason: 'empty',
-        text: 'the key set cannot be had: empty: no key of the set can verify a configured algorithm',
-      },
-    ]);
-    expect([events(), keys.health().text]).toEqual([
-      ['keys-not-refreshed'],
-      'no keys were ever had: empty: no key of the set can verify a configured algorithm',
-    ]);
-    server.serve(first);
-    await keys.reload?.();
-    await keys.reload?.();
-    expect(events()).toEqual(['keys-reloaded', 'keys-back']);
-    expect(keys.describe()).toMatchObject([{ kid: 'first', algorithms: ['ES256'] }]);
-    expect(keys.health()).toMatchObject({
-      status: 'ok',
-      details: [
-        { label: 'from', value: 'jwks' },
-        { label: 'usable', value: 1 },
-        { label: 'unusable', value: 0 },
-        { label: 'loads', value: 4 },
-        { label: 'failures', value: 2 },
-        { label: 'last load', value: 5_999 },
-      ],
-    });
-    server.answer((response) => response.writeHead(500).end(JSON.stringify({ keys: [publicJwk(second)] })));
-    await keys.reload?.();
-    server.goDown();
-    await keys.reload?.();
-    expect(events()).toEqual(['keys-not-refreshed', 'keys-not-refreshed']);
-    expect(keys.health()).toMatchObject({
-      status: 'degraded',
-      text: expect.stringContaining('unreachable: no'),
-    });
-  } finally {
-    keys.close?.();
-    await server.close();
-  }
 });

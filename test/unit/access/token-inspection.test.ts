@@ -114,10 +114,4 @@ describe('a token is inspected as the proxy checks it', () => {
     expect(await shown(118)).toContain(`"${'s'.repeat(118)}" (`);
     expect(await shown(119)).toContain(`"${'s'.repeat(119)}... (`);
   });
-
-  it('keys that are away fail at the key', async () => {
-    const away = { keysFor: () => ({ retryAfterSeconds: 1 }) };
-    const found = await inspect(makeToken(rsa, good), [], away);
-    expect([found.failed, found.reason]).toEqual(['key', 'keys']);
-  });
 });

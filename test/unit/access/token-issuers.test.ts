@@ -72,76 +72,39 @@ describe('several issuers', () => {
   });
 
   it.each<[string, () => string, string]>([
-    ['a key of B for the issuer A', () => makeToken(b, ofA()), 'access-token-invalid unknown-key'],
-    ['the same under the key id of A', () => makeToken(bAsA, ofA()), 'access-token-invalid signature'],
-    [
-      'the same without a key id',
-      () => makeToken(b, ofA(), { kid: undefined }),
-      'access-token-invalid signature',
-    ],
-    [
-      'A for the audience of B',
-      () => makeToken(a, { ...ofA(), aud: 'shop-b' }),
-      'access-token-invalid audience',
-    ],
-    ['no iss', () => makeToken(a, { ...ofA(), iss: undefined }), 'access-token-invalid issuer'],
-    ['iss null', () => makeToken(a, { ...ofA(), iss: null }), 'access-token-invalid issuer'],
-    ['iss a list', () => makeToken(a, { ...ofA(), iss: [issA] }), 'access-token-invalid issuer'],
-    [
-      'iss an object',
-      () => makeToken(a, { ...ofA(), iss: { toString: issA } }),
-      'access-token-invalid issuer',
-    ],
-    ['iss a number', () => makeToken(a, { ...ofA(), iss: 0 }), 'access-token-invalid issuer'],
-    ['iss empty', () => makeToken(a, { ...ofA(), iss: '' }), 'access-token-invalid issuer'],
-    [
-      'iss without its slash',
-      () => makeToken(a, { ...ofA(), iss: 'https://a.example' }),
-      'access-token-invalid issuer',
-    ],
-    [
-      'iss in capitals',
-      () => makeToken(a, { ...ofA(), iss: issA.toUpperCase() }),
-      'access-token-invalid issuer',
-    ],
+    ['a key of B for the issuer A', () => makeToken(b, ofA()), 'unknown-key'],
+    ['the same under the key id of A', () => makeToken(bAsA, ofA()), 'signature'],
+    ['the same without a key id', () => makeToken(b, ofA(), { kid: undefined }), 'signature'],
+    ['A for the audience of B', () => makeToken(a, { ...ofA(), aud: 'shop-b' }), 'audience'],
     [
       'iss in another form of Unicode',
       () => makeToken(b, { ...ofB(), iss: issB.normalize('NFD') }),
-      'access-token-invalid issuer',
+      'issuer',
     ],
-    ['iss with a space', () => makeToken(a, { ...ofA(), iss: `${issA} ` }), 'access-token-invalid issuer'],
-    ['iss huge', () => makeToken(a, { ...ofA(), iss: 'x'.repeat(9000) }), 'access-token-invalid issuer'],
-    [
-      'iss of Object.prototype',
-      () => makeToken(a, { ...ofA(), iss: '__proto__' }),
-      'access-token-invalid issuer',
-    ],
-    ['the name of an issuer', () => makeToken(a, { ...ofA(), iss: 'alpha' }), 'access-token-invalid issuer'],
-    [
-      'iss in the header alone',
-      () => makeToken(a, { ...ofA(), iss: undefined }, { iss: issA }),
-      'access-token-invalid issuer',
-    ],
+    ['iss in the header alone', () => makeToken(a, { ...ofA(), iss: undefined }, { iss: issA }), 'issuer'],
     [
       'a payload that is no JSON',
       () => signSegments(a, encode({ alg: 'RS256' }), encode('{"iss"')),
-      'access-token-invalid malformed',
+      'malformed',
     ],
     [
       'a payload that is a list',
       () => signSegments(a, encode({ alg: 'RS256' }), encode(`["${issA}"]`)),
-      'access-token-invalid malformed',
+      'malformed',
     ],
-    [
-      'HS256 with the public key of A',
-      () => makeHmacToken(publicPem(a), ofA()),
-      'access-token-invalid algorithm',
-    ],
-    ['crit', () => makeToken(a, ofA(), { crit: ['exp'] }), 'access-token-invalid critical'],
-    ['alg none', () => makeToken(a, ofA(), { alg: 'none' }), 'access-token-invalid algorithm'],
-  ])('%s: refused', async (_, make, expected) => {
+    ['HS256 with the public key of A', () => makeHmacToken(publicPem(a), ofA()), 'algorithm'],
+    ['crit', () => makeToken(a, ofA(), { crit: ['exp'] }), 'critical'],
+    ['alg none', () => makeToken(a, ofA(), { alg: 'none' }), 'algorithm'],
+    ...[undefined, null, [issA], { toString: issA }, 0, '', 'https://a.example', issA.toUpperCase()]
+      .concat([`${issA} `, 'x'.repeat(9000), '__proto__', 'alpha'])
+      .map((iss): [string, () => string, string] => [
+        `iss ${JSON.stringify(iss)?.slice(0, 40)}`,
+        () => makeToken(a, { ...ofA(), iss }),
+        'issuer',
+      ]),
+  ])('%s: refused', async (_, make, reason) => {
     const { say } = await setUp();
-    expect(await say(make())).toBe(expected);
+    expect(await say(make())).toBe(`access-token-invalid ${reason}`);
   });
 
   it('iss twice: the last one chooses, and the same one is checked; no order of them helps', async () => {

@@ -32,18 +32,6 @@ function open() {
 
 const usual = { rows: 1, isFirst: true, reloads: [0, 0], status: 'ok' };
 
-test('a list takes effect whole, and listeners get it and what it changes', async () => {
-  const { list, state, logged } = open();
-  expect(state()).toEqual(usual);
-  const heard: unknown[] = [];
-  list.onApplied((packed) => void heard.push(packed === list.packed()));
-  list.onCompared(({ difference }) => void heard.push(difference?.counts.added));
-  const second = listOf('GET /a', 'GET /b');
-  await list.apply(bytesOf(second));
-  expect(state()).toEqual({ rows: 2, isFirst: false, reloads: [1, 0], status: 'ok' });
-  expect([heard, logged]).toEqual([[true, 1], ['debug list-reloaded']]);
-});
-
 test.each<[string, FileBytes, string]>([
   ['what is not a row', bytesOf(listOf('GET a')), ''],
   ['no list', bytesOf('complete: true'), ''],
@@ -62,15 +50,3 @@ test.each<[string, FileBytes, string]>([
     expect([state(), list.problems()]).toEqual([{ ...usual, isFirst: false, reloads: [1, 1] }, []]);
   },
 );
-
-test('a process does not start with what is no list', () => {
-  const compile = async () => ({ problems: [] });
-  const options = {
-    file: 'list.yaml',
-    paths: { ignoredPrefixes: [] },
-    isWatched: false,
-    compile,
-    log: {} as never,
-  };
-  expect(() => new WatchedList({ ...options, text: listOf('GET a') })).toThrow('list.yaml');
-});
