@@ -54,13 +54,16 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
     .option('--blank', 'any shop; the rows are written by hand')
     .option('--upstream <url>', 'address of the shop, with the prefix of its paths if there is one')
-    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: the variable JWKS_URL)')
+    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: found at the shop)')
     .option('--secret <variable>', 'environment variable that holds its secret, if it signs with HS256')
     .option(
       '--token <file>',
       'sample access token (-: standard input) whose issuer and audience are required',
     )
-    .option('--errors <format>', 'how it writes errors: jsonapi, problem or json (default)')
+    .option(
+      '--errors <format>',
+      'how it writes errors: jsonapi, problem or json (default: found at the shop)',
+    )
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');
   verb('check', 'validate every file and print all problems', async (options) =>

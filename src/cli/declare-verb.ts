@@ -51,7 +51,10 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     },
   },
   init: {
-    before: ['Sends no request. No existing file is replaced without --force.'],
+    before: [
+      'Sends a few GET requests to --upstream, to find out whether the shop answers and where its keys are. No existing file is',
+      'replaced without --force.',
+    ],
     examples: [
       'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
       'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000/api/v2',

@@ -4,8 +4,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Claims } from '../access/claim-paths.ts';
 import { errorFormats } from '../http/rejection.ts';
-import { type CommandIo, processIo, readInput } from './command-io.ts';
+import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
 import { isThere, readBounded, replaceFile } from './files.ts';
+import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { importList } from './protected/import.ts';
 
 /** Exported for its tests. */
@@ -18,11 +19,11 @@ export interface InitOptions {
   readonly blank?: boolean;
   /** Address of the shop; its path is the prefix of all paths of the API. */
   readonly upstream?: string;
-  /** URL of the shop's JSON Web Key Set, or a file with its public key. Left out: named by JWKS_URL. */
+  /** URL of the shop's JSON Web Key Set, or a file with its public key. Left out: looked for at the shop. */
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
-  /** Format of the shop's errors. Default: `json`. */
+  /** Format of the shop's errors. Default: found by asking the shop. */
   readonly errors?: string;
   /** File with a sample access token, `-` for standard input: its `iss` and `aud` become required. */
   readonly token?: string;
@@ -32,14 +33,19 @@ export interface InitOptions {
   readonly force?: boolean;
 }
 
-/** The options, and what follows from them. */
+/** The options, and the answers of the shop. */
 interface Shop extends InitOptions {
   readonly address: URL | undefined;
   /** The prefix of all paths of the API; may be empty. */
   readonly prefix: string;
-  /** Claims of the sample token. */
+  readonly facts: ShopFacts | undefined;
+  readonly algorithms: readonly string[];
+  /** Of the sample token, else of the discovery document. */
   readonly issuer: string | undefined;
+  /** Of the sample token. */
   readonly audience: readonly string[];
+  /** The option; else the shop's own format; else what each client asks for. */
+  readonly errors: string;
 }
 
 /** Bytes of the longest sample: a token of 16 KiB, and text around it. */
@@ -55,9 +61,9 @@ const names = {
 };
 
 /**
- * Writes a configuration, a list and their schemas for editors, in observe mode and with only what such a shop has. Exit code 0,
- * 1 when the OpenAPI document has no operation that needs a token, 2 for bad usage, a document that cannot be read, or files that
- * are there already: nothing is written then.
+ * Writes a configuration, a list and their schemas for editors, in observe mode and with only what such a shop has. Asks the
+ * shop, where its address is given, for what it can tell by itself. Exit code 0, 1 when the OpenAPI document has no operation
+ * that needs a token, 2 for bad usage, a document that cannot be read, or files that are there already: nothing is written then.
  */
 export async function runInit(options: InitOptions, io: CommandIo = processIo): Promise<number> {
   const problem = findUsageProblem(options);
@@ -75,7 +81,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
 
   const sample = options.token === undefined ? {} : await readSample(options.token, io);
   if (sample === undefined) return badUsage;
-  const shop = shopOf(sample, { ...options, keys: keysFrom(options.keys, io.cwd, folder) });
+  const shop = await findOut(sample, { ...options, keys: keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
   // The list first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
@@ -93,6 +99,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     await replaceFile(at(name), await readShipped(name));
   const files = Object.values(names).map((name) => path.join(path.relative(io.cwd, folder) || '.', name));
   io.out(`written: ${files.join(', ')}`);
+  for (const line of findings(shop)) io.out(escapeToLine(line));
   io.out(nextSteps(path.relative(io.cwd, folder) || '.', shop, io.env));
   return 0;
 }
@@ -141,14 +148,21 @@ async function readSample(name: string, io: CommandIo): Promise<Claims | undefin
   return claims;
 }
 
-function shopOf(sample: Claims, options: InitOptions): Shop {
+async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
   const address = options.upstream === undefined ? undefined : shopAddress(options.upstream);
+  const facts = address && (await probeShop(address));
+  const isGiven = options.keys !== undefined || options.secret !== undefined;
+  const asked = isGiven ? await algorithmsAt(options.keys) : (facts?.algorithms ?? []);
   return {
     ...options,
     address,
     prefix: address?.pathname.replace(/\/$/, '') ?? '',
-    issuer: typeof sample.iss === 'string' ? sample.iss : undefined,
+    keys: isGiven ? options.keys : facts?.jwks,
+    facts: isGiven && facts ? { ...facts, jwks: undefined } : facts,
+    errors: options.errors ?? facts?.errors ?? 'json',
+    issuer: typeof sample.iss === 'string' ? sample.iss : facts?.issuer,
     audience: [sample.aud].flat().filter((name) => typeof name === 'string'),
+    algorithms: options.secret === undefined ? asked : ['HS256'],
   };
 }
 
@@ -199,10 +213,10 @@ refreshTokens: false
 
 /** The shipped configuration, which its comments explain, with what is known filled in. */
 function configText(
-  { spryker, address, keys, secret, issuer, audience, prefix, errors = 'json' }: Shop,
+  { spryker, address, keys, secret, issuer, audience, algorithms, prefix, errors }: Shop,
   shippedText: string,
 ): string {
-  // What a token claims must not become a reference to the environment or to a file.
+  // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
   const quoted = (text: string) => JSON.stringify(text).replaceAll('${', () => '$${');
   const [common = '', resolver = ''] = shippedText.split(/(?=\n# Answers GET \/url-resolver)/);
   let text = common
@@ -214,21 +228,59 @@ function configText(
   };
   if (!spryker) fill(/^request: \{ profile: spryker \}/m, 'request: { profile: plain }');
   if (address !== undefined) fill(/^ {2}url: .*$/m, `  url: ${quoted(address.origin)}`);
-  if (secret !== undefined) {
-    fill(/^ {2}algorithms: .*$/m, '  algorithms: [HS256]');
-    fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
-  }
+  if (secret !== undefined) fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
   if (keys !== undefined) {
     fill(
       /^ {2}keys: .*$/m,
       `  keys: ${isUrl(keys) ? `{ jwks: ${quoted(keys)} }` : `{ files: [${quoted(keys)}] }`}`,
     );
   }
+  if (algorithms.length > 0) fill(/^ {2}algorithms: .*$/m, `  algorithms: [${algorithms.join(', ')}]`);
   if (issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(issuer)}`);
   if (audience.length > 0) fill(/^ {2}# audience: .*$/m, `  audience: [${audience.map(quoted).join(', ')}]`);
   return spryker
     ? `${text}  subject: sub.customer_reference # who the user is\n${resolver}`
     : text + otherShop(prefix, errors);
+}
+
+/** What the shop's answers say, in words. */
+function findings(shop: Shop): string[] {
+  const { address, facts, keys, secret, algorithms, prefix, issuer, audience } = shop;
+  const missing =
+    audience.length > 0
+      ? []
+      : ['not found: the audience of its tokens. --token names a file with a sample access token'];
+  if (address === undefined || facts === undefined) return missing;
+  if (facts.fault !== undefined) {
+    return [
+      `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
+    ];
+  }
+  const found = [
+    `found: the shop answers at ${address.origin}${facts.status === undefined ? '' : ` (${facts.status})`}`,
+  ];
+  for (const text of facts.refused)
+    found.push(`warning: ${text}. Fix the shop, or put a server in front of it that rewrites its answers`);
+  if (prefix !== '')
+    found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
+  if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
+  else if (facts.foreignJwks !== undefined && keys === undefined && secret === undefined) {
+    found.push(
+      `found, but not used: keys at ${facts.foreignJwks}, which is another host or http in place of https; if they are right: --keys ${facts.foreignJwks}`,
+    );
+  } else if (keys === undefined && secret === undefined) {
+    found.push(
+      'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
+    );
+  }
+  if (facts.errors !== undefined) found.push(`found: the format of its errors, ${facts.errors}`);
+  else if (!shop.spryker && facts.status !== undefined)
+    found.push(
+      'not found: the format of its errors. --errors names it; else refusals are written as Accept asks',
+    );
+  if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
+  if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
+  return [...found, ...missing];
 }
 
 function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {

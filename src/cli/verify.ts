@@ -131,7 +131,7 @@ export function declareVerify(program: Command): void {
     .addOption(listFile)
     .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
     .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
-    .option('--inside', 'this machine may reach the shop: its port is not checked')
+    .option('--inside', 'this machine may reach the shop: check the answers of the shop instead of its port')
     .option('--timeout <seconds>', 'of one request', '10')
     .option('--deadline <seconds>', 'of everything', '120')
     .addOption(json);

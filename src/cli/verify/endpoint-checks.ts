@@ -1,5 +1,5 @@
-import { connect } from 'node:net';
 import { resourceId } from '../../access/protected-list.ts';
+import { addressOf, findRefusedAnswers, isReachable } from '../shop-answer.ts';
 import type { Deployment, Reply } from './probe-client.ts';
 import { type Check, createCheck, documentOf, replyText, skip, type Verification } from './verification.ts';
 
@@ -75,8 +75,8 @@ export async function checkClock({ client, config }: Verification): Promise<Chec
 }
 
 /**
- * Checks that the shop cannot be reached from here around the proxy. `isInside`: this machine may reach it, as may the machine of
- * both.
+ * Checks that the shop cannot be reached from here around the proxy. Where it may be (`--inside`, or an address of this
+ * machine), checks that its answers are written as the proxy takes them.
  */
 export async function checkShop(
   { config }: Verification,
@@ -84,34 +84,34 @@ export async function checkShop(
   { isInside, timeoutMs }: { readonly isInside: boolean; readonly timeoutMs: number },
 ): Promise<Check[]> {
   const url = new URL(config.upstream.url);
-  const shop = url.hostname.replace(/^\[|\]$/g, '');
-  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
-  // The shop of the proxy's machine may also listen on its other addresses.
-  const asked = isLoopback(shop) ? host : shop;
-  const name = `port ${asked}:${port} of the shop`;
-  if (isLoopback(asked) || (isInside && asked === shop))
-    return [skip('shop', name, 'this machine may reach the shop')];
-  const isOpen = await isReachable(asked, port, timeoutMs);
+  const shop = addressOf(url);
+  const checks: Check[] = [];
+  if (isLoopback(shop.host) && !isLoopback(host)) {
+    // The shop of the proxy's machine, which may also listen on its other addresses.
+    checks.push(await checkClosed({ ...shop, host }, timeoutMs));
+    if (!isInside) return checks;
+  }
+  if (!isInside && !isLoopback(shop.host)) return [await checkClosed(shop, timeoutMs)];
+  const name = `answers of ${url.origin}`;
+  if (!(await isReachable(shop, timeoutMs)))
+    return [...checks, skip('shop', name, 'the shop cannot be reached from here')];
+  const refused = await findRefusedAnswers(shop, [url.pathname, '/shopward-verify'], timeoutMs);
+  const advice = 'fix the shop, or put a server in front of it that rewrites its answers';
+  const got = refused[0] ?? 'taken';
+  return [
+    ...checks,
+    createCheck('shop', name, refused.length === 0, 'answers that shopward takes', got, advice),
+  ];
+}
+
+async function checkClosed(shop: ReturnType<typeof addressOf>, timeoutMs: number): Promise<Check> {
+  const isOpen = await isReachable(shop, timeoutMs);
   const advice =
     'clients on this network can bypass the proxy: close the port to all but the proxy, or run verify with --inside on a machine that may reach the shop';
-  return [createCheck('shop', name, !isOpen, 'closed', isOpen ? 'open' : 'closed', advice)];
+  const got = isOpen ? 'open' : 'closed';
+  return createCheck('shop', `port ${shop.host}:${shop.port} of the shop`, !isOpen, 'closed', got, advice);
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
-/** Whether a connection can be opened. */
-function isReachable(host: string, port: number, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    const end = (isOpen: boolean) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(isOpen);
-    };
-    const timer = setTimeout(end, timeoutMs, false);
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-  });
 }

@@ -1,14 +1,19 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { runCheck } from '../../../src/cli/check.ts';
 import { fileValidators } from '../../../src/cli/file-validators.ts';
+import { probeShop } from '../../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../../src/cli/init.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { runCommand } from './command-run.ts';
+import { oddAnswers } from './odd-answers.ts';
 import { document, secured } from './openapi-sample.ts';
 
 const publicKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
@@ -41,6 +46,56 @@ const noWord = { code: 0, words: [], last: '1 warning' };
 
 /** Nobody listens there. */
 const known = { upstream: 'http://127.0.0.1:9', keys: 'public.pem' };
+
+async function withShop<T>(answer: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(answer);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  }
+}
+
+const jwkOf = (type: 'rsa' | 'ec') => {
+  const pair =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return pair.publicKey.export({ format: 'jwk' });
+};
+
+// Side by side: they wait for deadlines of 2 s, one for each request.
+describe.concurrent('init of a shop that takes its time', () => {
+  it('says of a shop whose answer does not end that it is there, and looks on for its keys', async (test) => {
+    const endless = ['/', '/.well-known/openid-configuration'];
+    const { out, read } = await withShop(
+      ({ url = '' }, response) => {
+        if (endless.includes(url)) response.writeHead(200).write('{"for":"ever"}');
+        else if (url === '/.well-known/jwks.json') response.end(JSON.stringify({ keys: [jwkOf('ec')] }));
+        else response.writeHead(404).end();
+      },
+      (upstream) => initIn({ blank: true, upstream }, makeFolder({}, test)),
+    );
+    expect(out.join('\n')).toContain('the shop answers at');
+    expect(read('shopward.yaml')).toContain('/.well-known/jwks.json');
+  });
+
+  it.for<[string, RequestListener]>([
+    ['hangs', () => {}],
+    ['floods', (_, response) => void response.writeHead(200).end(Buffer.alloc(512 * 1024, 'x'))],
+    ['redirects', (_, response) => void response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end()],
+    ['speaks no HTTP', ({ socket }) => void socket.end('no HTTP\r\n\r\n')],
+    ['sends what a terminal obeys', (_, response) => void response.writeHead(200).end('\u001b[31m{')],
+  ])('is not held up by one that %s', async ([, answer], test) => {
+    const done = await withShop(answer, (upstream) =>
+      initIn({ blank: true, upstream }, makeFolder({}, test)),
+    );
+    expect(done.code).toBe(0);
+    expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
+  });
+});
 
 describe('init', () => {
   it('writes what a Spryker shop needs, and it passes the check without a word', async () => {
@@ -78,15 +133,35 @@ describe('init', () => {
     expect(await checkIn(cwd)).toEqual(noWord);
   });
 
-  it('writes refusals in the format that --errors names, else json', async () => {
-    for (const [errors, format] of [
-      ['problem', 'problem'],
-      [undefined, 'json'],
-    ] as const) {
-      const { read, cwd } = await initIn({ blank: true, ...known, ...(errors && { errors }) });
-      expect(parse(read('shopward.yaml')).errors).toEqual({ format });
-      expect(await checkIn(cwd)).toEqual(noWord);
-    }
+  it.each([
+    ['application/vnd.api+json', 'jsonapi'],
+    ['application/problem+json; charset=utf-8', 'problem'],
+    ['application/json', 'json'],
+    ['text/html', 'json'],
+  ])('writes refusals as the shop writes its errors: %s', async (type, format) => {
+    const answer: RequestListener = (_, response) =>
+      void response.writeHead(404, { 'Content-Type': type }).end('{}');
+    const done = await withShop(answer, (upstream) => initIn({ blank: true, upstream, keys: 'public.pem' }));
+    expect(parse(done.read('shopward.yaml')).errors).toEqual({ format });
+    expect(await checkIn(done.cwd)).toEqual(noWord);
+    const given = await initIn({ blank: true, ...known, errors: 'problem' });
+    expect(parse(given.read('shopward.yaml')).errors).toEqual({ format: 'problem' });
+  });
+
+  it.each(oddAnswers)('warns of answers that the proxy refuses: %s', async (cause, octets) => {
+    const shop = await startRecordingUpstream(() => octets);
+    onTestFinished(() => shop.close());
+    const { out } = await initIn({
+      blank: true,
+      upstream: `http://127.0.0.1:${shop.port}`,
+      keys: 'public.pem',
+    });
+    const warnings = out
+      .join('\n')
+      .split('\n')
+      .filter((line) => line.startsWith('warning: '));
+    expect(warnings).toHaveLength(cause === 'none' ? 0 : 2);
+    if (cause !== 'none') expect(warnings[0]).toContain(cause);
   });
 
   it('protects everything until rows are written', async () => {
@@ -133,26 +208,111 @@ describe('init', () => {
     expect((await initIn({ spryker: true, force: true }, cwd)).code).toBe(0);
   });
 
-  it('takes the claims of a sample token for text: no variable and no file gets into a setting', async () => {
-    const text = '${MY_SECRET} ${file:public.pem} $${MY_SECRET}';
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const sample = `${part({ alg: 'RS256' })}.${part({ iss: text, aud: text })}.eA`;
-    const { cwd } = await initIn({ blank: true, ...known, token: 'sample' }, makeFolder({ sample }));
-    writeFileSync(path.join(cwd, 'config', 'public.pem'), publicKey);
-    const env = { MY_SECRET: 'a-secret-of-ours' };
-    const loaded = await loadConfig({ file: 'config/shopward.yaml', env, cwd, validators: fileValidators });
-    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-    expect(loaded.config.auth).toMatchObject({ issuer: text, audience: [text] });
+  it.each<[string, string, (url: string) => Record<string, unknown>, object]>([
+    [
+      'a discovery document',
+      '/api/v2',
+      (url) => ({
+        '/.well-known/openid-configuration': { issuer: 'https://shop.example', jwks_uri: `${url}/keys` },
+        '/keys': { keys: [jwkOf('ec'), jwkOf('rsa')] },
+      }),
+      { algorithms: ['ES256', 'RS256'], keys: { jwks: '/keys' }, issuer: 'https://shop.example' },
+    ],
+    [
+      'the usual path below its prefix',
+      '/api/v2/',
+      () => ({ '/api/v2/.well-known/jwks.json': { keys: [jwkOf('rsa')] } }),
+      { algorithms: ['RS256'], keys: { jwks: '/api/v2/.well-known/jwks.json' } },
+    ],
+    [
+      'the usual path',
+      '',
+      () => ({
+        '/.well-known/openid-configuration': { jwks_uri: 'file:///etc/passwd' },
+        '/.well-known/oauth-authorization-server': { jwks_uri: 7 },
+        '/.well-known/jwks.json': { keys: [null, { kty: 'oct', k: 'AAAA' }, jwkOf('ec')] },
+      }),
+      { algorithms: ['ES256'], keys: { jwks: '/.well-known/jwks.json' } },
+    ],
+  ])('finds the keys of the shop by %s', async (_, prefix, pagesOf, auth) => {
+    let pages: Record<string, unknown> = {};
+    const asked: string[] = [];
+    await withShop(
+      ({ method, url = '' }, response) => {
+        asked.push(`${method} ${url}`);
+        response.writeHead(url in pages ? 200 : 404).end(JSON.stringify(pages[url] ?? {}));
+      },
+      async (url) => {
+        pages = pagesOf(url);
+        const { read, out, cwd } = await initIn({ blank: true, upstream: url + prefix });
+        const config = parse(read('shopward.yaml').replaceAll(`${url}/`, '/'));
+        expect(config.auth).toEqual(auth);
+        expect(config.upstream.url).toBe(url);
+        expect(out.join('\n')).toContain(`found: the shop answers at ${url} (404)`);
+        expect(out.join('\n')).not.toMatch(/JWKS_URL|UPSTREAM_URL/);
+        expect(await checkIn(cwd)).toEqual(noWord);
+      },
+    );
+    expect(asked.length).toBeLessThanOrEqual(10);
+    expect(asked.every((line) => line.startsWith('GET '))).toBe(true);
+  });
+
+  it('takes what the shop says for text: no variable and no file of ours gets into an address', async () => {
+    const stolen = (at: string) => `${at}/keys/${'${'}MY_SECRET}/${'${'}file:public.pem}/$${'${'}MY_SECRET}`;
+    await withShop(
+      ({ url = '', headers }, response) => {
+        const at = `http://${headers.host}`;
+        const page = url.startsWith('/keys/')
+          ? { keys: [jwkOf('ec')] }
+          : { jwks_uri: stolen(at), issuer: stolen(at) };
+        response.end(JSON.stringify(page));
+      },
+      async (upstream) => {
+        const { cwd, out } = await initIn({ blank: true, upstream });
+        expect(out.join('\n')).toContain(stolen(upstream));
+        const env = { MY_SECRET: 'a-secret-of-ours' };
+        const loaded = await loadConfig({
+          file: 'config/shopward.yaml',
+          env,
+          cwd,
+          validators: fileValidators,
+        });
+        if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+        const { keys, issuer } = loaded.config.auth;
+        expect({ keys, issuer }).toEqual({ keys: { jwks: stolen(upstream) }, issuer: stolen(upstream) });
+      },
+    );
   });
 
   it('writes the prefix of the shop into rows and examples', async () => {
     const cwd = makeFolder();
     writeFileSync(path.join(cwd, 'o.json'), JSON.stringify(document({ '/baskets': { get: secured } })));
     const upstream = `${known.upstream}/api/v2`;
-    const { read } = await initIn({ openapi: 'o.json', ...known, upstream }, cwd);
+    const { read, out } = await initIn({ openapi: 'o.json', ...known, upstream }, cwd);
     expect(parse(read('protected-resources.yaml')).groups).toEqual({ baskets: ['GET /api/v2/baskets'] });
+    expect(out.join('\n')).toContain(`found: nobody answers at ${upstream} (`);
     expect((await initIn({ blank: true, upstream })).read('protected-resources.yaml')).toContain(
       'GET /api/v2/orders',
+    );
+  });
+
+  it('takes no keys of another host, and asks that host nothing', async () => {
+    let asked = 0;
+    await withShop(
+      (_, response) => {
+        asked += 1;
+        response.end(JSON.stringify({ keys: [jwkOf('ec')] }));
+      },
+      async (elsewhere) => {
+        const jwks = elsewhere.replace('127.0.0.1', 'localhost');
+        const done = await withShop(
+          (_, response) => void response.end(JSON.stringify({ jwks_uri: `${jwks}/keys` })),
+          (upstream) => initIn({ blank: true, upstream }),
+        );
+        expect(asked).toBe(0);
+        expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
+        expect(done.out.join('\n')).toContain(`if they are right: --keys ${jwks}/keys`);
+      },
     );
   });
 
@@ -177,8 +337,12 @@ describe('init', () => {
       Buffer.from(part).toString('base64url'),
     );
     const cwd = makeFolder({ sample: `Authorization: Bearer ${token.join('.')}\n`, empty: '' });
-    const { code, read } = await initIn({ blank: true, token: 'sample', keys: 'config/public.pem' }, cwd);
+    const { code, out, read } = await initIn(
+      { blank: true, token: 'sample', keys: 'config/public.pem' },
+      cwd,
+    );
     expect(code).toBe(0);
+    expect(out).not.toContainEqual(expect.stringContaining('not found: the audience'));
     expect(parse(read('shopward.yaml')).auth).toMatchObject({ issuer: claims.iss, audience: claims.aud });
     const check = (config: string) => runCommand((io) => runCheck({ config, offline: true }, io), { cwd });
     writeFileSync(path.join(cwd, 'config/public.pem'), publicKey);
@@ -228,4 +392,21 @@ describe('init', () => {
       expect([done.code, done.err.join()]).toEqual([2, expect.stringContaining('--spryker')]);
     },
   );
+});
+
+it('a shop that answers with anything but keys tells that it is there, and nothing else', async () => {
+  const facts = await withShop(
+    (_, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256"}],"jwks_uri":"http://["}'),
+    (url) => probeShop(new URL(url)),
+  );
+  expect(facts).toEqual({
+    status: 200,
+    fault: undefined,
+    jwks: undefined,
+    foreignJwks: undefined,
+    algorithms: [],
+    issuer: undefined,
+    errors: undefined,
+    refused: [],
+  });
 });

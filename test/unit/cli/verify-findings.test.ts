@@ -4,8 +4,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { runCommand } from './command-run.ts';
+import { oddAnswers } from './odd-answers.ts';
 import { listOf } from './openapi-sample.ts';
 import { failures, find, openVerifyStage, type Report, startFront } from './verify-stage.ts';
 
@@ -155,8 +157,26 @@ describe('verify finds what is wrong', () => {
       expect(await checkedShop(notLoopback(await freePort()))).toMatchObject([
         { outcome: 'ok', got: 'closed' },
       ]);
-      expect(await checkedShop(notLoopback(port), { inside: true })).toMatchObject([{ outcome: 'skipped' }]);
-      expect(await checkedShop(stage.shop.url)).toMatchObject([{ outcome: 'skipped' }]);
+      expect(await checkedShop(notLoopback(port), { inside: true })).toMatchObject([
+        { outcome: 'ok', got: 'taken' },
+      ]);
+    });
+
+    it.each(oddAnswers)('names answers of the shop that the proxy refuses: %s', async (cause, octets) => {
+      const shop = await startRecordingUpstream(() => octets);
+      const proxy = await startShopwardHere({
+        upstream: `http://127.0.0.1:${shop.port}`,
+        rows: ['GET /mine'],
+      });
+      onTestFinished(async () => {
+        await proxy.stop();
+        await shop.close();
+      });
+      // The proxy is the judge of what is refused.
+      expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
+      const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
+      expect(check?.outcome).toBe(cause === 'none' ? 'ok' : 'failed');
+      if (cause !== 'none') expect(check?.got).toContain(cause);
     });
   });
 

@@ -1,0 +1,146 @@
+import { readJwks } from '../../access/key-document.ts';
+import { type ErrorFormat, errorFormats, errorMediaTypes } from '../../http/rejection.ts';
+import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
+import { addressOf, findRefusedAnswers } from '../shop-answer.ts';
+
+/** What the shop's public answers tell. */
+export interface ShopFacts {
+  /** Status of a GET of the address; undefined: no answer. */
+  readonly status: number | undefined;
+  /** Why there is no answer. */
+  readonly fault: string | undefined;
+  readonly jwks: string | undefined;
+  /** A key set of another host that the discovery document names. It is not used: whoever has that host decides who gets in. */
+  readonly foreignJwks: string | undefined;
+  /** Algorithms of the keys that shopward supports. */
+  readonly algorithms: readonly string[];
+  /** By the discovery document. */
+  readonly issuer: string | undefined;
+  /** The format of its errors. Undefined: its 404 has an unknown format. */
+  readonly errors: ErrorFormat | undefined;
+  /** Why the proxy would refuse answers of the shop. */
+  readonly refused: readonly string[];
+}
+
+/** Limits of each of at most ten requests, so that a shop that hangs costs little time. */
+const timeoutMs = 2000;
+const maxBytes = 256 * 1024;
+
+const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+/** Paths without a resource: another part of a shop often writes their errors. */
+const missingPath = '/shopward-init';
+const jwksPath = '/.well-known/jwks.json';
+
+/**
+ * Asks the shop whether it is there, and where its keys are: by its discovery document (OpenID Connect Discovery 1.0
+ * section 4, RFC 8414 section 3), else at the usual path, below its prefix and at the root. GET only, no redirect is followed.
+ */
+export async function probeShop(address: URL): Promise<ShopFacts> {
+  const base = address.href.replace(/\/$/, '');
+  const found = await get(base);
+  const refused = await findRefusedAnswers(
+    addressOf(address),
+    ['', missingPath].map((path) => new URL(base + path).pathname),
+    timeoutMs,
+  );
+  // A client may not read an answer that is refused here.
+  if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
+  const errors = await errorsOf(base + missingPath);
+  const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
+  let foreignJwks: string | undefined;
+  const bases = [...new Set([base, address.origin])];
+  for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
+    const document = await getJson(one);
+    const { jwks_uri: jwks, issuer } = document ?? {};
+    if (isForeign(jwks, address)) {
+      foreignJwks ??= jwks;
+      continue;
+    }
+    const algorithms = await algorithmsAt(jwks);
+    if (typeof jwks === 'string' && algorithms.length > 0) {
+      return { ...facts, jwks, algorithms, issuer: typeof issuer === 'string' ? issuer : undefined };
+    }
+  }
+  for (const place of bases) {
+    const algorithms = await algorithmsAt(place + jwksPath);
+    if (algorithms.length > 0) return { ...facts, jwks: place + jwksPath, algorithms };
+  }
+  return { ...facts, foreignJwks };
+}
+
+const nothing: ShopFacts = {
+  status: undefined,
+  fault: undefined,
+  jwks: undefined,
+  foreignJwks: undefined,
+  algorithms: [],
+  issuer: undefined,
+  errors: undefined,
+  refused: [],
+};
+
+/** The format of the answer to a path that does not exist, by its media type. */
+async function errorsOf(url: string): Promise<ErrorFormat | undefined> {
+  const reply = await get(url);
+  if ('fault' in reply || reply.status < 400) return undefined;
+  const type = reply.type.split(';', 1)[0]?.trim().toLowerCase();
+  return errorFormats.find((format) => errorMediaTypes[format] === type);
+}
+
+/** Whether a key set is at another host, or by http where the shop has https: then others could control it. */
+function isForeign(jwks: unknown, address: URL): jwks is string {
+  if (typeof jwks !== 'string' || !URL.canParse(jwks)) return false;
+  const { protocol, hostname } = new URL(jwks);
+  return hostname !== address.hostname || (address.protocol === 'https:' && protocol !== 'https:');
+}
+
+/** What the keys of a set sign with; empty: there is no set, or no key of it can be used. */
+export async function algorithmsAt(url: unknown): Promise<string[]> {
+  if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return [];
+  const document = await getJson(url);
+  const keys = Array.isArray(document?.keys) ? document.keys.filter(isObject) : [];
+  const algorithms = keys.map(algorithmOf).filter((one) => one !== undefined);
+  return [...new Set(algorithms)].filter((one) => readJwks(document, [one]).keys.length > 0).toSorted();
+}
+
+/** `alg` of a key, or what is usual for its type. */
+function algorithmOf({ alg, kty, crv }: JsonObject): string | undefined {
+  if (typeof alg === 'string') return alg;
+  if (kty === 'RSA') return 'RS256';
+  if (kty === 'OKP') return 'EdDSA';
+  return { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }[String(crv)];
+}
+
+async function getJson(url: string): Promise<JsonObject | undefined> {
+  const reply = await get(url);
+  return 'fault' in reply || reply.status !== 200 ? undefined : parseJsonObject(reply.body);
+}
+
+interface Reply {
+  readonly status: number;
+  /** Empty if it is too long, or its end did not come in time. */
+  readonly body: Buffer;
+  /** `Content-Type`, or nothing. */
+  readonly type: string;
+}
+
+async function get(url: string): Promise<Reply | { readonly fault: string }> {
+  let head: { readonly status: number; readonly type: string } | undefined;
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await fetch(url, { redirect: 'manual', signal });
+    head = { status: response.status, type: response.headers.get('content-type') ?? '' };
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of response.body ?? []) {
+      length += chunk.length;
+      if (length > maxBytes) return { ...head, body: Buffer.alloc(0) };
+      chunks.push(chunk);
+    }
+    return { ...head, body: Buffer.concat(chunks) };
+  } catch (cause) {
+    if (head !== undefined) return { ...head, body: Buffer.alloc(0) };
+    const { name, cause: reason } = cause as Error & { readonly cause?: { readonly code?: string } };
+    return { fault: name === 'TimeoutError' ? 'no answer in 2 s' : (reason?.code ?? 'no HTTP') };
+  }
+}
