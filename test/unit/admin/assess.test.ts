@@ -52,14 +52,6 @@ const allOf = (more: object) => {
 
 describe('the first screen', () => {
   it.each([
-    ['all is well', {}, 'ok', 'All is well. 56 rows enforced.'],
-    [
-      'nothing came yet',
-      { total: { requests: 0, refusals: {}, observed: {}, outages: {} } },
-      'ok',
-      'Ready, and waiting for the first request. 56 rows enforced.',
-    ],
-    ['observe mode', { mode: 'observe' }, 'notice', 'All is well. Observe mode: nothing is enforced.'],
     ['some rows observe', { list: { rows: 56, observing: 6 } }, 'ok', 'All is well. 50 rows enforced.'],
     [
       'many are refused, and too few for an incident',
@@ -79,7 +71,6 @@ describe('the first screen', () => {
       'ok',
       'All is well. 56 rows enforced.',
     ],
-    ['a part is down', { incidents: [incident({})] }, 'down', 'Redis cannot be used'],
     [
       'a part is degraded',
       { incidents: [incident({ id: 'keys', title: 'Keys', status: 'degraded' })] },

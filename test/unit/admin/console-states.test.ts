@@ -4,7 +4,6 @@ import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
 import { startChromium } from '../../harness/chromium.ts';
 import { findAxeFaults } from './accessibility.ts';
 import { openPage } from './console-page.ts';
-import { stateNames } from './console-state-names.ts';
 import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
 
 /** The first screen in each state that it has to tell apart, in a real browser, as an operator would meet it. */
@@ -88,7 +87,3 @@ async function show(page: Page, view: string): Promise<void> {
     .first()
     .waitFor();
 }
-
-it('each can be chosen by its name for a picture', () => {
-  expect(consoleStates.map(({ name }) => name)).toEqual(stateNames);
-});

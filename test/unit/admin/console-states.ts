@@ -3,7 +3,6 @@ import { freePort } from '../../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import type { StateName } from './console-state-names.ts';
 
 /** Address of a view; `open` does what it takes to see the rest of it. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
@@ -89,7 +88,7 @@ export class ConsoleStage {
 }
 
 export interface ConsoleState {
-  readonly name: StateName;
+  readonly name: 'new' | 'healthy' | 'attack' | 'shop down' | 'Redis down' | 'observe' | 'two things';
   make(stage: ConsoleStage): Promise<void>;
   /** What the first screen has to say of it. */
   readonly sentence: RegExp;

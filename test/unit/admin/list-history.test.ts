@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { checkList } from '../../../src/access/list-check.ts';
 import { packList } from '../../../src/access/packed-list.ts';
 import type { ProtectedResources } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
-import { checkList } from '../../../src/access/list-check.ts';
 import { ListHistory } from '../../../src/admin/list-history.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
 

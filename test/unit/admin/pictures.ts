@@ -1,13 +1,11 @@
-/**
- * Takes the pictures of the console: those of docs/pictures, or of every view in every state into a folder, so that
- * somebody can look at what was changed. The demo shop and shopward are started for it, on free ports.
- */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+/** Takes the pictures of docs/pictures anew. The demo shop and shopward are started for it, on free ports. */
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { readArguments } from '../../../scripts/arguments.ts';
-import { stateNames } from './console-state-names.ts';
-import type { ConsoleStage } from './console-states.ts';
+import { cartIds } from '../../../demo/data/ids.ts';
+import { startDemoShop } from '../../../demo/shop.ts';
+import { startChromium } from '../../harness/chromium.ts';
+import { ConsoleStage, consoleStates, filled } from './console-states.ts';
 
 interface Shot {
   readonly view: string;
@@ -15,15 +13,6 @@ interface Shot {
   readonly colorScheme: 'light' | 'dark';
   readonly file: string;
 }
-
-const { all, state: only } = readArguments<{ readonly all?: string; readonly state?: string }>({
-  name: 'npm run pictures --',
-  about: 'Takes the pictures of docs/pictures anew.',
-  options: [
-    ['--all <folder>', 'every view in every state instead, wide and narrow, light and dark'],
-    ['--state <name>', 'that state alone', undefined, stateNames],
-  ],
-});
 
 const agents: Readonly<Record<string, string>> = {
   '198.51.100.7': 'ShopApp/3.1 (Android)',
@@ -77,11 +66,6 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
   }
 }
 
-const { cartIds } = await import('../../../demo/data/ids.ts');
-const { startDemoShop } = await import('../../../demo/shop.ts');
-const { startChromium } = await import('../../harness/chromium.ts');
-const states = await import('./console-states.ts');
-const { consoleStates, filled, views } = states;
 const docs = path.join(import.meta.dirname, '../../../docs/pictures');
 const documented: Readonly<Record<string, readonly Shot[]>> = {
   attack: [{ view: 'now', width: 1440, colorScheme: 'light', file: path.join(docs, 'console-attack.png') }],
@@ -95,18 +79,6 @@ const documented: Readonly<Record<string, readonly Shot[]>> = {
   ],
 };
 
-function everyShot(state: string, folder: string): Shot[] {
-  const schemes = ['light', 'dark'] as const;
-  return views.flatMap((view) =>
-    [1440, 390, 2560].flatMap((width) =>
-      schemes.map((colorScheme) => {
-        const name = `${state} ${view} ${width} ${colorScheme}.png`.replaceAll(' ', '-');
-        return { view, width, colorScheme, file: path.join(folder, name) };
-      }),
-    ),
-  );
-}
-
 async function take(page: Page, { view, width, colorScheme, file }: Shot): Promise<void> {
   await page.setViewportSize({ width, height: width < 500 ? 1080 : 900 });
   await page.emulateMedia({ colorScheme });
@@ -118,17 +90,16 @@ async function take(page: Page, { view, width, colorScheme, file }: Shot): Promi
   // The canvas is drawn in the next frame.
   await page.waitForTimeout(200);
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: file, fullPage: all !== undefined });
+  await page.screenshot({ path: file });
   console.log(file);
 }
 
 async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
   for (const state of consoleStates) {
-    if (only !== undefined && state.name !== only) continue;
-    const shots = all === undefined ? (documented[state.name] ?? []) : everyShot(state.name, all);
-    if (shots.length === 0) continue;
+    const shots = documented[state.name];
+    if (shots === undefined) continue;
     await state.make(stage);
-    if (state.name !== 'new') await fillCharts(stage, state.name === 'attack');
+    await fillCharts(stage, state.name === 'attack');
     const page = await browser.newPage();
     await page.goto(`${stage.shopward.adminUrl}/`);
     await page.locator('#sentence:not([data-status="unknown"])').waitFor();
@@ -138,9 +109,8 @@ async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
   }
 }
 
-if (all !== undefined) await mkdir(all, { recursive: true });
 const [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
-const stage = new states.ConsoleStage(shop);
+const stage = new ConsoleStage(shop);
 try {
   await takeAll(browser, stage);
 } finally {

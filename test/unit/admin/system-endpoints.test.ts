@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createPurgeEndpoint } from '../../../src/admin/state-endpoints.ts';
-import { createSystemEndpoints, parseReasons, type ReasonText } from '../../../src/admin/system-endpoints.ts';
+import { parseReasons } from '../../../src/admin/system-endpoints.ts';
 import { rejectionTable } from '../../../src/http/rejection.ts';
-
-const nothing = { body: undefined, query: new Map() };
 
 describe('reasons', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../../docs/reasons.md'), 'utf8');
@@ -23,15 +21,6 @@ describe('reasons', () => {
   it('of a token are read, too, each with its own text', () => {
     const expired = parseReasons(document).find(({ name }) => name === 'expired');
     expect(expired?.cause).toMatch(/^Its `exp` is over\. If it is new, compare the clocks/);
-  });
-
-  it('come from the endpoint', async () => {
-    const endpoints = createSystemEndpoints({
-      system: async () => ({}) as never,
-    });
-    const endpoint = endpoints.find((one) => one.path === '/api/reasons');
-    const { body } = (await endpoint?.run(nothing)) ?? {};
-    expect((body as { reasons: readonly ReasonText[] }).reasons.length).toBeGreaterThan(30);
   });
 });
 

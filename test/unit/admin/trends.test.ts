@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { outcomes } from '../../../src/admin/outcome.ts';
 import { percentileOf, Trends } from '../../../src/admin/trends.ts';
+import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
 const refused = (record: Partial<ExchangeRecord>) =>

@@ -68,43 +68,6 @@ frontSuite('upstream hooks', (start) => {
     },
   );
 
-  it('edits the forwarded request and the answer, and hears of both', async () => {
-    const { hooks, outcomes } = noting(
-      { requestFields: { 'If-Match': '"shop"', 'if-none-match': null } },
-      { fields: { etag: null, ETag: '"ours"', 'X-New': '1' } },
-    );
-    const { port, upstream } = await start(() => answer('{}', 'ETag: "shop"\r\n'), { hooks });
-    const response = await exchangeRaw(
-      port,
-      'GET / HTTP/1.1\r\nHost: s\r\nIf-Match: "a"\r\nIf-None-Match: "b"\r\n\r\n',
-    );
-    expect(response.fields('etag')).toEqual(['"ours"']);
-    expect([response.field('x-new'), response.body.toString()]).toEqual(['1', '{}']);
-    expect(upstream.bytes().match(/if-[^\r]*/gi)).toEqual(['If-Match: "shop"']);
-    expect(outcomes).toEqual([
-      {
-        kind: 'answered',
-        status: 200,
-        fields: ['Content-Length', '2', 'ETag', '"shop"'],
-        body: Buffer.from('{}'),
-      },
-    ]);
-  });
-
-  it('turns an answer into a 304', async () => {
-    const { hooks } = noting({}, { notModified: true, fields: { ETag: '"1"' } });
-    const fields =
-      'Content-Type: text/plain\r\nContent-Language: de\r\nVary: Accept\r\nCache-Control: no-cache\r\n';
-    const { port } = await start(() => answer('{}', fields), { hooks });
-    const response = await exchangeRaw(port, get);
-    expect([response.status, response.body.length]).toEqual([304, 0]);
-    expect(response.rawFields.filter((_, i) => i % 2 === 0).slice(0, 3)).toEqual([
-      'Vary',
-      'Cache-Control',
-      'ETag',
-    ]);
-  });
-
   it.each([
     ['announced to be too long', 1001, answer('a'.repeat(1001))],
     [

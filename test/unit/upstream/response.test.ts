@@ -69,28 +69,6 @@ frontSuite('the response', (start) => {
     expect(response.trailers).toEqual([]);
   });
 
-  it('keeps what clients and caches go by, whatever Connection names', async () => {
-    const kept = [
-      'Cache-Control: private',
-      'Content-Encoding: identity',
-      'Content-Type: text/plain',
-      'ETag: "1"',
-      'Set-Cookie: a=1',
-      'Vary: X-Odd',
-      'WWW-Authenticate: Bearer',
-    ];
-    const names = kept.map((line) => line.split(':')[0]?.toLowerCase());
-    const fields = `${kept.join('\r\n')}\r\nX-Hop: 1\r\nConnection: ${[...names, 'content-length', 'x-hop'].join(', ')}\r\n`;
-    const { port } = await start(() => answer('x', fields));
-    const response = await exchangeRaw(port, get);
-    for (const line of kept) {
-      const [name = '', value] = line.split(': ');
-      expect(response.field(name.toLowerCase()), name).toBe(value);
-    }
-    expect([response.body.toString(), response.field('content-length')]).toEqual(['x', '1']);
-    expect(response.field('x-hop')).toBeUndefined();
-  });
-
   it('gives an HTTP/1.0 client a body without chunks', async () => {
     const { port } = await start(
       () => 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',

@@ -25,27 +25,6 @@ describe('its tile', () => {
     return { activity, upstream, said };
   };
 
-  it('says what is under way and when it was heard of', () => {
-    const { activity, upstream, said } = open();
-    expect(said()).toEqual(['ok', 'not asked yet']);
-    const details = () =>
-      Object.fromEntries((upstream.health().details ?? []).map(({ label, value }) => [label, value]));
-    expect(details()).toEqual({
-      ...{ address: 'http://shop', 'in flight': 2, waiting: 3, answers: 0, failures: 0 },
-      ...{ 'last answer': null, 'last failure': null, 'failing since': null },
-    });
-    Object.assign(activity, { answers: 1, lastAnswerMs: 5 });
-    expect(said()).toEqual(['ok', 'it answers']);
-    Object.assign(activity, { failures: 1, lastFailureMs: 7, lastFailure, failingSinceMs: 7 });
-    expect(details()).toMatchObject({ 'last answer': 5, 'last failure': 7, 'failing since': 7 });
-    expect(upstream.health().seenMs).toBe(7);
-    const values = upstream.metrics.map(({ name, value }) => [name, value()]);
-    expect(values).toEqual([
-      ['shopward_upstream_queue', 3],
-      ['shopward_upstream_active_requests', 2],
-    ]);
-  });
-
   it('remembers a failure for a minute', () => {
     const { activity, said } = open();
     const atMs = 1_000_000;
