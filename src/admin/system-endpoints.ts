@@ -38,7 +38,7 @@ export function createSystemEndpoints({ system }: SystemOptions): readonly Admin
 }
 
 /** What a reason means, and what to do. Exported for its tests. */
-export interface ReasonText {
+interface ReasonText {
   readonly name: string;
   readonly status: string;
   readonly cause: string;
