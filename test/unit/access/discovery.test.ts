@@ -81,50 +81,31 @@ describe('keys of a discovered set', () => {
     expect(source.status()).toMatchObject({ keys: 1, failures: 0 });
   });
 
+  const changed =
+    (change: (issuer: string, origin: string) => object) => (issuer: string, origin: string) => ({
+      [openid]: { ...good(issuer, origin), ...change(issuer, origin) },
+    });
+  const keysAt = (url: string) => changed(() => ({ jwks_uri: url }));
   it.each<[string, (issuer: string, origin: string) => Record<string, unknown>, string]>([
-    ['another issuer', (issuer, origin) => ({ [openid]: good(`${issuer}/`, origin) }), 'other-issuer'],
-    ['no issuer', (_, origin) => ({ [openid]: { jwks_uri: `${origin}/keys` } }), 'other-issuer'],
-    [
-      'an issuer in a list',
-      (issuer, origin) => ({ [openid]: { ...good(issuer, origin), issuer: [issuer] } }),
-      'other-issuer',
-    ],
-    ['no key set', (issuer) => ({ [openid]: { issuer } }), 'key-set-url'],
-    [
-      'a key set without TLS elsewhere',
-      (issuer) => ({ [openid]: { issuer, jwks_uri: 'http://127.0.0.1:1/keys' } }),
-      'key-set-url',
-    ],
-    [
-      'a key set in a file',
-      (issuer) => ({ [openid]: { issuer, jwks_uri: 'file:///etc/passwd' } }),
-      'key-set-url',
-    ],
-    [
-      'a key set in itself',
-      (issuer) => ({ [openid]: { issuer, jwks_uri: 'data:application/json,{}' } }),
-      'key-set-url',
-    ],
+    ['another issuer', changed((issuer) => ({ issuer: `${issuer}/` })), 'other-issuer'],
+    ['no issuer', changed(() => ({ issuer: undefined })), 'other-issuer'],
+    ['an issuer in a list', changed((issuer) => ({ issuer: [issuer] })), 'other-issuer'],
+    ['no key set', changed(() => ({ jwks_uri: undefined })), 'key-set-url'],
+    ['a key set without TLS elsewhere', keysAt('http://127.0.0.1:1/keys'), 'key-set-url'],
+    ['a key set in a file', keysAt('file:///etc/passwd'), 'key-set-url'],
+    ['a key set in itself', keysAt('data:application/json,{}'), 'key-set-url'],
     [
       'a user in the URL',
-      (issuer, origin) => ({ [openid]: { issuer, jwks_uri: `${origin.replace('//', '//u:p@')}/keys` } }),
+      changed((_, origin) => ({ jwks_uri: `${origin.replace('//', '//u:p@')}/keys` })),
       'key-set-url',
     ],
-    ['a relative URL', (issuer) => ({ [openid]: { issuer, jwks_uri: '/keys' } }), 'key-set-url'],
-    [
-      'a key set over TLS that does not answer',
-      (issuer) => ({ [openid]: { issuer, jwks_uri: 'https://127.0.0.1:1/keys' } }),
-      'unreachable',
-    ],
+    ['a relative URL', keysAt('/keys'), 'key-set-url'],
+    ['a key set over TLS that does not answer', keysAt('https://127.0.0.1:1/keys'), 'unreachable'],
     ['nothing', () => ({}), 'status'],
     ['HTML', () => ({ [openid]: '<html>' }), 'malformed'],
     ['a list', () => ({ [openid]: [] }), 'malformed'],
     ['a redirect', () => ({ [openid]: 302 }), 'redirect'],
-    [
-      'metadata without end',
-      (issuer, origin) => ({ [openid]: { ...good(issuer, origin), x: 'x'.repeat(300_000) } }),
-      'too-large',
-    ],
+    ['metadata without end', changed(() => ({ x: 'x'.repeat(300_000) })), 'too-large'],
     [
       'a key set that redirects',
       (issuer, origin) => ({ [openid]: good(issuer, origin), '/keys': 302 }),

@@ -48,13 +48,6 @@ describe('FileKeySource', () => {
     expect(verifier.status().remembered).toBe(0);
     expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
   });
-
-  it('never lets one reading overtake another', async () => {
-    const file = await write(publicPem(first));
-    const source = createSource([file]);
-    await Promise.all([source.reload(), source.reload(), source.reload()]);
-    expect(source.status()).toMatchObject({ loads: 3, keys: 1 });
-  });
 });
 
 describe('readKeyFiles', () => {

@@ -157,33 +157,16 @@ describe('an answer', () => {
 
   it.each<[string, (response: ServerResponse) => void, string]>([
     ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
-    ['nothing', (response) => response.end(), 'malformed'],
     ['a list', serveJson([active]), 'malformed'],
-    ['true', serveJson('true'), 'malformed'],
     ['half of it', (response) => response.end(JSON.stringify(active).slice(0, -9)), 'malformed'],
     ['a broken connection', (response) => response.destroy(), 'unreachable'],
-    [
-      'a body that breaks',
-      (response) => {
-        response.writeHead(200, { 'Content-Length': 1000 });
-        response.write(JSON.stringify(active));
-        setImmediate(() => response.destroy());
-      },
-      'unreachable',
-    ],
-    [
-      'something huge',
-      (response) => response.end(JSON.stringify({ ...active, x: 'x'.repeat(70_000) })),
-      'too-large',
-    ],
+    ['something huge', serveJson({ ...active, x: 'x'.repeat(70_000) }), 'too-large'],
     [
       'a redirect',
       (response) => response.writeHead(307, { Location: '/elsewhere' }).end(JSON.stringify(active)),
       'redirect',
     ],
-    ['404', (response) => response.writeHead(404).end(JSON.stringify(active)), 'status'],
     ['201', (response) => response.writeHead(201).end(JSON.stringify(active)), 'status'],
-    ['500', (response) => response.writeHead(500).end('{"active":true}'), 'status'],
     ['401', (response) => response.writeHead(401).end(), 'credentials'],
   ])('%s lets nobody in, and is no word against the token', async (_, respond, error) => {
     const { answer, introspector, say } = await setUp();

@@ -23,12 +23,6 @@ describe('first keys', () => {
     });
   });
 
-  it('are fetched once by the first requests where nobody started the source', async () => {
-    const { server, verify } = await setUpJwks([first]);
-    expect(await Promise.all(times(50, () => verify(first)))).toEqual(times(50, () => passed));
-    expect(server.hits).toBe(1);
-  });
-
   it('cannot be had: 503 at once, with attempts that back off', async () => {
     const { server, clock, timer, source, verify } = await setUpJwks([first]);
     server.goDown();

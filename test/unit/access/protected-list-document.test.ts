@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { differencesOf } from '../../../src/access/protected-list-review.ts';
@@ -280,22 +278,6 @@ describe('a document that is refused', () => {
     expect(problemsOf('{a: '.repeat(20_000)).length).toBeGreaterThan(0);
     const bomb = `a: &a [x]\n${Array.from('bcdefghij', (key, i) => `${key}: &${key} [${`*${'abcdefghij'[i]},`.repeat(9)}]`).join('\n')}\n`;
     expect(problemsOf(bomb).length).toBeGreaterThan(0);
-  });
-});
-
-describe('any text', () => {
-  it('is a list or has an error, and never throws', () => {
-    const parts = `groups:|complete: true|  A:|    - GET /a|    - {|match:|"|'|&a|*a|!x|---|...|%YAML 1.1|? |: |<<: |>|\t| |[|]|}|#|\u0000|\uFEFF|__proto__: `;
-    const pieces = fc.constantFrom('|', ...parts.split('|'));
-    const text = fc.array(fc.tuple(pieces, fc.constantFrom('\n', '\n', ' ', '')), { maxLength: 12 });
-    fc.assert(
-      fc.property(text, (parts) => {
-        const { list, problems } = parseProtectedList(parts.flat().join(''), 'list.yaml');
-        assert.ok(list !== undefined || problems.some(({ severity }) => severity === 'error'));
-        if (list) assert.ok(list.rows.length > 0);
-      }),
-      { numRuns: 1000 },
-    );
   });
 });
 

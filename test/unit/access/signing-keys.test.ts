@@ -37,25 +37,6 @@ describe('a secret', () => {
     return { keys, changes: () => changes };
   };
 
-  test('is replaced by another one only', async () => {
-    const { keys, changes } = build();
-    await keys.start?.();
-    keys.useSecret(undefined);
-    keys.useSecret(secret);
-    expect(changes()).toBe(0);
-    const next = 'y'.repeat(48);
-    keys.useSecret(next);
-    keys.useSecret(next);
-    expect(changes()).toBe(1);
-    // Back to the first one: that, too, is another than the one in use.
-    keys.useSecret(secret);
-    expect(changes()).toBe(2);
-    keys.useSecret(undefined);
-    expect(changes()).toBe(2);
-    expect(keys.health()).toMatchObject({ status: 'ok', reasons: [], text: 'one usable key' });
-    keys.close?.();
-  });
-
   test('shows nothing by which it could be guessed', () => {
     const { keys } = build();
     expect(keys.describe()).toEqual([

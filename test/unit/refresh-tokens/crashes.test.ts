@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, test } from 'vitest';
-import type { DemoShop } from '../../../demo/shop.ts';
+import { type TestContext, test } from 'vitest';
 import { begun } from '../../harness/begun.ts';
-import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
+import { closingAtEnd } from '../../harness/closing-at-end.ts';
+import { startRedis } from '../../harness/redis-processes.ts';
 import { startReplica } from './replica.ts';
 import { asked, exchangeBody, startDemoShop, tokenClient } from './token-front.ts';
 
@@ -15,61 +15,34 @@ const [answerWithinMs, marginMs] = [4000, 2000];
 const slowMs = 2500;
 
 /** What each case has of its own, so that they wait side by side. */
-class Stage {
-  static async open(): Promise<Stage> {
-    const stage = new Stage(await startDemoShop(), await startRedis({ settings: {} }));
-    opened.push(stage);
-    return stage;
-  }
-
-  readonly shop: DemoShop;
-  readonly #redis: SingleRedis;
-  readonly #children: ChildProcess[] = [];
-  readonly #replicas: { close(): Promise<void> }[] = [];
-
-  private constructor(shop: DemoShop, redis: SingleRedis) {
-    this.shop = shop;
-    this.#redis = redis;
-  }
-
+async function openStage(context: Pick<TestContext, 'onTestFinished'>) {
+  const open = closingAtEnd(context);
+  const shop = open(await startDemoShop());
+  const redis = open(await startRedis({ settings: {} }));
   /** A process, for those that are killed or stopped. */
-  async spawnReplica() {
-    const args = [this.shop.port, this.shop.jwksUrl, this.#redis.url, answerWithinMs, marginMs].map(String);
+  async function spawnReplica() {
+    const args = [shop.port, shop.jwksUrl, redis.url, answerWithinMs, marginMs].map(String);
     const file = path.join(import.meta.dirname, 'replica-process.ts');
     const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#children.push(child);
+    open({ close: async () => void child.kill('SIGKILL') });
     const [line] = await once(child.stdout, 'data');
     return { child, ...tokenClient(Number(String(line))) };
   }
-
   /** The same in this process, for those that live on. */
-  async startReplica() {
-    const replica = await startReplica(this.shop, this.#redis.url, { answerWithinMs, marginMs });
-    this.#replicas.push(replica);
-    return tokenClient(replica.port);
+  async function startHere() {
+    return tokenClient(open(await startReplica(shop, redis.url, { answerWithinMs, marginMs })).port);
   }
-
-  refreshes(): number {
-    return asked(this.shop, 'POST', '/refresh-tokens');
-  }
-
-  async close(): Promise<void> {
-    for (const child of this.#children) child.kill('SIGKILL');
-    for (const replica of this.#replicas) await replica.close();
-    await this.#redis.close();
-    await this.shop.close();
-  }
+  return {
+    shop,
+    spawnReplica,
+    startReplica: startHere,
+    refreshes: () => asked(shop, 'POST', '/refresh-tokens'),
+  };
 }
 
-const opened: Stage[] = [];
-afterAll(async () => {
-  for (const stage of opened) await stage.close();
-});
-
-test.concurrent('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async ({
-  expect,
-}) => {
-  const stage = await Stage.open();
+test.concurrent('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async (context) => {
+  const { expect } = context;
+  const stage = await openStage(context);
   const { shop } = stage;
   const [doomed, other] = [await stage.spawnReplica(), await stage.startReplica()];
   const { refreshToken } = await doomed.signIn();
@@ -94,8 +67,9 @@ test.concurrent('a replica killed in the middle of a refresh: unavailable until 
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test.concurrent('a replica killed in the middle of a revocation: revoked', async ({ expect }) => {
-  const stage = await Stage.open();
+test.concurrent('a replica killed in the middle of a revocation: revoked', async (context) => {
+  const { expect } = context;
+  const stage = await openStage(context);
   const { shop } = stage;
   const [doomed, other] = [await stage.spawnReplica(), await stage.startReplica()];
   for (const which of ['by id', 'mine']) {
@@ -113,10 +87,9 @@ test.concurrent('a replica killed in the middle of a revocation: revoked', async
   expect(stage.refreshes()).toBe(0);
 });
 
-test.concurrent('a replica stopped while another takes over: whoever comes first marks the token used', async ({
-  expect,
-}) => {
-  const stage = await Stage.open();
+test.concurrent('a replica stopped while another takes over: whoever comes first marks the token used', async (context) => {
+  const { expect } = context;
+  const stage = await openStage(context);
   const { shop } = stage;
   const [slow, other] = [await stage.spawnReplica(), await stage.startReplica()];
   const { refreshToken } = await slow.signIn();
@@ -132,10 +105,9 @@ test.concurrent('a replica stopped while another takes over: whoever comes first
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test.concurrent('a client that leaves in the middle: the refresh is brought to its end, and counts', async ({
-  expect,
-}) => {
-  const stage = await Stage.open();
+test.concurrent('a client that leaves in the middle: the refresh is brought to its end, and counts', async (context) => {
+  const { expect } = context;
+  const stage = await openStage(context);
   const { shop } = stage;
   const replica = await stage.startReplica();
   const { refreshToken } = await replica.signIn();

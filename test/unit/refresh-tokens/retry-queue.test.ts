@@ -30,43 +30,6 @@ test('10,000 writes wait for a store that is away, each one more is lost, and al
   expect([queue.waiting, seen.written, seen.lost]).toEqual([0, 10_000, 3]);
 });
 
-test('32 are tried at once when the store is back, then the next 32', async () => {
-  const seen = { isAway: true, atOnce: 0, most: 0, written: 0 };
-  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
-  const write = async () => {
-    if (seen.isAway) throw new RedisUnavailable('timeout');
-    seen.atOnce += 1;
-    seen.most = Math.max(seen.most, seen.atOnce);
-    await Promise.resolve();
-    seen.atOnce -= 1;
-    seen.written += 1;
-  };
-  for (let i = 0; i < 80; i += 1) await queue.write(() => write());
-  seen.isAway = false;
-  await queue.flush();
-  expect([seen.most, seen.written, queue.waiting]).toEqual([32, 80, 0]);
-});
-
-test('of those that are tried together each that the store takes is done, and the others wait on', async () => {
-  const tries: boolean[] = [];
-  const taken = { even: false, odd: false };
-  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
-  for (const parity of ['even', 'odd'] as const) {
-    await queue.write((isLate) => {
-      tries.push(isLate);
-      if (!taken[parity]) throw new RedisUnavailable('timeout');
-    });
-  }
-  taken.odd = true;
-  await queue.flush();
-  expect([queue.waiting, tries]).toEqual([1, [false, false, true, true]]);
-  taken.even = true;
-  await vi.advanceTimersByTimeAsync(249);
-  expect(queue.waiting).toBe(1);
-  await vi.advanceTimersByTimeAsync(1);
-  expect([queue.waiting, vi.getTimerCount()]).toEqual([0, 0]);
-});
-
 test('a write that throws for another reason is lost, counted, and holds up nobody', async () => {
   const seen = { lost: 0, written: 0, isAway: true };
   const faults: unknown[] = [];

@@ -41,33 +41,6 @@ const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' }
 const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
 
 describe.concurrent('what is settled before an answer goes out', () => {
-  test('the old token is used: the new pair waits for the store', async (context) => {
-    const { storeSettings, start, refreshes } = await stage(context);
-    const [marking, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    class SlowStore extends MemoryTokenStore {
-      override markUsed(...args: Parameters<MemoryTokenStore['markUsed']>) {
-        marking.resolve();
-        return released.promise.then(() => super.markUsed(...args)) as never;
-      }
-    }
-    const store = new SlowStore(storeSettings);
-    const { signIn, refresh } = await start({ store });
-    const { refreshToken } = await signIn();
-    let isAnswered = false;
-    const answer = begun(
-      refresh(refreshToken).finally(() => {
-        isAnswered = true;
-      }),
-    );
-    await Promise.race([marking.promise, answer]);
-    // An answer that did not wait would have come by then.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(refreshes()).toBe(1);
-    expect(isAnswered).toBe(false);
-    released.resolve();
-    expect((await answer).status).toBe(201);
-  });
-
   /** A token, and the one that decoders read in it that skip dots. */
   const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
 
