@@ -33,6 +33,7 @@ async function notesOf(config: Config, isOffline: boolean): Promise<string[]> {
     ...looseAuth(config),
     ...(isOffline ? [] : await missingKeys(config)),
     ...refusedTokenEndpoints(config),
+    ...unaskedFeatures(config),
   ];
 }
 
@@ -72,6 +73,16 @@ function looseAuth({ auth }: Config): string[] {
       `warning: ${place} is not set: a token that the same keys signed for another API is accepted; take the value from the aud of a sample token (shopward token --claims)`,
     ];
   });
+}
+
+/** What does not apply to requests that another proxy forwards. */
+function unaskedFeatures(config: Config): string[] {
+  if (config.authorize === false) return [];
+  const sections = (['entityTags', 'refreshTokens', 'urlResolver'] as const).filter(
+    (section) => config[section] !== false,
+  );
+  const features = [...sections, 'limits.requestBody', 'WebSockets'].join(', ');
+  return [`note: authorize: ${features} do not apply to requests that another proxy forwards`];
 }
 
 function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]): object {

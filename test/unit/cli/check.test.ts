@@ -64,10 +64,12 @@ describe('check', () => {
     );
   });
 
-  it('without a profile, names tracked resources that also match longer paths', async () => {
+  it('without a profile, names rows and tracked resources that also match longer paths', async () => {
+    const rows = ['GET /store/orders/{id}', 'GET /orders/{id}', 'ANY /store/me/**', 'GET /store/{a}/{b}/{c}'];
     const advice = async (request: string) => {
       const { code, out } = await check({
         'config/shopward.yaml': `${keys}\n${request}entityTags:\n  resources:\n    - { collection: /store/carts, member: "/store/carts/{id}" }\n    - { collection: /carts, member: "/carts/{id}" }\n`,
+        'config/protected-resources.yaml': `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`,
       });
       expect(code).toBe(0);
       return out.filter((line) => line.includes('request.profile'));
@@ -75,6 +77,9 @@ describe('check', () => {
     expect(await advice('')).toEqual([
       expect.stringMatching(
         /^config\/shopward\.yaml:5:43: warning: entityTags\.resources\[0\]\.member cannot have changes below it: \/store\/carts\/1\/x\/y /,
+      ),
+      expect.stringMatching(
+        /^config\/protected-resources\.yaml:3:7: warning: GET \/store\/orders\/\{id\}: also applies to \/store\/orders\/1\/x\/y, /,
       ),
     ]);
     expect(await advice('request: { profile: plain }\n')).toEqual([]);
@@ -245,10 +250,13 @@ complete: true
     ]);
   });
 
-  it('says whom authorize refuses', async () => {
+  it('says what does not apply to requests that another proxy forwards, and whom it refuses', async () => {
     const said = async (more: string) => (await check({ 'config/shopward.yaml': `${keys}\n${more}\n` })).out;
     const authorize = 'authorize: { listen: { port: 8082 } }';
-    expect(await said(`trustedProxies: [10.0.0.1]\n${authorize}`)).toEqual([expect.stringMatching(/: ok$/)]);
+    expect(await said(`trustedProxies: [10.0.0.1]\n${authorize}`)).toEqual([
+      'note: authorize: entityTags, limits.requestBody, WebSockets do not apply to requests that another proxy forwards',
+      expect.stringMatching(/: ok$/),
+    ]);
     expect((await said(authorize))[0]).toBe(
       'config/shopward.yaml:3:12: warning: authorize answers each question with 403: trustedProxies is empty',
     );
