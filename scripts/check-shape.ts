@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 1952,
   app: 2599,
   authorize: 178,
-  cli: 4631,
+  cli: 4624,
   cluster: 960,
   config: 2708,
   'entity-tags': 3043,

@@ -72,7 +72,7 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--offline', 'do not load the keys')
     .addOption(configFile)
     .addOption(json);
-  const small = ['init', 'check', 'schema', 'purge', 'tokens', 'health', 'version'];
+  const small = ['init', 'check', 'purge', 'tokens', 'health'];
   for (const [name, load] of Object.entries(large)) {
     if (called === name || !small.includes(called)) (await load())(program);
   }

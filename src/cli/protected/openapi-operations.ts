@@ -119,10 +119,7 @@ interface TemplatePath {
   readonly note: string | undefined;
 }
 
-/**
- * Base paths of the servers of an operation (OpenAPI 3.1 section 4.8.5); `['']` without servers.
- * Exported for its tests.
- */
+/** Base paths of the servers of an operation (OpenAPI 3.1 section 4.8.5); `['']` without servers. Exported for its tests. */
 export function basePathsOf(servers: unknown): string[] {
   const list = Array.isArray(servers) ? servers.filter(isObject) : [];
   const paths = list.map((server) => basePathOf(substituteVariables(server)));
@@ -136,22 +133,18 @@ function substituteVariables({ url, variables }: JsonObject): string {
   });
 }
 
-/**
- * The base path of a server's URL. A relative one counts from the root, since the document's own URL is not known.
- * Exported for its tests.
- */
-export function basePathOf(url: string): string {
-  const [, authority, path = ''] = /^(?:[a-z][a-z0-9+.-]*:)?(\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? [];
+/** The base path of a server's URL. A relative one counts from the root, since the document's own URL is not known. */
+function basePathOf(url: string): string {
+  const [, path = ''] = /^(?:[^:/?#]+:)?(?:\/\/[^/?#]*)?([^?#]*)/.exec(url) ?? [];
   const bare = trimWhile(path.startsWith('.') ? path.slice(1) : path, isSlash);
-  if (bare === '' || bare === '.') return '';
-  return authority === undefined && url.includes('://') ? '' : `/${bare}`;
+  return bare === '' || bare === '.' ? '' : `/${bare}`;
 }
 
 /**
  * Converts a path to a template. Segments that a list cannot express become parameters, so that the row matches more and never
- * less: `/files/{name}.pdf` becomes `/files/{name_pdf}`. Exported for its tests.
+ * less: `/files/{name}.pdf` becomes `/files/{name_pdf}`.
  */
-export function toTemplate(path: string): TemplatePath {
+function toTemplate(path: string): TemplatePath {
   const [bare = ''] = path.split(/[?#]/);
   const names: NameCounts = new Map();
   const widened: string[] = [];

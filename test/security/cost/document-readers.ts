@@ -6,7 +6,7 @@ import { KeySet, mergeKeys } from '../../../src/access/key-source.ts';
 import { SecretKeySource } from '../../../src/access/secret-key-source.ts';
 import { TokenVerifier } from '../../../src/access/token-verifier.ts';
 import { parseOpenApi } from '../../../src/cli/protected/openapi-document.ts';
-import { basePathOf, basePathsOf, readOperations } from '../../../src/cli/protected/openapi-operations.ts';
+import { basePathsOf, readOperations } from '../../../src/cli/protected/openapi-operations.ts';
 import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';
 import { isNoneMatchMet } from '../../../src/http/entity-tag-list.ts';
 import { readNominations } from '../../../src/http/field-list.ts';
@@ -155,7 +155,7 @@ type Row = readonly [
 /** Before anybody is served, in the command line, or in a thread: only its growth counts. */
 const beside: readonly Row[] = [
   ['a path of an OpenAPI document', file, apiPaths, (text) => readApiOf({}, `/${text}`)],
-  ['a server of one', file, textKinds, (text) => [basePathOf(text), basePathsOf([{ url: text }])]],
+  ['a server of one', file, textKinds, (text) => basePathsOf([{ url: text }])],
   [
     'a server of one, with variables',
     file,

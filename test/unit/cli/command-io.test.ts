@@ -31,15 +31,4 @@ it('no more of standard input is read than was asked for', async () => {
   })();
   const io = { input, env: {}, cwd: '', out: () => {}, err: () => {} };
   expect([await readInput(io, 5), read]).toEqual(['abcde', 2]);
-  expect(
-    await readInput(
-      {
-        ...io,
-        input: (async function* () {
-          yield 'abc';
-        })(),
-      },
-      5,
-    ),
-  ).toBe('abc');
 });

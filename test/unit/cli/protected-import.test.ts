@@ -33,8 +33,11 @@ describe('protected import', () => {
     ],
     [
       'names of parameters that a list can hold',
-      document({ '/a/{cart.id}/{1}/{x}/b/{cart id}': { get: secured } }),
-      ['a | GET /a/{cart_id}/{p_1}/{x}/b/{cart_id_2}'],
+      document({
+        '/a/{cart.id}/{1}/{x}/b/{cart id}': { get: secured },
+        '/a/{id}/{id}/{id}': { get: secured },
+      }),
+      ['a | GET /a/{cart_id}/{p_1}/{x}/b/{cart_id_2}', 'a | GET /a/{id}/{id_2}/{id_3}'],
     ],
     [
       'what no list can say as a parameter: the row matches more, never less',
@@ -42,8 +45,9 @@ describe('protected import', () => {
         '/files/{name}.pdf': { get: secured },
         '/a;b/c': { get: secured },
         '/ä/x': { get: secured },
+        '/a?b=1#c': { get: secured },
       }),
-      ['files | GET /files/{name_pdf}', 'a;b | GET /{a_b}/c', 'ä | GET /%C3%A4/x'],
+      ['files | GET /files/{name_pdf}', 'a;b | GET /{a_b}/c', 'ä | GET /%C3%A4/x', 'a?b=1#c | GET /a'],
     ],
     ['slashes that do not count', document({ '/a//b/': { get: secured } }), ['a | GET /a/b']],
     [
@@ -72,6 +76,20 @@ describe('protected import', () => {
         { servers: [{ url: 'https://x.example/v1' }, { url: 'http://y.example/api' }] },
       ),
       ['a | GET /v1/a', 'a | GET /api/a', 'b | GET /v2/b', 'c | GET /v3/c'],
+    ],
+    [
+      'base paths of servers in each form',
+      document(
+        { '/a': { get: secured } },
+        {
+          servers: ['//x.example/1', './2', '.', '{scheme}://x.example/3/', 'https://x.example'].map(
+            (url) => ({
+              url,
+            }),
+          ),
+        },
+      ),
+      ['a | GET /1/a', 'a | GET /2/a', 'a | GET /a', 'a | GET /3/a'],
     ],
     [
       'path items elsewhere in the document',
