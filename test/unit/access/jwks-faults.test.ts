@@ -7,15 +7,6 @@ import { first, passed, second, setUpJwks } from './jwks-setup.ts';
 import { makeSigner, publicJwk } from './signing.ts';
 
 describe('a source that fails', () => {
-  const flood = (response: ServerResponse) => {
-    response.setHeader('Content-Type', 'application/json');
-    response.write(`{"keys":[],"x":"`);
-    const more = () => {
-      while (!response.destroyed && response.write('x'.repeat(65_536)));
-      response.once('drain', more);
-    };
-    more();
-  };
   const redirect = (status: number) => (response: ServerResponse) =>
     response.writeHead(status, { Location: '/jwks.json' }).end();
   const weak = { ...publicJwk(makeSigner('RS256')), e: 'AQ' };
@@ -35,10 +26,8 @@ describe('a source that fails', () => {
     ['answers 500', (response) => response.writeHead(500).end('{"keys":[]}'), 'status'],
     ['answers 404', (response) => response.writeHead(404).end(), 'status'],
     ['answers 204', (response) => response.writeHead(204).end(), 'status'],
-    ['redirects', redirect(302), 'redirect'],
     ['redirects for good', redirect(308), 'redirect'],
     ['sends too much', serveJson(tooLarge), 'too-large'],
-    ['sends without end', flood, 'too-large'],
     [
       'sends a gzip bomb',
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
@@ -54,17 +43,9 @@ describe('a source that fails', () => {
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('{"keys":[]}'),
       'malformed',
     ],
-    ['sends HTML', serveJson('<html>'), 'malformed'],
-    ['sends half', serveJson('{"keys":[{"kty":'), 'malformed'],
     ['sends nothing', serveJson(''), 'malformed'],
     ['sends another document', serveJson({ issuer: 'x' }), 'malformed'],
     ['sends null', serveJson('null'), 'malformed'],
-    ['sends an empty set', serveJson({ keys: [] }), 'empty'],
-    [
-      'sends only what cannot be used',
-      serveJson({ keys: [weak, null, 7, { kty: 'oct', k: 'AAAA' }] }),
-      'empty',
-    ],
     ['sends private keys', serveJson({ keys: [second.privateKey.export({ format: 'jwk' })] }), 'empty'],
     ['sends two keys of one kid', serveJson(twins), 'ambiguous'],
     [
@@ -124,13 +105,6 @@ describe('a source that fails', () => {
       keys: 0,
       lastError: expect.stringMatching(/timeout|unreachable/),
     });
-  });
-
-  it('hangs in the middle of the document: the same', async () => {
-    const { server, source } = await setUpJwks([first], { timeoutMs: 50 });
-    server.answer((response) => void response.writeHead(200).write('{"keys":['));
-    await source.start();
-    expect(source.status()).toMatchObject({ keys: 0, lastError: 'timeout' });
   });
 
   it('uses the good keys of a set that holds bad ones, and says how many those are', async () => {

@@ -5,14 +5,13 @@ import { buildTokenScripts } from '../../../src/refresh-tokens/redis-store.ts';
 import type { TokenSteps } from '../../../src/refresh-tokens/token-store.ts';
 import { holder } from '../../../src/refresh-tokens/token-values.ts';
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
+import { anybodyReleases, claimFrom, keptIsUsed, recordFrom } from './broken-steps.ts';
 import { contract, type Subject } from './store-contract.ts';
 import { connect, memorySubject, redisSubject } from './stores.ts';
 
 /** Each breaks one rule of docs/decisions/refresh-token-states.md; a contract that holds all the same proves nothing. */
 const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
-  'a claim does not keep others out': {
-    claim: (record, ...rest) => steps.claim({ ...record, claim: null }, ...rest),
-  },
+  'a claim does not keep others out': claimFrom(() => ({ claim: null })),
   'an unknown outcome keeps the whole claim': {
     markIndeterminate: (record, op, _, now) => steps.markIndeterminate(record, op, 1e12, now),
   },
@@ -58,12 +57,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       family: issued.family,
     }),
   },
-  'a token that is issued again is used up': {
-    recordIssued: (record, issued, now) => {
-      const next = steps.recordIssued(record, issued, now);
-      return record.claim === null ? next : { ...next, usedAtMs: now };
-    },
-  },
+  'a token that is issued again is used up': keptIsUsed,
   'a token that is issued again is free before its refresh has ended': {
     recordIssued: (record, issued, now) => ({ ...steps.recordIssued(record, issued, now), claim: null }),
   },
@@ -73,10 +67,8 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       return step.answer.kind === 'used' ? { ...step, answer: { ...step.answer, usedForMs: 0 } } : step;
     },
   },
-  'a used token loses its family': {
-    claim: (record, ...rest) => steps.claim({ ...record, family: null }, ...rest),
-  },
-  'anybody releases a claim': { release: (record) => ({ ...record, claim: null }) },
+  'a used token loses its family': claimFrom(() => ({ family: null })),
+  'anybody releases a claim': anybodyReleases,
   'nobody releases a claim': { release: (record) => record },
   'a note needs no room': {
     noteRevocation: (record, by, op, _, now) => steps.noteRevocation(record, by, op, true, now),
@@ -85,9 +77,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     noteRevocation: (record, by, op, isAdmitted, now) =>
       isAdmitted ? steps.noteRevocation(record, by, op, true, now) : { record, answer: 'full' },
   },
-  'a token that is issued again loses its revocation': {
-    recordIssued: (record, ...rest) => steps.recordIssued({ ...record, notes: [] }, ...rest),
-  },
+  'a token that is issued again loses its revocation': recordFrom(() => ({ notes: [] })),
   'anybody revokes': {
     noteRevocation: (record, _, ...rest) =>
       steps.noteRevocation(record, record.subject ?? ('' as never), ...rest),
@@ -141,15 +131,9 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   },
   'a pending `mine` does not count': { generationIn: ({ settled }) => settled },
   'used is taken back by a release': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },
-  'a token that is issued again becomes valid': {
-    recordIssued: (record, ...rest) => steps.recordIssued({ ...record, usedAtMs: null }, ...rest),
-  },
-  'a token that is issued again changes hands': {
-    recordIssued: (record, ...rest) => steps.recordIssued({ ...record, life: null, subject: null }, ...rest),
-  },
-  'expiry does not count': {
-    claim: (record, ...rest) => steps.claim({ ...record, life: null }, ...rest),
-  },
+  'a token that is issued again becomes valid': recordFrom(() => ({ usedAtMs: null })),
+  'a token that is issued again changes hands': recordFrom(() => ({ life: null, subject: null })),
+  'expiry does not count': claimFrom(() => ({ life: null })),
 };
 
 /** What of a script is replaced by what. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as steps from '../../../src/refresh-tokens/protocol.ts';
+import { anybodyReleases, claimFrom, keptIsUsed } from './broken-steps.ts';
 import { type ModelOptions, runModel } from './model.ts';
 
 const seeds = 25;
@@ -18,7 +19,7 @@ test(`${seeds} plays of two replicas over a store that is slow, late and away: e
 /** One rule broken at a time, and what the play has to see. */
 const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
   'a claim does not keep others out': [
-    { steps: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, claim: null }, ...rest) } },
+    { steps: { ...steps, ...claimFrom(() => ({ claim: null })) } },
     /twice at a time/,
   ],
   'a claim holds for half of the refresh': [
@@ -35,26 +36,12 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     },
     /twice at a time|refreshed again/,
   ],
-  'anybody releases a claim': [
-    { steps: { ...steps, release: (record) => ({ ...record, claim: null }) } },
-    /twice at a time/,
-  ],
+  'anybody releases a claim': [{ steps: { ...steps, ...anybodyReleases } }, /twice at a time/],
   'a used token is granted again': [
-    { steps: { ...steps, claim: (record, ...rest) => steps.claim({ ...record, usedAtMs: null }, ...rest) } },
+    { steps: { ...steps, ...claimFrom(() => ({ usedAtMs: null })) } },
     /refreshed again/,
   ],
-  'a token that the shop keeps is used up': [
-    {
-      steps: {
-        ...steps,
-        recordIssued: (record, issued, now) => {
-          const next = steps.recordIssued(record, issued, now);
-          return record.claim === null ? next : { ...next, usedAtMs: now };
-        },
-      },
-    },
-    /was called used/,
-  ],
+  'a token that the shop keeps is used up': [{ steps: { ...steps, ...keptIsUsed } }, /was called used/],
   'who is refused for now hears that it is in vain': [
     {
       steps: {
@@ -68,12 +55,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     /was called revoked/,
   ],
   'who has waited is taken for a thief': [
-    {
-      steps: {
-        ...steps,
-        claim: (record, ...rest) => steps.claim({ ...record, awaitedUntilMs: 0 }, ...rest),
-      },
-    },
+    { steps: { ...steps, ...claimFrom(() => ({ awaitedUntilMs: 0 })) } },
     /was called revoked/,
   ],
   'a claim never lapses': [
@@ -81,12 +63,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     /shut for ever/,
   ],
   'a revocation does not count': [
-    {
-      steps: {
-        ...steps,
-        claim: (record, ...rest) => steps.claim({ ...record, notes: [] }, ...rest),
-      },
-    },
+    { steps: { ...steps, ...claimFrom(() => ({ notes: [] })) } },
     /was revoked/,
   ],
   'a token that is recorded late is as new': [

@@ -229,13 +229,6 @@ test.each(['refresh', 'sign-in'] as const)(
   },
 );
 
-test.each(['refresh', 'sign-in'] as const)('an answer without a token goes on, counted: %s', async (by) => {
-  const { forward, signIn, events } = open();
-  const hooks = await (by === 'refresh' ? forward('a') : signIn());
-  expect(await hooks.onOutcome(answer())).toEqual({});
-  expect(events.filter((event) => event === 'not-recorded-none')).toHaveLength(1);
-});
-
 test('of what the shop refused nothing is read', async () => {
   const { signIn, events } = open();
   const hooks = await signIn();

@@ -6,6 +6,7 @@ import {
   type ClaimAnswer,
   type FamilyId,
   holder,
+  type SubjectDigest,
   type TokenDigest,
   type TokenEntry,
   type Use,
@@ -263,8 +264,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same((await one.claim(token, 'e', holdMs)).kind, 'used');
   },
   async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
-    const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    const { token, subject } = await issue(one);
     same(await one.noteRevocation(token, subject, 'r'), 'noted');
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
     await one.settleRevocation(token, subject, 'r', true);
@@ -273,8 +273,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
   async 'a note that is taken back leaves the token as it was'({ stores: [one, other] }) {
-    const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    const { token, subject } = await issue(one);
     await one.noteRevocation(token, subject, 'r');
     await one.settleRevocation(token, subject, 'r', false);
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
@@ -286,8 +285,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       ['r', 's'],
       ['s', 'r'],
     ]) {
-      const [token, subject] = [newToken(), newSubject()];
-      await one.record(token, { subject, generation: 0, family, lifetimeMs });
+      const { token, subject } = await issue(one);
       await one.noteRevocation(token, subject, 'r');
       await other.noteRevocation(token, subject, 's');
       for (const op of order) await one.settleRevocation(token, subject, op, op === 'r');
@@ -295,14 +293,12 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     }
   },
   async 'settled without its note (the store was emptied): revoked all the same'({ stores: [one, other] }) {
-    const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    const { token, subject } = await issue(one);
     await one.settleRevocation(token, subject, 'r', true);
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
   async 'another user notes nothing'({ stores: [one, other] }) {
-    const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, family, lifetimeMs });
+    const { token } = await issue(one);
     same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
   },
@@ -400,12 +396,8 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   },
   async 'a list shows states, and only those of the subject'({ stores: [one, other], pass }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
-    const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
-      const token = newToken();
-      const { generation } = await one.standingFor(owner, lifetime);
-      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
-      return token;
-    };
+    const make = async (owner: SubjectDigest, lifetime = lifetimeMs) =>
+      (await issue(one, owner, lifetime)).token;
     const expected: Record<string, string> = {};
     const mark = (token: string, state: string) => {
       expected[token] = state;
@@ -435,12 +427,8 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   },
   async 'purging deletes what has expired, of the subject or of all'({ stores: [one, other], pass }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
-    const make = async (owner: typeof subject, lifetime: number) => {
-      const token = newToken();
-      const { generation } = await one.standingFor(owner, lifetime);
-      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
-      return token;
-    };
+    const make = async (owner: SubjectDigest, lifetime = lifetimeMs) =>
+      (await issue(one, owner, lifetime)).token;
     await make(subject, shortMs);
     const alive = await make(subject, lifetimeMs);
     const others = await make(otherSubject, shortMs);
@@ -453,6 +441,14 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await other.purgeExpired(otherSubject), 0);
   },
 };
+
+/** A token that the store knows. */
+async function issue(store: TokenStore, subject = newSubject(), lifetime = lifetimeMs) {
+  const token = newToken();
+  const { generation } = await store.standingFor(subject, lifetime);
+  await store.record(token, { subject, generation, family, lifetimeMs: lifetime });
+  return { token, subject };
+}
 
 export const newToken = () => digests.ofToken(randomUUID());
 export const newSubject = () => digests.ofSubject(randomUUID());

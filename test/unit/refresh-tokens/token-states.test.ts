@@ -86,20 +86,6 @@ describe.concurrent("the contract's token table", () => {
   });
 });
 
-describe.concurrent('unknown tokens that were revoked', () => {
-  test('by their own user: the answer is withheld, and the token is used up', async (context) => {
-    const { start, refreshes } = await stage(context);
-    const { refreshToken } = await (await start()).signIn();
-    const { signIn, revoke, refresh, front } = await start();
-    await revoke((await signIn()).accessToken, refreshToken);
-    const answer = await refresh(refreshToken);
-    expect([answer.status, errorOf(answer.json)]).toEqual([401, refused]);
-    expect(front.filter.stats().events['answer-withheld']).toBe(1);
-    expect((await refresh(refreshToken)).status).toBe(401);
-    expect(refreshes()).toBe(1);
-  });
-});
-
 describe.concurrent('the RFC 6749 endpoint', () => {
   test('400 for a used token whatever the grant', async (context) => {
     const { start } = await stage(context);
@@ -291,24 +277,6 @@ describe.concurrent('a used token that comes again', () => {
     await revoke(login.accessToken, login.refreshToken);
     expect((await refresh(login.refreshToken)).status).toBe(401);
     expect(front.filter.stats().events['family-ended']).toBe(0);
-  });
-
-  test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async (context) => {
-    const { refreshes, stageReplay } = await stage(context);
-    const { refresh, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
-    const before = store.size;
-    const again = await refresh(used);
-    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
-    expect(again.text).not.toMatch(/refreshToken|accessToken/);
-    expect(refreshes()).toBe(1);
-    expect((await refresh(descendant)).status).toBe(401);
-    expect(refreshes()).toBe(1);
-    // The ended family is one record more.
-    expect(store.size).toBe(before + 1);
-    const { events } = front.filter.stats();
-    expect([events['replay-forwarded'], events['replay-withheld'], events['family-ended']]).toEqual([
-      1, 1, 1,
-    ]);
   });
 
   test('forward: a success that is too long to be held back is withheld all the same', async (context) => {
