@@ -1,34 +1,23 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import type { Browser, Page, Response } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { startChromium } from '../../harness/chromium.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import type { Page, Response } from 'playwright-core';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { startShopward } from '../../harness/shopward.ts';
-import { openPage } from './console-page.ts';
+import { openPage, useBrowser } from './console-page.ts';
 import { filled } from './console-states.ts';
 
-let browser: Browser;
-let upstream: RecordingUpstream;
-
-beforeAll(async () => {
-  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  await upstream?.close();
-});
+const stage = useBrowser();
 
 /** A list and a page of one test. */
 async function staged(context: TestContext) {
   const shopward = await startShopward({
-    upstream: `http://127.0.0.1:${upstream.port}`,
+    upstream: `http://127.0.0.1:${stage.upstream.port}`,
     rows: ['GET /carts'],
     config: { mode: 'observe' },
   });
   context.onTestFinished(() => shopward.stop());
-  const { page } = await openPage(context, browser);
+  const { page } = await openPage(context, stage.browser);
 
   /**
    * Writes the list, and waits until it was compared: until its last row is logged, or, for a long list, the count of rows

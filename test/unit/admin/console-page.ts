@@ -2,6 +2,12 @@ import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, expect, type TestContext } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
 import { complaintsOf, startChromium } from '../../harness/chromium.ts';
+import {
+  answer,
+  type RecordingUpstream,
+  type Script,
+  startRecordingUpstream,
+} from '../../harness/recording-upstream.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../../harness/shopward-here.ts';
 import { filled } from './console-states.ts';
@@ -20,6 +26,19 @@ export const settings = (config: object = {}) => ({
     ...config,
   },
 });
+
+/** One browser, and a shop of empty answers unless they are given, for the tests of a file. */
+export function useBrowser(script: Script = () => answer('{}')) {
+  const stage = {} as { browser: Browser; upstream: RecordingUpstream };
+  beforeAll(async () => {
+    [stage.browser, stage.upstream] = await Promise.all([startChromium(), startRecordingUpstream(script)]);
+  }, 90_000);
+  afterAll(async () => {
+    await stage.browser?.close();
+    await stage.upstream?.close();
+  });
+  return stage;
+}
 
 /** One browser, one demo shop and one shopward for the tests of a file, which may run side by side. */
 export function useConsole(): void {

@@ -1,22 +1,10 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { startChromium } from '../../harness/chromium.ts';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import { startShopward } from '../../harness/shopward.ts';
-import { openPage } from './console-page.ts';
+import { openPage, useBrowser } from './console-page.ts';
 
-let browser: Browser;
-let upstream: RecordingUpstream;
-
-beforeAll(async () => {
-  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-}, 90_000);
-afterAll(async () => {
-  await browser?.close();
-  await upstream?.close();
-});
+const stage = useBrowser();
 
 /** Two workers, a store, and the page about them; each test has its own. */
 async function staged(context: TestContext) {
@@ -24,7 +12,7 @@ async function staged(context: TestContext) {
   const redis = open(await startRedis({}));
   const start = async (config: object = {}) => {
     const shopward = await startShopward({
-      upstream: `http://127.0.0.1:${upstream.port}`,
+      upstream: `http://127.0.0.1:${stage.upstream.port}`,
       rows: ['GET /orders'],
       config: { store: { url: redis.url }, ...config },
     });
@@ -32,7 +20,7 @@ async function staged(context: TestContext) {
     return shopward;
   };
   const { adminUrl } = await start({ workers: 2 });
-  const { page } = await openPage(context, browser);
+  const { page } = await openPage(context, stage.browser);
   await page.goto(`${adminUrl}/#/system`);
   const says = (text: string) => page.locator('#processes-about', { hasText: text }).waitFor();
   return { redis, start, page, says };

@@ -1,26 +1,15 @@
-import type { Browser, CDPSession, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { startChromium } from '../../harness/chromium.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import type { CDPSession, Page } from 'playwright-core';
+import { describe, expect, it, type TestContext } from 'vitest';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import { watchAsked } from './console-page.ts';
+import { useBrowser, watchAsked } from './console-page.ts';
 
-let browser: Browser;
-let upstream: RecordingUpstream;
-
-beforeAll(async () => {
-  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
-}, 90_000);
-afterAll(async () => {
-  await browser?.close();
-  await upstream?.close();
-});
+const stage = useBrowser();
 
 /** A shopward that only this test asks anything. */
 async function startOwn(context: TestContext): Promise<RunningShopward> {
   const shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${upstream.port}`,
+    upstream: `http://127.0.0.1:${stage.upstream.port}`,
     rows: ['GET /orders'],
     config: { mode: 'observe' },
   });
@@ -30,7 +19,7 @@ async function startOwn(context: TestContext): Promise<RunningShopward> {
 
 /** The page with a clock of its own, which stands still but where a test lets it go on, and what it asks of the admin port. */
 async function openPage(context: TestContext, shopward: RunningShopward, view: string) {
-  const page = await browser.newPage();
+  const page = await stage.browser.newPage();
   context.onTestFinished(() => page.close());
   page.setDefaultTimeout(90_000);
   await page.clock.install();

@@ -69,27 +69,6 @@ describe('shares of requests in flight', () => {
     }
   });
 
-  it.each([
-    [0, 1024],
-    [10, 1024],
-    [1024, 1024],
-    [1100, 1100],
-  ])('beside %i that are held %i stay that are not, and the next one clears them away', (held, unheld) => {
-    const shares = new Shares({ limit: 4, sharePercent: 50 });
-    const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
-    for (let i = 0; i < held; i += 1) {
-      take(`held ${i}`);
-      shares.giveBack(take(`held ${i}`));
-    }
-    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`client ${i}`));
-    expect(shares.size).toBe(held + unheld);
-    shares.giveBack(take('one more'));
-    expect(shares.size).toBe(held);
-    // And again: none of those that were cleared away is counted any more.
-    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`other ${i}`));
-    expect(shares.size).toBe(held + unheld);
-  });
-
   it('are at least one, and none at 100 percent', () => {
     expect(new InFlight({ limit: 1, sharePercent: 1 }).enter().takeFor('192.0.2.1')).toBe(true);
     const open = new InFlight({ limit: 2, sharePercent: 100 });

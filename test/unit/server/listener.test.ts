@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -154,5 +155,62 @@ describe('a drain', () => {
     // An hour: what ends the drain is not its deadline.
     await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
     for (const client of [silent, idle]) expect(String(await client.readAll())).toBe('');
+  });
+
+  it('waits for no connection that sent half a head', async () => {
+    const { port } = await start();
+    const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
+    const silent = await openRawConnection(port);
+    const half = 'GET /open HTTP/1.1\r\nHo';
+    await silent.write(half);
+    const [socket] = await accepted;
+    await expect.poll(() => socket.bytesRead).toBe(half.length);
+    await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+    silent.close();
+  });
+
+  it('cuts a request that has not ended at the deadline, after it was noted', async () => {
+    const cut = { isDue: false };
+    const { promise: noted, resolve } = Promise.withResolvers<boolean>();
+    const { port } = await start({
+      handle: (_incoming, response) => {
+        response.write('data: 1\n\n');
+        response.on('close', () => resolve(cut.isDue));
+        return undefined;
+      },
+    });
+    const client = await openRawConnection(port);
+    const asked = once(listener.server, 'request');
+    await client.write(get);
+    await asked;
+    await listener.drain({ graceMs: 0, withinMs: 100, cut });
+    expect(await noted).toBe(true);
+    client.close();
+  });
+
+  it('cuts no answer that its client has not read to its end yet', async () => {
+    // More than the kernel takes without a reader.
+    const body = Buffer.alloc(32 * 1024 * 1024, 'x');
+    const answered = Promise.withResolvers<void>();
+    const { port } = await start({
+      handle: (_incoming, response) => {
+        response.end(body);
+        answered.resolve();
+        return undefined;
+      },
+    });
+    const reader = connect(port, '127.0.0.1').pause();
+    let bytes = 0;
+    reader.on('error', () => {});
+    reader.write(get);
+    await answered.promise;
+    const drained = listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+    reader.on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+    reader.resume();
+    await once(reader, 'close');
+    await drained;
+    expect(bytes).toBeGreaterThan(body.length);
   });
 });

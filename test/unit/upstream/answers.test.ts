@@ -107,6 +107,9 @@ frontSuite('what the shop answers', (start) => {
     const { ask, next } = await startShop(steps);
     const seen = await ask(method, '/odd');
     expect([seen.status, seen.body.length]).toEqual([Number(head.slice(9, 12)), 0]);
+    const length = /Content-Length: (\d+)/.exec(head)?.[1];
+    expect(seen.field('content-length')).toBe(seen.status === 204 ? undefined : length);
+    expect(seen.field('transfer-encoding')).toBeUndefined();
     expect(seen.field('set-cookie')).toBeUndefined();
     expect(await next('/slow')).toEqual([200, 'next']);
     expect(await next()).toEqual([200, 'next']);

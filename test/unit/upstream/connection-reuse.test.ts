@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createUpstreamClient } from '../../../src/upstream/client.ts';
-import type { ClientOptions, UpstreamClient } from '../../../src/upstream/port.ts';
+import type { UpstreamClient } from '../../../src/upstream/port.ts';
 import { type FrontOptions, startFront } from '../../harness/forwarding-front.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { clientOf } from './direct-client.ts';
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop.test\r\n\r\n`;
 
@@ -17,15 +17,10 @@ function answerOf(bytes: number): string {
   return answer('x'.repeat(bytes - without));
 }
 
-function optionsOf(scheme: 'http' | 'https', port: number): Omit<ClientOptions, 'connections'> {
-  return {
-    upstream: { scheme, hostname: '127.0.0.1', port },
-    connectTimeoutMs: 30_000,
-    queueLimit: 1_000,
-    queueTimeoutMs: 60_000,
-    tls: { ca: testCertificate },
-  };
-}
+const optionsOf = (scheme: 'http' | 'https', port: number) => ({
+  upstream: { scheme, hostname: '127.0.0.1', port },
+  tls: { ca: testCertificate },
+});
 
 /** Bytes of an answer whose reader holds it up after each piece. */
 function readSlowly(client: UpstreamClient): Promise<number> {
@@ -137,7 +132,7 @@ describe('what a connection is used for again', () => {
       const { front, connections, port } = await start(scheme, (_, socket) => {
         socket.write(answer('x'.repeat(100_000)));
       });
-      const client = createUpstreamClient({ ...optionsOf(scheme, port), connections: 1 });
+      const client = clientOf(port, { ...optionsOf(scheme, port), connections: 1 });
       ends.push(() => client.close());
       for (let i = 0; i < 3; i++) expect(await readSlowly(client)).toBe(100_000);
       expect([connections(), front.results]).toEqual([1, []]);

@@ -36,29 +36,6 @@ frontSuite('the response', (start) => {
     );
   });
 
-  it.each([
-    ['204 on GET', 'GET', '204 No Content', 'ETag: "1"\r\n', undefined],
-    ['204 with a length', 'DELETE', '204 No Content', 'Content-Length: 0\r\n', undefined],
-    ['304 with a length', 'GET', '304 Not Modified', 'Content-Length: 200\r\nETag: "1"\r\n', '200'],
-    ['HEAD with a length', 'HEAD', '200 OK', 'Content-Length: 200\r\n', '200'],
-    ['HEAD without one', 'HEAD', '200 OK', 'ETag: "1"\r\n', undefined],
-    ['HEAD of a chunked one', 'HEAD', '200 OK', 'Transfer-Encoding: chunked\r\n', undefined],
-  ])('has no body: %s', async (_what, method, line, fields, length) => {
-    const { port, upstream } = await start(() => `HTTP/1.1 ${line}\r\n${fields}\r\n`);
-    const connection = await openRawConnection(port);
-    for (let i = 0; i < 2; i++) {
-      await connection.write(`${method} / HTTP/1.1\r\nHost: s\r\n\r\n`);
-      const response = await connection.readResponse(method);
-      expect([response.status, response.body.length]).toEqual([Number(line.slice(0, 3)), 0]);
-      expect(response.field('content-length')).toBe(length);
-      expect(response.field('transfer-encoding')).toBeUndefined();
-    }
-    expect(connection.pending()).toHaveLength(0);
-    connection.close();
-    // The body may come all the same, and late: it must not be read as the next answer.
-    expect(upstream.connections).toHaveLength(2);
-  });
-
   it('re-frames a chunked body, without extensions and trailers', async () => {
     const { port } = await start(
       () =>
@@ -79,15 +56,6 @@ frontSuite('the response', (start) => {
     expect(bytes).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(bytes).not.toMatch(/transfer-encoding/i);
     expect(bytes).toMatch(/\r\n\r\nabc$/);
-  });
-
-  it('reads a body that ends with its connection', async () => {
-    const { port } = await start(({ connection }) => {
-      connection.socket.end('HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nabc');
-      return undefined;
-    });
-    const response = await exchangeRaw(port, get);
-    expect([response.status, response.body.toString(), response.complete]).toEqual([200, 'abc', true]);
   });
 
   it('passes on 102 and 103, but no 100 of the upstream', async () => {
