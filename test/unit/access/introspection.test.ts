@@ -67,6 +67,16 @@ async function setUp(
     answer(next: typeof respond) {
       respond = next;
     },
+    /** Lets questions wait, but those about `known`; `release` gives them the good answer. */
+    hold(known?: string) {
+      const held: ServerResponse[] = [];
+      respond = (response, form) =>
+        form.get('token') === known ? serveJson(active)(response) : void held.push(response);
+      return {
+        until: (count: number) => eventually('the questions', () => held.length === count || undefined),
+        release: () => held.forEach(serveJson(active)),
+      };
+    },
     pass(ms: number) {
       clock.nowMs += ms;
       clock.monotonicMs += ms;
@@ -219,38 +229,28 @@ describe('health', () => {
 });
 
 describe('what is remembered', () => {
-  it('an active token for ttl, under its digest alone, whatever becomes of it meanwhile', async () => {
+  const inactive = 'access-token-invalid inactive';
+  const cut = (response: ServerResponse) => void response.destroy();
+  it.each<[string, object, (response: ServerResponse) => void, number, string]>([
+    ['an active token for ttl', active, serveJson({ active: false }), 30_000, inactive],
+    [
+      'an active token no longer than its exp',
+      { ...active, exp: nowSeconds + 10 },
+      serveJson({ active: false }),
+      10_000,
+      inactive,
+    ],
+    ['an active token no longer in an outage', active, cut, 30_000, noAnswer],
+    ['a refused token for less long', { active: false }, serveJson(active), 5_000, 'DE--21'],
+  ])('%s', async (_, first, later, ms, expected) => {
     const { asked, answer, pass, say } = await setUp();
-    expect(await say('t')).toBe('DE--21');
-    answer(serveJson({ active: false }));
-    pass(29_999);
-    expect(await say('t')).toBe('DE--21');
+    answer(serveJson(first));
+    const said = await say('t');
+    answer(later);
+    pass(ms - 1);
+    expect([await say('t'), asked.length]).toEqual([said, 1]);
     pass(1);
-    expect(await say('t')).toBe('access-token-invalid inactive');
-    expect(asked).toHaveLength(2);
-  });
-
-  it('an active token no longer than its exp', async () => {
-    const { asked, answer, pass, say } = await setUp();
-    answer(serveJson({ ...active, exp: nowSeconds + 10 }));
-    await say('t');
-    pass(9_999);
-    expect(await say('t')).toBe('DE--21');
-    expect(asked).toHaveLength(1);
-    pass(1);
-    answer(serveJson({ active: false }));
-    expect(await say('t')).toBe('access-token-invalid inactive');
-  });
-
-  it('a refused token for less long; a token that is active again passes then', async () => {
-    const { asked, answer, pass, say } = await setUp();
-    answer(serveJson({ active: false }));
-    await say('t');
-    answer(serveJson(active));
-    pass(4_999);
-    expect([await say('t'), asked.length]).toEqual(['access-token-invalid inactive', 1]);
-    pass(1);
-    expect([await say('t'), asked.length]).toEqual(['DE--21', 2]);
+    expect(await say('t')).toBe(expected);
   });
 
   it('nothing with a ttl of 0, and nothing of an outage', async () => {
@@ -261,16 +261,6 @@ describe('what is remembered', () => {
     other.answer((response) => response.destroy());
     expect(await other.say('t')).toBe(noAnswer);
     expect(other.introspector.status()).toMatchObject({ active: 0, refused: 0 });
-  });
-
-  it('an outage does not lengthen it: 503 once it is over', async () => {
-    const { answer, pass, say } = await setUp();
-    await say('t');
-    answer((response) => response.destroy());
-    pass(29_999);
-    expect(await say('t')).toBe('DE--21');
-    pass(1);
-    expect(await say('t')).toBe(noAnswer);
   });
 
   it('a clock that is set back does not lengthen it', async () => {
@@ -293,15 +283,14 @@ describe('what is remembered', () => {
   });
 
   it('a reload forgets it, also what was asked before and is answered after', async () => {
-    const { asked, answer, introspector, say } = await setUp();
-    const held: ServerResponse[] = [];
+    const { hold, asked, answer, introspector, say } = await setUp();
     await say('t');
-    answer((response) => void held.push(response));
+    const { until, release } = hold();
     const late = say('u');
-    await eventually('the question', () => held.length === 1 || undefined);
+    await until(1);
     await introspectionComponent(introspector).reload?.();
     answer(serveJson({ active: false }));
-    for (const response of held) serveJson(active)(response);
+    release();
     expect(await late).toBe('DE--21');
     expect(await say('t')).toBe('access-token-invalid inactive');
     expect(await say('u')).toBe('access-token-invalid inactive');
@@ -311,63 +300,56 @@ describe('what is remembered', () => {
 
 describe('under load', () => {
   it('one token is asked about once, however many requests carry it', async () => {
-    const { asked, answer, say } = await setUp();
-    const held: ServerResponse[] = [];
-    answer((response) => void held.push(response));
+    const { hold, asked, say } = await setUp();
+    const { until, release } = hold();
     const words = Array.from({ length: 20 }, () => say('t'));
-    await eventually('the question', () => held.length === 1 || undefined);
-    for (const response of held) serveJson(active)(response);
+    await until(1);
+    release();
     expect(new Set(await Promise.all(words))).toEqual(new Set(['DE--21']));
     expect(asked).toHaveLength(1);
   });
 
   it('no more than maxAsking wait, over no more than connections', async () => {
-    const { answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
-    const held: ServerResponse[] = [];
-    answer((response) => void held.push(response));
+    const { hold, answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
+    const { until, release } = hold();
     const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`, `client ${i}`));
-    await eventually('the questions', () => held.length === 3 || undefined);
+    await until(3);
     const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
     expect([open, asked.length]).toEqual([3, 3]);
     answer(serveJson(active));
-    for (const response of held) serveJson(active)(response);
+    release();
     const said = await Promise.all(words);
     expect(said.filter((one) => one === 'overloaded verifications 1')).toHaveLength(2);
     expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
   });
 
   it('a flood of unknown tokens delays none that was active when last asked', async () => {
-    const { answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
+    const { hold, answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
     expect(await say('known')).toBe('DE--21');
     pass(30_001);
-    const held: ServerResponse[] = [];
-    answer((response, form) => {
-      if (form.get('token') === 'known') serveJson(active)(response);
-      else held.push(response);
-    });
+    const { until, release } = hold('known');
     const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`, `client ${i}`));
-    await eventually('the questions', () => held.length === 2 || undefined);
+    await until(2);
     expect(await say('known')).toBe('DE--21');
     answer(serveJson(active));
-    for (const response of held) serveJson(active)(response);
+    release();
     expect((await Promise.all(words)).filter((one) => one === 'DE--21')).toHaveLength(5);
   });
 
   it('while nobody answers no client has more questions than its share; known tokens pass', async () => {
-    const { asked, answer, say } = await setUp({ connections: 3 });
+    const { hold, asked, answer, say } = await setUp({ connections: 3 });
     await say('known');
     answer((response) => response.writeHead(500).end());
     for (let i = 0; i < 5; i++) expect(await say(`t${i}`)).toBe(noAnswer);
     const before = asked.length;
-    const held: ServerResponse[] = [];
-    answer((response) => void held.push(response));
+    const { until, release } = hold();
     const words = Array.from({ length: 50 }, (_, i) => say(`u${i}`));
     expect(await Promise.all(words.slice(2))).toEqual(new Array(48).fill(noAnswer));
     expect(await say('known')).toBe('DE--21');
     const other = say('v', 'another client');
-    await eventually('the questions', () => held.length === 3 || undefined);
+    await until(3);
     expect(asked.length).toBe(before + 3);
-    for (const response of held) serveJson(active)(response);
+    release();
     expect(await Promise.all([other, ...words.slice(0, 2)])).toEqual(new Array(3).fill('DE--21'));
   });
 

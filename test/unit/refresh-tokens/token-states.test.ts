@@ -38,6 +38,12 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
 }
 
 const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
+/** Status, code and Retry-After of a refusal, in either format. */
+const sayOf = ({ status, json, headers }: Awaited<ReturnType<ReturnType<typeof tokenClient>['refresh']>>) => [
+  status,
+  json.error ?? errorOf(json).code,
+  headers.get('retry-after'),
+];
 const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
 
 describe.concurrent('what is settled before an answer goes out', () => {
@@ -93,12 +99,8 @@ describe.concurrent('the RFC 6749 endpoint', () => {
     const { refreshToken } = await signIn();
     await refresh(refreshToken);
     const body = `grant_type=password&username=sonia%40shop.example&password=change123&refresh_token=${refreshToken}`;
-    const answer = await send(
-      'POST',
-      '/token',
-      { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body,
-    );
+    const type = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const answer = await send('POST', '/token', type, body);
     expect([answer.status, answer.json.error]).toEqual([400, 'invalid_grant']);
   });
 });
@@ -139,20 +141,12 @@ describe.concurrent('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(status);
     Object.assign(shop.settings, { latencyMs: 0 });
     const asks = refreshes();
-    const said = async () => {
-      const { status: early, json, headers } = await refresh(refreshToken);
-      return [early, errorOf(json).code, headers.get('retry-after')];
-    };
+    const said = async () => sayOf(await refresh(refreshToken));
     const code = 'refresh-token-unavailable';
     expect(await said()).toEqual([503, code, String(seconds)]);
     clock.nowMs += seconds * 1000 - 1500;
     expect(await said()).toEqual([503, code, '2']);
-    const form = await exchangeForm(refreshToken);
-    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
-      503,
-      'temporarily_unavailable',
-      '2',
-    ]);
+    expect(sayOf(await exchangeForm(refreshToken))).toEqual([503, 'temporarily_unavailable', '2']);
     expect(refreshes()).toBe(asks);
     clock.nowMs += 1500;
     expect((await refresh(refreshToken)).status).toBe(201);
@@ -166,17 +160,9 @@ describe.concurrent('outcomes of an exchange', () => {
     shop.settings.latencyMs = 3000;
     const first = begun(refresh(refreshToken));
     await context.expect.poll(refreshes).toBe(1);
-    const said = async () => {
-      const { status, json, headers } = await refresh(refreshToken);
-      return [status, errorOf(json).code, headers.get('retry-after')];
-    };
+    const said = async () => sayOf(await refresh(refreshToken));
     expect(await said()).toEqual([503, 'refresh-token-busy', '1']);
-    const form = await exchangeForm(refreshToken);
-    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
-      503,
-      'temporarily_unavailable',
-      '1',
-    ]);
+    expect(sayOf(await exchangeForm(refreshToken))).toEqual([503, 'temporarily_unavailable', '1']);
     clock.nowMs += 20_000;
     expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
     clock.nowMs += 40_000;
