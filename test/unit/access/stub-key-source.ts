@@ -11,19 +11,17 @@ import { publicJwk, type Signer } from './signing.ts';
 /** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
 export interface StubKeySource extends KeySource {
   use(keys: readonly VerificationKey[]): void;
-  useNothing(): void;
   asked: number;
 }
 
 export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
   const listeners = new Set<() => void>();
   let set = new KeySet(keys);
-  let isAvailable = true;
   return {
     asked: 0,
     keysFor(header): KeyLookup {
       this.asked++;
-      return isAvailable ? { keys: set.find(header) } : { retryAfterSeconds: 7 };
+      return { keys: set.find(header) };
     },
     renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
     onChange(listener) {
@@ -32,11 +30,7 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
     },
     use(next) {
       set = new KeySet(next);
-      isAvailable = true;
       for (const listener of listeners) listener();
-    },
-    useNothing() {
-      isAvailable = false;
     },
     current: () => set.keys,
     status: () => ({

@@ -64,6 +64,21 @@ function open(
   return { filter, store, events, clock, request, post, refresh, forward, signIn };
 }
 
+/** A call of the store that takes a while. */
+function late(
+  store: MemoryTokenStore,
+  call: 'release' | 'record' | 'markUsed',
+  done: (call: string) => void,
+) {
+  const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
+  const after = async (...args: unknown[]) => {
+    await sleep(5);
+    done(call);
+    return usual(...args);
+  };
+  return { [call]: after } as Partial<TokenStore>;
+}
+
 const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
 const failed = { ...answer(), status: 500 };
 const away = () => Promise.reject(new RedisUnavailable('connection'));
@@ -86,19 +101,11 @@ test('of several interpretations of a token those that were claimed are free whe
   const [own, other, ...more] = createDigests().ofInterpretations(token);
   if (own === undefined || other === undefined) throw new Error('one interpretation only');
   expect(more).toEqual([]);
-  let released = 0;
-  const { store, refresh, events } = open((memory) => {
-    const release = memory.release.bind(memory);
-    const after = async (...args: Parameters<typeof release>) => {
-      await sleep(5);
-      release(...args);
-      released += 1;
-    };
-    return { release: after };
-  });
+  const released: string[] = [];
+  const { store, refresh, events } = open((memory) => late(memory, 'release', (call) => released.push(call)));
   store.claim(other, 'another', 1000);
   expect(await refresh(token)).toBe('refresh-token-busy');
-  expect([released, events]).toEqual([2, ['exchange-refused-in-exchange']]);
+  expect([released.length, events]).toEqual([2, ['exchange-refused-in-exchange']]);
   expect(await store.claim(own, 'b', 1000)).toMatchObject({ kind: 'granted' });
 });
 
@@ -180,10 +187,7 @@ test.each(['release', 'markIndeterminate'] as const)(
 );
 
 test('a token that the shop did not refresh is free before the client is answered', async () => {
-  const { forward, refresh, events } = open((store) => {
-    const release = store.release.bind(store);
-    return { release: (...args) => sleep(5).then(() => release(...args)) };
-  });
+  const { forward, refresh, events } = open((store) => late(store, 'release', () => {}));
   const hooks = await forward('a');
   expect(await hooks.onOutcome(failed)).toEqual({});
   expect(events).toEqual(['exchange-granted', 'exchange-freed']);
@@ -192,17 +196,11 @@ test('a token that the shop did not refresh is free before the client is answere
 
 test('the old token is used and the new one recorded before the client has it', async () => {
   const written: string[] = [];
-  const { forward, signIn, events } = open((store) => {
-    const late = (call: 'record' | 'markUsed') => {
-      const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
-      return async (...args: unknown[]) => {
-        await sleep(5);
-        written.push(call);
-        return usual(...args);
-      };
-    };
-    return { record: late('record'), markUsed: late('markUsed') } as never;
-  });
+  const note = (call: string) => written.push(call);
+  const { forward, signIn, events } = open((store) => ({
+    ...late(store, 'record', note),
+    ...late(store, 'markUsed', note),
+  }));
   const hooks = await forward('a');
   expect(await hooks.onOutcome(answer('b'))).toEqual({});
   expect(written.toSorted()).toEqual(['markUsed', 'record']);
