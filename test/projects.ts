@@ -42,7 +42,7 @@ export const slow = [
   'test/resilience/drill/**',
   'test/resilience/hunt/hunt.test.ts',
   'test/end-to-end/{reload-under-load,rolling-restart}.test.ts',
-  'test/unit/server/{answer-memory,pipelined-memory}.test.ts',
+  'test/unit/server/unread-memory.test.ts',
   'test/unit/admin/console-hostile-list.test.ts',
   'test/unit/entity-tags/model/broken-rules.test.ts',
   'test/security/differential/differential.test.ts',

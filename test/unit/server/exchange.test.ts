@@ -109,6 +109,15 @@ describe('an answer', () => {
     expect(response).toBeUndefined();
     expect(seen).toEqual([{ ...none, decision: 'aborted', status: 0 }]);
   });
+
+  it.each([
+    ['Content-Length: 5\r\nExpect: 100-continue\r\n', 'close'],
+    ['Content-Length: 100000\r\n', 'close'],
+    ['', 'keep-alive'],
+  ])('to a request with %j leaves the connection: %s', async (fields, connection) => {
+    const { response } = await play((exchange) => exchange.answer(answer), fields);
+    expect(response?.field('connection')).toBe(connection);
+  });
 });
 
 describe('a refusal', () => {
