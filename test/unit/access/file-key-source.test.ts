@@ -55,11 +55,10 @@ describe('readKeyFiles', () => {
     const good = await write(publicJwk(first, { kid: 'a' }));
     const same = await write({ keys: [publicJwk(second, { kid: 'a' })] });
     const broken = await write('{');
-    const folderAsFile = folder;
-    const { problems } = await readKeyFiles([good, same, broken, folderAsFile], ['ES256']);
+    const { problems } = await readKeyFiles([good, same, broken, folder], ['ES256']);
     expect(problems).toEqual([
       { file: broken, text: 'is not valid JSON' },
-      { file: folderAsFile, text: 'cannot be read (EISDIR)' },
+      { file: folder, text: 'cannot be read (EISDIR)' },
       { file: undefined, text: 'two different keys bear the kid "a"' },
     ]);
   });
