@@ -64,11 +64,11 @@ export const slow = [
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',
   // Half of the CPU of what would be quick.
-  'test/unit/access/{packed-list,plain-rows,protected-list-shipped}.test.ts',
+  'test/unit/access/{plain-rows,protected-list-shipped}.test.ts',
   'test/unit/upstream/{client-model,public-references,connection-reuse}.test.ts',
   'test/unit/server/{open-websockets,client-message}.test.ts',
   'test/unit/entity-tags/{entity-tags,tracked-reads}.test.ts',
-  'test/unit/refresh-tokens/{issued-tokens,model}.test.ts',
+  'test/unit/refresh-tokens/model.test.ts',
   'test/unit/url-resolver/{purge-model,url-parameter,mapping-rows,source}.test.ts',
   'test/unit/cli/{mutated-files,explain,explain-pasted,check,verify,schema}.test.ts',
   'test/unit/{authorize/question,rollout/counts,telemetry/pretty}.test.ts',
