@@ -1,14 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { readPastedRequest } from '../../../src/cli/explain/pasted-request.ts';
-import { startChromium } from '../../harness/chromium.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { answer } from '../../harness/recording-upstream.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import { openPage } from './console-page.ts';
+import { openPage, useBrowser } from './console-page.ts';
 
 interface Entry {
   readonly request: {
@@ -20,8 +18,7 @@ interface Entry {
   readonly response: { readonly status: number; readonly content: { readonly text?: string } };
 }
 
-let browser: Browser;
-let upstream: RecordingUpstream;
+const stage = useBrowser(() => answer('x'.repeat(60_000), 'Content-Type: text/html\r\n'));
 let shopward: RunningShopward;
 let folder: string;
 let har: { readonly log: { readonly entries: readonly Entry[] } };
@@ -33,28 +30,21 @@ const token = 'not-a-token';
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'console-pasted-'));
-  const [launched, recording] = await Promise.all([
-    startChromium(),
-    startRecordingUpstream(() => answer('x'.repeat(60_000), 'Content-Type: text/html\r\n')),
-  ]);
-  [browser, upstream] = [launched, recording];
   shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${upstream.port}`,
+    upstream: `http://127.0.0.1:${stage.upstream.port}`,
     rows: ['PATCH /carts/{cart_id}'],
   });
   await recordRequests();
 }, 90_000);
 afterAll(async () => {
-  await browser?.close();
   await shopward?.stop();
-  await upstream?.close();
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
 /** A page of the shop that loads, and then has a change refused. */
 async function recordRequests(): Promise<void> {
   const file = path.join(folder, 'shop.har');
-  const context = await browser.newContext({ recordHar: { path: file, content: 'embed' } });
+  const context = await stage.browser.newContext({ recordHar: { path: file, content: 'embed' } });
   const shop = await context.newPage();
   await shop.goto(`${shopward.url}/a-page`);
   const fields = {
@@ -74,7 +64,7 @@ async function recordRequests(): Promise<void> {
 }
 
 async function openExplain(context: TestContext) {
-  const { page, forgive } = await openPage(context, browser);
+  const { page, forgive } = await openPage(context, stage.browser);
   await page.goto(`${shopward.adminUrl}/#/requests`);
   await page.getByText('Explain a request').click();
   return { page, forgive };
@@ -110,7 +100,7 @@ describe.concurrent('a request that is pasted', () => {
     const { page } = await openExplain(context);
     expect(entry.request.postData?.text).toBe(body);
     expect(readPastedRequest(textOf()).body).toBe(body);
-    const before = upstream.requestLines.length;
+    const before = stage.upstream.requestLines.length;
     await page.locator('#explain-url').fill(textOf());
     const [sent] = await Promise.all([
       page.waitForRequest('**/api/explain'),
@@ -126,7 +116,7 @@ describe.concurrent('a request that is pasted', () => {
     expect(result).not.toContain('that is explained');
     // Answers stay in the tab, and nothing goes to the shop.
     expect(sent.postData()).not.toContain('xxxxxxxxxx');
-    expect(upstream.requestLines.length).toBe(before);
+    expect(stage.upstream.requestLines.length).toBe(before);
   });
 
   it('says what is too long, and how much may be pasted', async (context) => {

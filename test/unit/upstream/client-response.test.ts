@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 /** A response to a client that does not read, whose kernel takes no more. */
-async function startUnread(onDrain: () => void, onGone: () => void) {
+async function startUnread(onGone: () => void) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   ends.push(() => {
@@ -25,7 +25,7 @@ async function startUnread(onDrain: () => void, onGone: () => void) {
   client.write('GET / HTTP/1.1\r\nHost: s\r\n\r\n');
   ends.push(() => client.destroy());
   const [incoming, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
-  const unread = new ClientResponse(incoming, response, patience, { onDrain, onGone });
+  const unread = new ClientResponse(incoming, response, patience, { onDrain() {}, onGone });
   unread.begin(200, 'OK', ['Content-Type', 'text/plain']);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const piece = Buffer.alloc(65_536, 'a');
@@ -33,7 +33,7 @@ async function startUnread(onDrain: () => void, onGone: () => void) {
     unread.write(piece);
     await turn();
   } while (response.writableLength === 0);
-  return { client, response, unread, turn };
+  return { response, unread, turn };
 }
 
 it.each([
@@ -42,7 +42,7 @@ it.each([
 ])('a client that takes nothing of a response that %s is let go', async (_, finish) => {
   const onGone = vi.fn();
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const { response, unread, turn } = await startUnread(() => {}, onGone);
+  const { response, unread, turn } = await startUnread(onGone);
   unread.write(Buffer.from('a'));
   finish(unread);
   await turn();
