@@ -127,6 +127,12 @@ describe('a token that is shown to be ended', () => {
     await expectEnded(true);
   });
 
+  it('a refresh reaches the shop byte for byte, too', async () => {
+    const body = `x=%c3%A9+%7e&grant_type=refresh_token&y=&refresh_token=${token}&z=%2f`;
+    expect((await send('/token', body)).status).toBe(200);
+    expect(upstream.connections.some((one) => one.received().endsWith(`\r\n\r\n${body}`))).toBe(true);
+  });
+
   it('also one that shopward saw issued, and what descends from it goes on', async () => {
     const issued = JSON.parse(
       String((await send('/token', 'grant_type=password&username=u&password=p')).body),
