@@ -25,7 +25,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs to its end, which must come by itself. */
+/** Runs a command until it ends. Kills it after 30 s. */
 async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
@@ -63,7 +63,7 @@ async function writeConfig(config: string): Promise<string> {
   return file;
 }
 
-/** The same without a process of its own, for the many ways of being wrong: the verb's exit code is the process's. */
+/** The same in this process, which is faster. The exit code of a process is that of its verb. */
 async function tryToStart(config: string, env: Record<string, string> = {}): Promise<Ended> {
   const lines: string[] = [];
   const io = { out: () => {}, err: (line: string) => void lines.push(line), cwd: folder, env };
@@ -71,7 +71,7 @@ async function tryToStart(config: string, env: Record<string, string> = {}): Pro
   return { code, stdout: '', stderr: lines.join('\n') };
 }
 
-describe('a bad configuration ends with 78 and every problem', () => {
+describe('a bad configuration ends with 78 and names every problem', () => {
   it('several at once, each with file, line and column', async () => {
     const { code, stdout, stderr } = await serveWith(
       `${good.replace('list.yaml', 'missing.yaml')}modes: enforce\nlimits: { requestBody: 2 parsecs }\ntrustedProxies: [not-an-address]\nstore: { url: "ftp://x" }\n`,
@@ -86,12 +86,12 @@ describe('a bad configuration ends with 78 and every problem', () => {
   });
 
   it.each([
-    ['no YAML', 'listen: [', /error:/],
+    ['text that is not YAML', 'listen: [', /error:/],
     ['two documents', `${good}---\n${good}`, /error:/],
     ['an empty file', '', /error:/],
     ['no keys', good.replace(/^auth.*$/m, 'auth: {}'), /auth/],
-    ['what is not a key file', good.replace('public.pem', 'list.yaml'), /list\.yaml/],
-    ['an empty variable', good.replace('http://127.0.0.1:9', '${NOT_SET}'), /NOT_SET/],
+    ['a file without a key', good.replace('public.pem', 'list.yaml'), /list\.yaml/],
+    ['a variable that is not set', good.replace('http://127.0.0.1:9', '${NOT_SET}'), /NOT_SET/],
     ['an upstream with dot segments', good.replace(':9"', ':9/../api"'), /upstream/],
     ['a misspelled key', `${good}protectedResource: x\n`, /protectedResources/],
     [
@@ -112,7 +112,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
     ['with the same row twice', listOf(['GET /orders', 'GET /orders']), /the same row/],
     ['with a row that can never match', listOf(['GET /a/../b']), /never|dot/],
     ['that is cut off in a row', 'groups:\n  Test:\n    - GET /orders\n    - DEL', /error:/],
-  ])('a list %s', async (_, list, text) => {
+  ])('a protected list %s', async (_, list, text) => {
     await writeFile(path.join(folder, 'bad.yaml'), list);
     const { code, stderr } = await tryToStart(good.replace('list.yaml', 'bad.yaml'));
     expect(stderr).toMatch(text);
@@ -120,7 +120,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
     expect(code).toBe(78);
   });
 
-  it('a secret in it is not repeated', async () => {
+  it('a secret is not printed', async () => {
     const { code, stderr } = await serveWith(
       good.replace('files: [public.pem]', 'secret: "${JWT_SECRET}"').replace('9"', '9/${JWT_SECRET}"'),
       { JWT_SECRET: 'c4nary' },
@@ -139,7 +139,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
   });
 });
 
-describe('a port that is taken', () => {
+describe('a port in use', () => {
   it.each(['listen', 'admin'])('of %s is reported in one line', async (which) => {
     const taker = createServer().listen(0, '127.0.0.1');
     await once(taker, 'listening');
@@ -152,7 +152,7 @@ describe('a port that is taken', () => {
     taker.close();
     expect(stderr).toMatch(new RegExp(`shopward cannot start: .*EADDRINUSE.*127\\.0\\.0\\.1:${port}`));
     expect(stderr).not.toMatch(/\n {4}at /);
-    // Not 78: it may be free in a moment, and 78 is final for a supervisor.
+    // Not 78, which is final for a supervisor: the port may be free in a moment.
     expect(code).toBe(75);
   });
 });
@@ -168,13 +168,13 @@ describe('a bad command line ends with 2', () => {
     },
   );
 
-  it('a configuration file that is not there is one that is bad', async () => {
+  it('a missing configuration file ends with 78', async () => {
     const { code, stderr } = await run(['serve', '--config', 'nowhere.yaml']);
     expect(code).toBe(78);
     expect(stderr).toContain('nowhere.yaml');
   });
 
-  it.each([[['--help']], [['--version']]])('%j is none', async (args) => {
+  it.each([[['--help']], [['--version']]])('%j ends with 0', async (args) => {
     const { code, stderr } = await run(args);
     expect([code, stderr]).toEqual([0, '']);
   });

@@ -22,7 +22,7 @@ const handshake = [
 
 const big = 'x'.repeat(8_000_000);
 
-/** A proxy, its shop and its crowd, all of a test's own: tests stand side by side. */
+/** A proxy, an upstream and client connections for one test, because tests run concurrently. */
 async function start(context: TestContext, config: object, launcher?: readonly string[]) {
   const open = closingAtEnd(context);
   const upstream = open(
@@ -42,7 +42,7 @@ async function start(context: TestContext, config: object, launcher?: readonly s
     for (const socket of crowd.splice(0)) socket.destroy();
   };
   open({ close: leave });
-  /** Asks and does not wait; the connection stays. */
+  /** Sends a request without waiting for the answer; the connection stays open. */
   async function ask(bytes: string): Promise<RawConnection> {
     const connection = await openRawConnection(shopward.port);
     crowd.push(connection.socket);
@@ -66,7 +66,7 @@ async function start(context: TestContext, config: object, launcher?: readonly s
   return { shopward, crowd, leave, ask, held, reasons, silent, metric };
 }
 
-describe.concurrent('one client never holds more than its share of limits.inFlight', () => {
+describe.concurrent('one client never has more than its share of limits.inFlight', () => {
   const from = (address: string) => `X-Forwarded-For: ${address}`;
   const config = { limits: { inFlight: 12, clientShare: 50 }, trustedProxies: ['127.0.0.1/32'] };
 
@@ -81,7 +81,7 @@ describe.concurrent('one client never holds more than its share of limits.inFlig
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
     await shopward.waitForLog(({ reason }) => reason === 'client-share');
     expect((await exchangeRaw(shopward.port, get('/open', ...ofOther))).status).toBe(200);
-    // What ends gives its place back.
+    // Requests that end free the share again.
     leave();
     await eventually('a place', async () => {
       const { status } = await exchangeRaw(shopward.port, get('/open', ...ofClient(8)));
@@ -89,7 +89,7 @@ describe.concurrent('one client never holds more than its share of limits.inFlig
     });
   });
 
-  it('a subject, whatever addresses it comes from', async (context) => {
+  it('a subject, even from several addresses', async (context) => {
     const { shopward, ask, held } = await start(context, config);
     const bearer = (sub: string) => `Authorization: Bearer ${shopward.issueToken({ sub })}`;
     for (let i = 0; i < 6; i++) await ask(get('/hold/orders', from(`192.0.2.${i}`), bearer('DE--1')));
@@ -131,7 +131,7 @@ describe.concurrent('connections to the shop', () => {
       socket.pause();
     }
     await held(8);
-    // Others wait for nothing: eight at a time, on eight connections.
+    // Eight of the 16 connections are left for other clients.
     for (let i = 0; i < 40; i++) {
       const { status } = await exchangeRaw(shopward.port, get('/open', `X-Forwarded-For: 192.0.2.${i + 2}`));
       expect(status).toBe(200);
@@ -144,7 +144,7 @@ describe.concurrent('connections to the shop', () => {
     });
   });
 
-  it('one client has at most its share of those for bodies that still arrive', async (context) => {
+  it('one client gets at most its share of the connections for bodies that are still arriving', async (context) => {
     const { shopward, leave, ask } = await start(context, {
       upstream: { connections: 16 },
       trustedProxies: ['127.0.0.1/32'],
@@ -165,7 +165,7 @@ describe.concurrent('connections to the shop', () => {
     const other = () => exchangeRaw(shopward.port, upload('192.0.2.2', '0\r\n\r\n'));
     expect((await other()).status).toBe(200);
     leave();
-    // All places are given back: four of one client, and others beside them.
+    // Uploads that end free the share of the client and that of the others.
     await eventually('places', async () => {
       const { status } = await exchangeRaw(shopward.port, upload('192.0.2.1', '0\r\n\r\n'));
       return status === 200 || undefined;
@@ -174,9 +174,9 @@ describe.concurrent('connections to the shop', () => {
   });
 });
 
-describe.concurrent('connections that say nothing keep nobody out', () => {
+describe.concurrent('silent connections do not keep clients out', () => {
   it.for(['http', 'https'])(
-    'the one that is idle the longest makes room, and one with a request never (%s)',
+    'a new connection evicts the one that is idle the longest, never one with a request (%s)',
     async (scheme, context) => {
       const folder = await mkdtemp(path.join(tmpdir(), 'shopward-tls-'));
       context.onTestFinished(() => rm(folder, { recursive: true }));
@@ -222,7 +222,7 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
     },
   );
 
-  it('where every connection has a request under way, a new one is turned away', async (context) => {
+  it('a new connection is refused if every connection has a request', async (context) => {
     const { shopward, ask, held, metric } = await start(context, {
       listen: { maxConnections: 4 },
       limits: { clientShare: 100 },
@@ -237,7 +237,7 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
   it.for([
     ['a request', 'POST /open HTTP/1.1\r\nHost: s\r\nContent-Length: 100000000\r\n\r\n', 413],
     ['a handshake', get('/orders', ...handshake), 401],
-  ] as const)('a connection whose refusal of %s was sent makes room', async ([, bytes, status], context) => {
+  ] as const)('a connection can be evicted after a refusal of %s', async ([, bytes, status], context) => {
     const { shopward, ask, metric } = await start(context, {
       listen: { maxConnections: 4 },
       limits: { clientShare: 100, inFlight: 4 },
@@ -246,7 +246,7 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
     for (let i = 0; i < 4; i++) {
       const refused = await ask(bytes);
       expect((await refused.readResponse()).status).toBe(status);
-      // It does not stop to send.
+      // The client goes on sending.
       const sending = setInterval(() => refused.socket.write('x'), 100);
       context.onTestFinished(() => clearInterval(sending));
     }
@@ -254,7 +254,7 @@ describe.concurrent('connections that say nothing keep nobody out', () => {
     expect(await metric('shopward_connections_evicted_total')).toBe(1);
   });
 
-  it('a peer has its share of the connections, unless it is a trusted proxy', async (context) => {
+  it('a peer gets at most its share of the connections, unless it is a trusted proxy', async (context) => {
     const { silent, metric } = await start(context, { listen: { maxConnections: 20 } });
     silent(15);
     await eventually(

@@ -9,7 +9,7 @@ import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A server whose clock is off by so many seconds. */
+/** A server whose `Date` is off by that many seconds. */
 async function startServer(
   open: ReturnType<typeof closingAtEnd>,
   offSeconds: () => number,
@@ -24,7 +24,7 @@ async function startServer(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A proxy whose three sources of the time may be off. */
+/** A proxy whose three sources of time may be off. */
 async function start(context: TestContext, off: { shop: number; keys: number; redis: number }) {
   const open = closingAtEnd(context);
   const redis = await startShiftedRedis();
@@ -90,7 +90,7 @@ describe.concurrent('a clock that differs is on /readyz, in the log and in the m
   });
 });
 
-describe.concurrent('a token that is refused for a time has the reason `clock` where a clock that differs explains it', () => {
+describe.concurrent('a token refused for `exp`, `nbf` or `iat` has the reason `clock` if a differing clock explains it', () => {
   const hour = 3600;
   it.for([
     ['shop', hour, { iat: hour / 2 }, 'clock'],
@@ -123,7 +123,7 @@ function mapValues<T, U>(map: Readonly<Record<string, T>>, change: (value: T) =>
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
 }
 
-describe('what an answer proves', () => {
+describe('the number of reported differences', () => {
   const open = (toleranceMs = 5_000) => {
     const at = { wall: 1_800_000_000_000, monotonic: 0 };
     const lines: string[] = [];
@@ -148,7 +148,7 @@ describe('what an answer proves', () => {
       0,
     ],
     [
-      'a slow answer, from before and after',
+      'a slow answer, with a time between request and answer',
       ({ check, at, pass }) => {
         for (let i = 0; i < 9; i++) {
           const askedMs = at.wall;
@@ -159,7 +159,7 @@ describe('what an answer proves', () => {
       0,
     ],
     [
-      'an answer of a cache',
+      'a cached answer with Age',
       ({ check, at }) => {
         for (let i = 0; i < 9; i++)
           check.hearDate('shop', [...dateOf(at.wall - 60_000), 'Age', '60'], at.wall);
@@ -177,21 +177,21 @@ describe('what an answer proves', () => {
       0,
     ],
     [
-      'once ahead, once behind',
+      'answers in turn ahead and behind',
       ({ check, at }) => {
         for (let i = 0; i < 9; i++) check.hear('redis', at.wall + (i % 2 ? 60_000 : -60_000), at.wall);
       },
       0,
     ],
     [
-      'two in a row',
+      'two differing answers in a row',
       ({ check, at }) => {
         for (let i = 0; i < 2; i++) check.hearDate('shop', dateOf(at.wall - 60_000), at.wall);
       },
       1,
     ],
     [
-      'the clock was set in between',
+      'our clock is set after two differing answers',
       ({ check, at }) => {
         for (let i = 0; i < 2; i++) check.hear('redis', at.wall + 60_000, at.wall);
         at.wall += 60_000;

@@ -9,7 +9,7 @@ import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** Both lists that are shipped, in front of the demo shop, whose key set signs the tokens. */
+/** Runs each shipped list in front of the demo shop, which signs the tokens. */
 describe.each(['config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'])(
   '%s',
   (listFile) => {
@@ -22,13 +22,13 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
     beforeAll(async () => {
       shop = await startDemoShop();
       folder = await mkdtemp(path.join(tmpdir(), 'shopward-contract-'));
-      // As a file: a key set that is fetched is fetched anew for a bad signature, and that is waited for.
+      // A key file, because a bad signature makes shopward fetch `jwks` again, and the request waits.
       const keyFile = path.join(folder, 'jwks.json');
       await writeFile(keyFile, await (await fetch(shop.jwksUrl)).text());
       shopward = await startShopwardHere({
         upstream: shop.url,
         listFile,
-        // The tags of carts are another chapter: here each call is made as the row stands.
+        // Without entity tags, so that no call needs an `If-Match`.
         config: {
           auth: { keys: { files: [keyFile] }, subject: 'sub.customer_reference' },
           entityTags: false,
@@ -50,14 +50,14 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       return client.exchange(request(`${verb} ${target}`, [...type, ...framing, ...fields], text));
     };
 
-    it('has a call for each of the 56 rows', () => {
+    it('there are calls for all 56 rows', () => {
       expect(contractCalls).toHaveLength(56);
     });
 
     describe.each(contractCalls)('$row', (call) => {
       const verbs = call.method === 'GET' ? ['GET', 'HEAD'] : [call.method];
 
-      it.each(verbs)('without a token (%s)', async (verb) => {
+      it.each(verbs)('401 without a token (%s)', async (verb) => {
         shop.received.clear();
         for (const fields of [[], ['Authorization:'], ['Authorization:   ']]) {
           const response = await ask(call, fields, verb);
@@ -67,7 +67,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
         expect([shop.received.total, shop.received.malformed]).toEqual([0, 0]);
       });
 
-      it.each(verbs)('with a bad one (%s)', async (verb) => {
+      it.each(verbs)('401 with a malformed, forged or expired token (%s)', async (verb) => {
         const good = await shop.issueTokenFor(call.as);
         const expired = await shop.issueTokenFor(call.as, { exp: Math.floor(Date.now() / 1000) - 60 });
         shop.received.clear();
@@ -79,7 +79,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
         expect([shop.received.total, shop.received.malformed]).toEqual([0, 0]);
       });
 
-      it('with a good one: the answer is the shop’s', async () => {
+      it('the answer of the shop with a valid token', async () => {
         shop.reset();
         shop.received.clear();
         const response = await ask(call, [`Authorization: Bearer ${await shop.issueTokenFor(call.as)}`]);
@@ -93,7 +93,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       });
     });
 
-    it('every call one after the other, as one customer after the other', async () => {
+    it('all calls in a row succeed, each with the token of its customer', async () => {
       shop.reset();
       const statuses: string[] = [];
       for (const call of contractCalls) {
@@ -103,7 +103,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       expect(statuses).toEqual(contractCalls.map(({ row, status }) => `${row} ${status}`));
     });
 
-    it('HEAD of a GET row goes on as HEAD', async () => {
+    it('HEAD of a GET row is forwarded as HEAD', async () => {
       const call = contractCalls.find(({ row }) => row === 'GET /orders');
       if (call === undefined) throw new Error('no such row');
       shop.received.clear();
@@ -112,12 +112,12 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
         [`Authorization: Bearer ${await shop.issueTokenFor(call.as)}`],
         'HEAD',
       );
-      // This shop routes no HEAD.
+      // The demo shop has no route for HEAD.
       expect([response.status, response.body.length]).toEqual([404, 0]);
       expect(shop.received.requests.map(({ method }) => method)).toEqual(['HEAD']);
     });
 
-    it('no token was written to the log', () => {
+    it('the log contains no token', () => {
       expect(shopward.output()).not.toContain('eyJ');
     });
   },

@@ -25,8 +25,8 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
 
 /**
- * docs/reasons.md, tried: each refusal is provoked, what its row tells the reader to do is done, and then the request
- * passes. A new refusal without a cure here fails, and so does a cure that its row does not name.
+ * Tries docs/reasons.md: provokes each refusal, does what its row says, and expects the request to pass. The test fails for
+ * a new refusal without a cure here, and for a cure that the row does not name.
  */
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
 const cellOf = (name: string) => {
@@ -35,9 +35,9 @@ const cellOf = (name: string) => {
 };
 
 interface Cure {
-  /** What the row says, word for word. */
+  /** A quote from the row. */
   readonly says: string;
-  /** The answer that the client gets then; below 400. */
+  /** Applies the cure and sends the request. The status must be below 400. */
   readonly attempt: () => Promise<RawResponse>;
 }
 
@@ -51,12 +51,12 @@ function explain(text: string) {
 }
 
 let stage: RefusalStage;
-/** As its rows tell the operator to change the configuration. */
+/** Configured as the rows tell the operator. */
 let eased: RunningShopward;
-/** One request at a time, and a second for its body. */
+/** Allows one request at a time, and one second for its body. */
 let tight: RunningShopward;
 let redis: RedisProcess | undefined;
-/** Where fronts ask `tight`. */
+/** The port at which a front asks `tight` for authorization. */
 let askPort: number;
 const servers = new Map<string, Promise<http.Server>>();
 
@@ -122,7 +122,7 @@ const refresh = (refreshToken: string) => {
   return ask('POST /refresh-tokens', json(body), body);
 };
 
-/** What a client does with 503: it waits for as long as it is asked to, and repeats the request. */
+/** Repeats a request that gets 503 after `Retry-After`, but after 5 s at most; up to 20 times. */
 async function patiently(attempt: () => Promise<RawResponse>): Promise<RawResponse> {
   for (let left = 20; ; left -= 1) {
     const response = await attempt();
@@ -133,7 +133,7 @@ async function patiently(attempt: () => Promise<RawResponse>): Promise<RawRespon
   }
 }
 
-/** What was missing is started on its port, once. */
+/** Starts the missing server on its port, once. */
 async function startMissing(what: 'keys' | 'shop', text: string): Promise<void> {
   const start = async () => {
     const server = http.createServer((_, response) => response.end(text));
@@ -155,7 +155,7 @@ async function startStore(): Promise<void> {
 /** Reasons of `/readyz`. */
 const whyNotReady = async (of: RunningShopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
 
-/** Half of a body, and the other one after longer than `tight` waits for it. */
+/** Sends half of a body, and the rest 2.5 s later, which is too late for `tight`. */
 async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
   const connection = await openRawConnection(to.port);
   try {
@@ -168,11 +168,11 @@ async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
   }
 }
 
-/** A request while the shop still works on another one. */
+/** Sends a request while the shop still works on another one. */
 async function sendBeside(to: RunningShopward): Promise<RawResponse> {
   const asked = () => stage.upstream.requestLines.filter((line) => line.startsWith('GET /held')).length;
   const before = asked();
-  // The place of a request that was refused amid its body is free a second later.
+  // A request that was refused amid its body still counts for a second.
   const first = patiently(() => send(requestText('GET /held'), to));
   await eventually('the first', () => asked() > before || undefined);
   const second = await send(requestText('GET /a'), to);
@@ -181,7 +181,7 @@ async function sendBeside(to: RunningShopward): Promise<RawResponse> {
   return second;
 }
 
-/** The command as an operator types it, beside the proxy that runs. */
+/** Runs `shopward purge` against the running proxy. */
 async function purge(url: string): Promise<void> {
   const { configFile, adminPort, folder } = main();
   const config = path.join(folder, 'purge.yaml');
@@ -278,7 +278,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
     { says: 'Raise it', attempt: () => sendBeside(eased) },
     { says: 'stop that client', attempt: () => patiently(() => send(requestText('GET /a'), tight)) },
   ],
-  // Nothing but a mended shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
+  // Only a fixed shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
   'internal-error': [],
 
   // Who asks
@@ -488,7 +488,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
 };
 
-/** Not of the stage's own proxies; `internal-error` is a bug, and test/end-to-end/rare-refusals.test.ts makes one. */
+/** Refusals by `tight`. `internal-error` needs a bug, which test/end-to-end/rare-refusals.test.ts makes. */
 const ownProvocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
   'request-timeout': () => sendSlowly(tight),
   overloaded: () => sendBeside(tight),
@@ -496,23 +496,23 @@ const ownProvocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
 const provoke = (name: RejectionName) => (ownProvocations[name] ?? (() => stage.provoke(name)))();
 const provocable = rejectionNames.filter((name) => name !== 'internal-error');
 
-it('names each refusal of the table, and the page has its cause and its cure', () => {
+it('every refusal but internal-error has a cure, quoted from its row', () => {
   expect(Object.keys(cures)).toEqual(rejectionNames);
   expect(rejectionNames.filter((name) => cures[name].length === 0)).toEqual(['internal-error']);
   for (const name of rejectionNames)
     for (const { says } of cures[name]) expect(cellOf(name), name).toContain(says);
 });
 
-/** What was begun before its turn, and is not known to have failed before it has come. */
+/** An early start may fail before its test awaits it: this is no unhandled rejection. */
 function begun<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-// One after the other, as they stand: from here on the shop and what is missing are mended.
-describe('is refused, with a record that leads to its row', () => {
+// The order matters: the second block repairs the shop and starts the missing servers.
+describe('the log record of a refusal leads to its row', () => {
   const early = new Map<RejectionName, Promise<RawResponse>>();
-  // Their time-outs pass while the others are refused.
+  // Their time-outs run while the others are tested.
   beforeAll(() => {
     for (const name of ['request-timeout', 'upstream-timeout'] as const)
       early.set(name, begun(provoke(name)));
@@ -532,7 +532,7 @@ describe('is refused, with a record that leads to its row', () => {
   });
 });
 
-/** Of these the first cure waits for what has a time of its own, and touches nothing of the others: side by side. */
+/** Their first cures wait for time-outs and restarts, and are independent, so they run concurrently. */
 const slowCures: readonly RejectionName[] = [
   'request-timeout',
   'keys-unavailable',
@@ -541,7 +541,7 @@ const slowCures: readonly RejectionName[] = [
   'upstream-timeout',
 ];
 
-describe('passes when what its row says is done', () => {
+describe('a request passes after the cure in the row of its refusal', () => {
   const early = new Map<Cure['attempt'], Promise<RawResponse>>();
   beforeAll(async () => {
     expect((await send(requestText('GET /open'), cutOff())).status).toBe(502);

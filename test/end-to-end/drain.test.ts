@@ -32,9 +32,9 @@ async function start(
   return { shopward, untilBusy, release };
 }
 
-// Side by side: the longest waits for the deadline of a handshake.
+// Concurrent, because the longest test waits for a handshake time-out.
 describe.concurrent('SIGTERM', () => {
-  it('over TLS too: what is in flight is finished, and nobody waits for ever for a handshake', async (context) => {
+  it('over TLS: finishes requests in flight, and closes an unfinished handshake at its time-out', async (context) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
     const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
     await writeFile(cert, testCertificate);
@@ -57,7 +57,7 @@ describe.concurrent('SIGTERM', () => {
       });
     const busy = begun(ask('PATCH', '/slow'));
     await untilBusy();
-    // Two connections: this one falls idle.
+    // A second connection, which is idle afterwards.
     expect((await ask('GET', '/stores')).status).toBe(200);
     const silent = await openRawConnection(shopward.port);
 
@@ -73,15 +73,15 @@ describe.concurrent('SIGTERM', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('ends when nothing is in flight, however long a connection to the shop may take', async (context) => {
+  it('ends when nothing is in flight, although upstream.connectTimeout is 1h', async (context) => {
     const { shopward } = await start(context, { upstream: { connectTimeout: '1h' } });
     await fetch(`${shopward.url}/stores`).then((response) => response.text());
-    // Within the patience of the harness, which ends it otherwise.
+    // The harness kills a process that does not end, and fails.
     await shopward.stop();
   });
 
   it.for(['SIGTERM', 'SIGINT'] as const)(
-    '%s: what is in flight is finished, then the process ends with 0',
+    '%s: requests in flight are finished, then the process ends with 0',
     async (signal, context) => {
       const { shopward, untilBusy, release } = await start(context);
       const busy = await openRawConnection(shopward.port);
@@ -93,7 +93,7 @@ describe.concurrent('SIGTERM', () => {
 
       shopward.signal(signal);
       await shopward.waitForLog(({ event }) => event === 'draining');
-      // The idle connection is let go, nobody new is let in, and whoever asks is told.
+      // The idle connection is closed, new ones are refused, and /readyz says why.
       expect((await idle.readAll()).toString()).toBe('');
       await eventually('a refusal', () =>
         openRawConnection(shopward.port).then(
@@ -116,14 +116,14 @@ describe.concurrent('SIGTERM', () => {
         'done',
         'close',
       ]);
-      // The connection ends with its last response; nobody waits for it to fall idle.
+      // The connection closes after its last response, without an idle time-out.
       expect((await busy.readAll()).toString()).toBe('');
       expect(await shopward.exited).toBe(0);
       expect(shopward.log().filter(({ event }) => event === 'request')).toHaveLength(2);
     },
   );
 
-  it('a second one does not wait', async (context) => {
+  it('a second SIGTERM ends the process with 1 at once', async (context) => {
     const { shopward, untilBusy } = await start(context);
     const busy = await openRawConnection(shopward.port);
     await busy.write(request('PATCH /slow', ['Content-Length: 2'], '{}'));

@@ -19,7 +19,7 @@ const newCart = {
 const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantity: 1 } } };
 const aTag = /^"[0-9a-f]{32}\.[0-9a-f]{1,24}"$/;
 
-/** The contract's ETag tables, through the whole proxy, in front of a shop that checks no tag, and of one that does. */
+/** The ETag tables of the contract, through the whole proxy, with a shop that checks no tags and with one that does. */
 describe.each([
   ['memory', false],
   ['redis', false],
@@ -60,11 +60,11 @@ describe.each([
   const patch = (ifMatch: ShopCall['ifMatch'], path = cart, body: object = rename('Patched')) =>
     call(`PATCH ${path}`, { ifMatch, body });
 
-  it('GET and HEAD deliver the tag, and nobody sees another', async () => {
+  it('two GETs deliver one tag, and a 404 to HEAD has none', async () => {
     const tag = await tagOf();
     const first = await call(`GET ${cart}`);
     expect(first.fields('etag')).toEqual([tag]);
-    // This shop routes no HEAD: a 404 has no tag.
+    // The demo shop has no route for HEAD.
     const head = await call(`HEAD ${cart}`);
     expect([head.status, head.field('etag')]).toEqual([404, undefined]);
   });
@@ -126,7 +126,7 @@ describe.each([
     const client = new Redis({ port: redis.port, host: '127.0.0.1' });
     const calls = async () =>
       Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1]);
-    // The proxy's own calls come now and then; a change that made three would make them each time.
+    // The proxy also makes calls by itself, so the least of three counts is compared.
     const made: number[] = [];
     for (let i = 0; i < 3; i += 1) {
       const tag = await tagOf();
@@ -146,7 +146,7 @@ describe.each([
     expect(shop.received.total).toBe(0);
   });
 
-  it('a change carries the new tag, and the old one is dead', async () => {
+  it('a change returns a new tag, and the old one gets 412', async () => {
     const before = await tagOf();
     const changed = await patch(before);
     expect([changed.status, changed.fields('etag')]).toEqual([200, [expect.stringMatching(aTag)]]);
@@ -154,7 +154,7 @@ describe.each([
     expect(after).not.toBe(before);
     expect(outcomeOf(await patch(before))).toBe('412 006');
     expect((await tagOf()).slice(0, 33)).toBe(after.slice(0, 33));
-    // A change that changes nothing gives a new one, too.
+    // A change without an effect gives a new tag, too.
     expect((await patch(after)).field('etag')).not.toBe(after);
   });
 
@@ -164,7 +164,7 @@ describe.each([
     expect(changed.status).toBe(200);
   });
 
-  it('what the shop refuses changes no tag', async () => {
+  it('a change that the shop refuses keeps the tag', async () => {
     const tag = await tagOf();
     const refused = await patch(tag, cart, { data: { type: 'carts', attributes: { currency: 'XYZ' } } });
     expect(refused.status).toBe(422);
@@ -172,7 +172,7 @@ describe.each([
     expect((await patch(tag)).status).toBe(200);
   });
 
-  it('of two writers with one tag exactly one reaches the shop', async () => {
+  it('two writers with one tag: exactly one reaches the shop', async () => {
     const tag = await tagOf();
     shop.received.clear();
     const both = await Promise.all([patch(tag), patch(tag)]);
@@ -181,7 +181,7 @@ describe.each([
     expect((await patch(await tagOf())).status).toBe(200);
   });
 
-  it('a write below the cart needs no tag, and makes the cart’s an old one', async () => {
+  it('a write below the cart needs no tag, and outdates the tag of the cart', async () => {
     const tag = await tagOf();
     expect((await call(`POST ${cart}/items`, { body: item })).status).toBe(201);
     expect(outcomeOf(await patch(tag))).toBe('412 006');
@@ -190,7 +190,7 @@ describe.each([
     expect((await patch(next)).status).toBe(200);
   });
 
-  it('a created cart comes with its tag, which deletes it; then nothing is current', async () => {
+  it('a created cart has a tag; after its deletion every tag gets 412', async () => {
     const created = await call('POST /carts', { body: newCart });
     expect([created.status, created.fields('etag')]).toEqual([201, [expect.stringMatching(aTag)]]);
     const path = `/carts/${jsonOf(created).data.id}`;
@@ -206,7 +206,7 @@ describe.each([
     expect([gone.status, gone.field('etag')]).toEqual([404, undefined]);
   });
 
-  it('a collection of one cart carries that cart’s tag; one of several its own', async () => {
+  it('a collection of one cart has the tag of the cart; one of several has its own', async () => {
     const own = await shop.issueTokenFor('DE--30');
     const list = () => call('GET /carts', { token: own });
     expect(jsonOf(await list()).data).toEqual([]);
@@ -224,12 +224,12 @@ describe.each([
     expect((await call('GET /carts', { ifNoneMatch: several, token: own })).status).toBe(200);
   });
 
-  it('a change behind shopward’s back makes the tag an old one', async () => {
+  it('a change that bypasses shopward outdates the tag', async () => {
     const tag = await tagOf();
     const direct = await callShop(shop.port, `GET ${cart}`, { token });
     const options = { token, ifMatch: direct.field('etag') ?? [], body: rename(`After ${Date.now()}`) };
     expect((await callShop(shop.port, `PATCH ${cart}`, options)).status).toBe(200);
-    // A shop that enforces its own tags refuses at once; of another one the next GET sees it.
+    // A shop that enforces its own tags refuses at once. With another shop, the next GET notices the change.
     if (enforceTags) expect((await patch(tag)).status).toBe(412);
     const next = await tagOf();
     expect(next).not.toBe(tag);

@@ -6,7 +6,7 @@ import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
-/** shopward in front of a shop, between a real identity provider (oidc-provider) and its real client (openid-client). */
+/** The identity provider (oidc-provider) and its client (openid-client) are real; the shop is a recording upstream. */
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -46,7 +46,7 @@ const introspectionOf = ({ issuer }: IdentityProvider, more: object = {}) => ({
   },
 });
 
-it('two providers at once, their keys discovered: rotation and outage of one are nothing to the other', async () => {
+it('two providers with discovered keys: rotation and outage of one do not affect the other', async () => {
   const [a, b] = [await startProvider('same'), await startProvider('same')];
   const shopward = await start({
     keys: undefined,
@@ -58,7 +58,7 @@ it('two providers at once, their keys discovered: rotation and outage of one are
   const [tokenA, tokenB] = [await a.provider.issue('jwt'), await b.provider.issue('jwt')];
   expect([await ask(shopward, tokenA), await ask(shopward, tokenB)]).toEqual([200, 200]);
 
-  // Signed by A, with the key id and the issuer of B.
+  // Both use one key id. A token signed by A passes with the issuer A only.
   const seconds = Math.floor(Date.now() / 1000);
   const claims = { sub: 'x', aud: 'shop', scope: 'customer', iat: seconds, exp: seconds + 60 };
   expect(await ask(shopward, makeToken(a.signer, { ...claims, iss: a.provider.issuer }))).toBe(200);
@@ -84,7 +84,7 @@ it('two providers at once, their keys discovered: rotation and outage of one are
   await eventually('the keys of alpha', async () => (await ask(shopward, late)) === 200 || undefined);
 });
 
-it('opaque tokens pass until they are revoked, and are 503 while nobody can be asked', async () => {
+it('opaque tokens pass until they are revoked, and get 503 while introspection is unreachable', async () => {
   const { provider } = await startProvider('k');
   const shopward = await start({ keys: undefined, issuer: provider.issuer, ...introspectionOf(provider) });
   const token = await provider.issue('opaque');
@@ -95,7 +95,7 @@ it('opaque tokens pass until they are revoked, and are 503 while nobody can be a
 
   const other = await provider.issue('opaque');
   await provider.goDown();
-  // One failure may be of its token; five in a row are an outage.
+  // One failure may be due to its token; five in a row count as an outage.
   for (let i = 0; i < 5; i++) expect(await ask(shopward, other)).toBe(503);
   const ready = async () => (await fetch(`${shopward.adminUrl}/readyz`)).text();
   expect(await ready()).toContain('introspection of access tokens: unreachable');
@@ -107,7 +107,7 @@ it('opaque tokens pass until they are revoked, and are 503 while nobody can be a
   expect(reason).toBe('unreachable');
 });
 
-it('both kinds at one provider: keys for its JSON Web Tokens, questions for the others, each token asked about once', async () => {
+it('one provider with JWTs and opaque tokens: keys verify the JWTs, each opaque token is introspected once', async () => {
   const { provider } = await startProvider('k');
   const shopward = await start({
     keys: { discover: true },

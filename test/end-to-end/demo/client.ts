@@ -7,7 +7,7 @@ export type Reply = {
   readonly reason: string;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body, an empty object without one. */
+  /** The parsed body; `{}` if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: JSON:API documents are walked by the tests that know them.
   readonly json: any;
 };
@@ -43,7 +43,7 @@ export function resource(type: string, attributes: object, id?: string): object 
   return { data: id === undefined ? { type, attributes } : { type, id, attributes } };
 }
 
-/** Sends bytes as they are and reads until the shop closes: the only way to send what a client library mends. */
+/** Sends bytes unchanged and reads until the shop closes. A client library would correct malformed requests. */
 export async function sendRaw(shop: DemoShop, head: string, body = ''): Promise<string> {
   const socket = connect(shop.port, '127.0.0.1');
   const chunks: Buffer[] = [];

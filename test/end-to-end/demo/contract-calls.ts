@@ -24,11 +24,11 @@ export type ContractCall = {
   readonly row: string;
   readonly method: string;
   readonly path: string;
-  /** Customer reference of the token to send; without a token the shop takes the default customer. */
+  /** Customer reference of the token to send. */
   readonly as: string;
   /** A JSON:API body. */
   readonly body?: object;
-  /** What the shop answers by itself. */
+  /** Status of the shop without shopward. */
   readonly status: number;
 };
 
@@ -47,7 +47,7 @@ const returned = {
 const sharing = { idCompanyUser: companyUserIds.karl, idCartPermissionGroup: 1 };
 const listItems = 'shopping-list-items';
 
-/** A group, then its rows: request line, ids for its placeholders, status, attributes or whole `data` of the body. */
+/** Request line, ids for its placeholders, status, and the attributes or the whole body. */
 type Row = readonly [line: string, ids: readonly string[], status: number, attributes?: object];
 
 const everyday = [cartIds.everyday];
@@ -168,14 +168,14 @@ const groups: Readonly<Record<string, readonly Row[]>> = {
 };
 
 /**
- * All rows in the contract's order. On a freshly seeded shop each call succeeds whichever others were made before:
- * none takes away what another one needs. A second round needs the seeds again.
+ * All rows in the order of the contract. On a freshly seeded shop the calls succeed in any order, because none removes
+ * what another one needs. A second round needs the seeds again.
  */
 export const contractCalls: readonly ContractCall[] = Object.entries(groups).flatMap(([group, rows]) =>
   rows.map((row) => ({ group, ...toCall(row) })),
 );
 
-/** The ids stand in for the placeholders, in order; a path that begins with another customer is that customer's. */
+/** Fills the placeholders with the ids, in order. If the first id is a customer, the token is that customer's. */
 function toCall([row, ids, status, given]: Row): Omit<ContractCall, 'group'> {
   const [method = '', template = ''] = row.split(' ');
   const left = [...ids];
@@ -187,7 +187,7 @@ function toCall([row, ids, status, given]: Row): Omit<ContractCall, 'group'> {
   return { ...bodiless, body: 'data' in given ? given : { data: { type, attributes: given } } };
 }
 
-/** The rows alone, with their groups. */
+/** Group, method and path template of each row. */
 export const contractRows = contractCalls.map(({ group, row }) => {
   const [method = '', template = ''] = row.split(' ');
   return { group, method, template };

@@ -30,28 +30,28 @@ const rows = new Map(
   ),
 );
 
-test('the run book has a row for each alert, and no other', () => {
+test('the run book has one row for each alert, and no other row', () => {
   expect([...rows.keys()].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
 });
 
-test.each(rules)('$alert says how urgent it is, and leads to what to do', (rule) => {
+test.each(rules)('$alert has a severity, a summary and a row in the run book', (rule) => {
   expect(['page', 'ticket']).toContain(rule.labels.severity);
   expect(rule.annotations.summary).toMatch(/\.$/);
   const row = rows.get(rule.alert);
   expect(row).toMatchObject({ urgency: rule.labels.severity });
   expect(rule.annotations.runbook_url).toBe(`docs/operations.md#${row?.anchor}`);
-  // More than a wave at a chapter; test/end-to-end/deploy/package.test.ts follows its links to their titles.
+  // A sentence, not only a link; test/end-to-end/deploy/package.test.ts follows the links.
   expect(row?.action).toMatch(/^.{20,}\.$/);
 });
 
-test.skipIf(promtool === undefined)('Prometheus takes the rules', () => {
+test.skipIf(promtool === undefined)('promtool accepts the rules', () => {
   const said = execFileSync(promtool ?? '', ['check', 'rules', '--lint=all', '--lint-fatal', file], {
     encoding: 'utf8',
   });
   expect(said).toContain(`SUCCESS: ${all.length} rules found`);
 });
 
-/** Every window is shorter than its `for`, so that no single event can fill both. Exceptions count several events, or tell of one. */
+/** The others need a `for` longer than every window, so that one event cannot fire them. These count events. */
 const byCount = ['ShopwardListLooser', 'ShopwardRestarts', 'ShopwardWorkersRestart'];
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const secondsOf = (text: string) => Number.parseInt(text, 10) * (units[text.at(-1) ?? ''] ?? Number.NaN);
@@ -60,7 +60,7 @@ test.each(rules.filter(({ alert }) => !byCount.includes(alert)))(
   '$alert needs a fault that lasts',
   (rule) => {
     const recorded = [...rule.expr.matchAll(/:(?:increase|share)(\w+)/g)].map(([, window = '']) => window);
-    // The usual share of a day is what is compared with.
+    // A window with `offset` is the usual share, to compare with.
     const own = [...rule.expr.matchAll(/\[(\w+)\](?! offset)/g)].map(([, window = '']) => window);
     for (const window of [...recorded, ...own]) {
       expect(secondsOf(rule.for ?? '0s'), window).toBeGreaterThan(secondsOf(window));
@@ -69,7 +69,7 @@ test.each(rules.filter(({ alert }) => !byCount.includes(alert)))(
   },
 );
 
-/** A series, and its values each half minute in the notation of promtool. */
+/** Series -> its values, one each 30 s, in the notation of promtool. */
 type Values = Readonly<Record<string, string>>;
 interface History {
   readonly what: string;
@@ -84,7 +84,7 @@ const bucket = (side: string, le: string) =>
   `http_${side}_request_duration_seconds_bucket{job="shopward",http_response_status_code="200",le="${le}"}`;
 const refused = (rejection: string, reason = '', enforced = 'true') =>
   `shopward_rejections_total{job="shopward",rejection="${rejection}",reason="${reason}",enforced="${enforced}"}`;
-/** 600 requests in half a minute, for less than an hour, and for a day and some hours. */
+/** 600 requests each 30 s, for 45 minutes and for 26 hours. */
 const busy = { [served]: '0+600x90' };
 const busyDay = { [served]: '0+600x3200' };
 
@@ -121,7 +121,7 @@ const histories: readonly History[] = [
     fires: ['ShopwardShopFails'],
   },
   {
-    what: 'one slow answer in a while',
+    what: 'one answer of 600 is slow',
     values: {
       ...busy,
       [asked(200)]: '0+600x60',
@@ -137,7 +137,7 @@ const histories: readonly History[] = [
     fires: [],
   },
   {
-    what: 'five claims are not confirmed at once',
+    what: 'nine claims at once are not confirmed',
     values: { shopward_store_claims_total: '0+20x60', shopward_store_unconfirmed_claims_total: '0x20 9x40' },
     fires: [],
   },
@@ -167,12 +167,12 @@ const histories: readonly History[] = [
 /** Histories of more than a day. */
 const longHistories: readonly History[] = [
   {
-    what: 'a quarter of the tokens has expired each day, and today too',
+    what: 'a quarter of the requests have an expired token, today as on the day before',
     values: { ...busyDay, [refused('access-token-invalid', 'expired')]: '0+150x3200' },
     fires: [],
   },
   {
-    what: 'four times as many tokens have expired as on the day before',
+    what: 'six times as many tokens have expired as on the day before',
     values: { ...busyDay, [refused('access-token-invalid', 'expired')]: '0+40x3000 120240+240x200' },
     fires: ['ShopwardUnusualRefusals'],
   },
@@ -192,7 +192,7 @@ test.skipIf(promtool === undefined).each([
   { of: 'minutes', told: histories, evaluation: '30s', endsAt: '40m', firingIn: '1h' },
   { of: 'a day', told: longHistories, evaluation: '10m', endsAt: '1520m', firingIn: '20m' },
 ])(
-  'an alert fires where its fault lasts, and not for a moment of it: $of',
+  'an alert fires for a lasting fault, not for a short one: $of',
   ({ told, evaluation, endsAt, firingIn }) => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-alerts-'));
     const tests = told.map(({ what, values, fires }) => ({

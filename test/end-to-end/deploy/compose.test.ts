@@ -21,12 +21,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const program = findProgram('docker-compose');
 
-test.skipIf(program === undefined)('compose takes the file', () => {
+test.skipIf(program === undefined)('docker-compose accepts the file', () => {
   const out = execFileSync(program ?? '', ['-f', file, 'config'], { encoding: 'utf8', stdio: 'pipe' });
   expect(Object.keys(parse(out).services).toSorted()).toEqual(['redis', 'shop', 'shopward']);
 });
 
-/** Where a path of the container lies here. */
+/** The path in the repository that is mounted at a path of the container. */
 function onHost(inContainer: string): string | undefined {
   for (const volume of shopward.volumes as string[]) {
     const [from = '', to = ''] = volume.split(':');
@@ -35,8 +35,8 @@ function onHost(inContainer: string): string | undefined {
   return undefined;
 }
 
-test('the configuration that is mounted passes shopward check, with its variables and its secret', () => {
-  // What the image reads by default; its health check reads it too.
+test('the mounted configuration passes shopward check with its variables and its secret', () => {
+  // The image and its health check read this file by default.
   const config = onHost('/etc/shopward/shopward.yaml') ?? '';
   const token = path.join(folder, 'admin-token');
   writeFileSync(token, `${'x'.repeat(64)}\n`);
@@ -55,15 +55,15 @@ test('the configuration that is mounted passes shopward check, with its variable
   expect(status).toBe(0);
 });
 
-test('the ports are those of the configuration, and the console is published on this machine alone', () => {
+test('the ports are those of the configuration, and the console is published on loopback only', () => {
   const { listen, admin } = parse(readFileSync(onHost('/etc/shopward/shopward.yaml') ?? '', 'utf8'));
   expect(shopward.ports).toEqual([`8080:${listen.port}`, `127.0.0.1:8081:${admin.port}`]);
-  // Docker forwards to the container's own address, where loopback does not listen.
+  // Docker forwards to the address of the container, which a loopback listener does not get.
   expect([listen.host, admin.host]).toEqual(['0.0.0.0', '0.0.0.0']);
   expect(compose.services.redis.ports ?? compose.services.shop.ports).toBeUndefined();
 });
 
-test('every folder that is mounted is there; the token is nowhere in the repository, nor in the package', () => {
+test('every mounted folder exists; git and npm ignore the token', () => {
   const named = new Set(Object.keys(compose.volumes));
   for (const { volumes = [] } of Object.values<{ volumes?: string[] }>(compose.services)) {
     for (const volume of volumes.filter((one) => !named.has(one.split(':')[0] ?? '')))
@@ -74,7 +74,7 @@ test('every folder that is mounted is there; the token is nowhere in the reposit
   expect(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')).files).toContain(`!${token}`);
 });
 
-test('Redis keeps what a restart must not lose, and evicts nothing', async () => {
+test('Redis keeps its data over a restart, and evicts nothing', async () => {
   const [name, ...args] = compose.services.redis.command as string[];
   expect(name).toBe('redis-server');
   const settings = Object.fromEntries(
@@ -87,10 +87,10 @@ test('Redis keeps what a restart must not lose, and evicts nothing', async () =>
   const settingOf = async (setting: string) => ((await client.config('GET', setting)) as string[])[1];
   expect([await settingOf('appendonly'), await settingOf('maxmemory-policy')]).toEqual(['yes', 'noeviction']);
   await client.set('a', '1');
-  // Written each second.
+  // Redis writes its append-only file each second.
   await sleep(1_500);
   await redis.restart();
   expect(await client.get('a')).toBe('1');
-  // The folder outlives the container.
+  // The volume outlives the container.
   expect(compose.services.redis.volumes).toEqual([`${Object.keys(compose.volumes)[0]}:/data`]);
 });

@@ -81,31 +81,31 @@ async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = [
   return code ?? signal;
 }
 
-/** Causes each row of the table of exit codes, and compares the table with the systemd unit. */
+/** Provokes each exit code of docs/operations.md, and compares its row with the systemd unit. */
 test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJS.Signals[]]>([
   ['SIGTERM', 0, () => ({ listen: '{ port: 0, drainDelay: 0s }' }), ['SIGTERM']],
   ['a second signal', 1, () => ({ listen: '{ port: 0, drainDelay: 30s }' }), ['SIGTERM', 'SIGTERM']],
   ['an unknown verb', 2, () => ({ args: ['serv'] })],
   ['an unknown option', 2, () => ({ args: ['serve', '--nonsense'] })],
-  ['a public port that is taken', 75, () => ({ listen: `{ host: 127.0.0.1, port: ${takenPort} }` })],
-  ['an admin port that is taken', 75, () => ({ admin: `{ port: ${takenPort} }` })],
+  ['a public port in use', 75, () => ({ listen: `{ host: 127.0.0.1, port: ${takenPort} }` })],
+  ['an admin port in use', 75, () => ({ admin: `{ port: ${takenPort} }` })],
   [
-    'a public port that is taken, with workers',
+    'a public port in use, with workers',
     75,
     () => ({
       listen: `{ host: 127.0.0.1, port: ${takenPort} }`,
       more: `workers: 2\nstore: { url: "${redis.url}" }`,
     }),
   ],
-  ['an address that is not there', 75, () => ({ listen: '{ host: 192.0.2.1, port: 0 }' })],
+  ['an address that the machine does not have', 75, () => ({ listen: '{ host: 192.0.2.1, port: 0 }' })],
   ['a misspelled key', 78, () => ({ more: 'modee: enforce' })],
   ['SIGKILL', 'SIGKILL', () => ({}), ['SIGKILL']],
-])('%s ends with %s, and the unit does what the table says', async (_, code, how, signals) => {
+])('%s ends with %s, and the unit restarts as the table says', async (_, code, how, signals) => {
   expect(await endOf(start(how()), signals)).toBe(code);
   expect(restarts(code)).toBe(saidToRestart(code));
 });
 
-test('a Redis that may evict keys ends with 1, and the unit does what the table says', async () => {
+test('a Redis that may evict keys ends with 1, and the unit restarts as the table says', async () => {
   const evicting = await startRedis({ settings: { 'maxmemory-policy': 'allkeys-lru' } });
   const code = await endOf(start({ more: `store: { url: "${evicting.url}" }` }));
   await evicting.close();
@@ -113,25 +113,25 @@ test('a Redis that may evict keys ends with 1, and the unit does what the table 
   expect(restarts(code)).toBe(saidToRestart(code));
 });
 
-/** `nobody` of Debian; not needed without root. */
+/** User id of `nobody` on Debian; needed only by root. */
 const somebody = process.getuid?.() === 0 ? 65_534 : undefined;
 const lowPorts = readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').trim();
 const canTry =
   Number(lowPorts) > 81 &&
   spawnSync(process.execPath, [main, '--version'], { ...(somebody && { uid: somebody }) }).status === 0;
 
-test.skipIf(!canTry)('a port that its user may not take ends with 78', async () => {
+test.skipIf(!canTry)('a port that needs privileges ends with 78', async () => {
   spawnSync('chmod', ['-R', 'a+rX', folder]);
   const child = start({ listen: '{ host: 127.0.0.1, port: 81 }', ...(somebody && { uid: somebody }) });
   expect(await endOf(child)).toBe(78);
   expect(restarts(78)).toBe(false);
 });
 
-/** systemd.service(5), Restart=on-failure: unclean codes and signals, but for those that prevent it. */
+/** systemd.service(5), Restart=on-failure: restarts after unclean codes and signals, except RestartPreventExitStatus. */
 function restarts(code: number | string): boolean {
   const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
   expect(setting('Restart')).toBe('on-failure');
-  // With a limit (default: five starts in ten seconds) the last failure would be final, whatever its code.
+  // The default limit, five starts in ten seconds, would make the last failure final, whatever its code.
   expect(setting('StartLimitIntervalSec')).toBe('0');
   if (['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGPIPE', 0].includes(code)) return false;
   return !setting('RestartPreventExitStatus').split(' ').includes(String(code));
@@ -144,6 +144,6 @@ function saidToRestart(code: number | string): boolean {
   return said !== 'stays stopped';
 }
 
-test('the unit checks nothing before: a failed ExecStartPre would be tried again for ever', () => {
+test('the unit has no ExecStartPre, which would be retried for ever after a failure', () => {
   expect(unit).not.toMatch(/^ExecStartPre/m);
 });

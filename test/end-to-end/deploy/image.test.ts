@@ -22,8 +22,8 @@ import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
 import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
 
 /**
- * Where buildah is there, it builds the image from a local base and without a network, and what is tried is that image.
- * Elsewhere the Dockerfile's own COPY and RUN lines are carried out, each stage in a clean folder.
+ * With buildah, tests the image that it builds from a local base without a network. Without it, carries out the COPY and RUN
+ * lines of the Dockerfile, each stage in an empty folder.
  */
 const root = path.resolve(import.meta.dirname, '../../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
@@ -84,7 +84,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Every file and when it was written. */
+/** Every file with the time when it was written. */
 function filesOf(place: string): string[] {
   return globSync('**', { cwd: place }).map((file) => `${file} ${statSync(path.join(place, file)).mtimeMs}`);
 }
@@ -112,7 +112,7 @@ test('the configuration that the image ships passes its own check', () => {
   expect(out).not.toMatch(/error:/);
 });
 
-test('serves as somebody else than the owner of its files, and writes none', async ({ onTestFinished }) => {
+test('serves as a user who does not own its files, and writes none', async ({ onTestFinished }) => {
   const upstream = await startEchoUpstream();
   const signer = makeSigner('RS256');
   const etc = inside('image', '/etc/shopward');
@@ -122,7 +122,7 @@ test('serves as somebody else than the owner of its files, and writes none', asy
     config,
     stringify({
       listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
-      // The health check reads it here, as the container's does.
+      // The health check finds the admin port here, as in the container.
       admin: { host: '127.0.0.1', port: await freePort() },
       upstream: { url: `http://127.0.0.1:${upstream.port}` },
       protectedResources: 'protected-resources.yaml',
@@ -149,7 +149,7 @@ test('serves as somebody else than the owner of its files, and writes none', asy
   await upstream.close();
 });
 
-/** What the container runs every half minute finds the proxy by the configuration. */
+/** The health check of the Dockerfile finds the proxy by its configuration. */
 function expectHealthy(config: string): void {
   const health = (JSON.parse(/HEALTHCHECK[^[]*(\[.*\])/.exec(dockerfile)?.[1] ?? '[]') as string[]).slice(1);
   expect(health).toEqual(['dist/main.js', 'health']);
@@ -158,7 +158,7 @@ function expectHealthy(config: string): void {
 
 const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ');
 
-test.skipIf(buildah === undefined)('the built image says how it is run, and runs as nobody special', () => {
+test.skipIf(buildah === undefined)('the built image has its settings and runs unprivileged', () => {
   expect(built?.config).toMatchObject({
     User: 'node',
     Entrypoint: ['node', 'dist/main.js'],
@@ -170,16 +170,16 @@ test.skipIf(buildah === undefined)('the built image says how it is run, and runs
   expect(built?.run('node', '-p', 'process.getuid()').trim()).toBe('1000');
 });
 
-test('without their scripts the tools of the build are those that the tests run with', () => {
+test('no package but node has an install script, so a build without scripts uses the same tools', () => {
   const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { hasInstallScript?: true }>;
   };
   const scripted = Object.keys(packages).filter((name) => packages[name]?.hasInstallScript);
-  // It fetches the program, which the image has from its base.
+  // The script of node fetches the program, which the image has from its base.
   expect(scripted).toEqual(['node_modules/node']);
 });
 
-test('the image is small and unprivileged', () => {
+test('the last stage runs as node, has a health check and does not copy the whole folder', () => {
   const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
   const last = text.slice(text.lastIndexOf('FROM '));
   expect(last).toContain('USER node');

@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 let shop: DemoShop;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let shopward: Shopward;
-/** Names of samples that there can be, and labels that there are or that Prometheus may add. */
+/** Samples that shopward can expose; labels that it exposes or that Prometheus may add. */
 const exposed = new Set<string>();
 const labels = new Set(['instance', 'job', 'namespace']);
 beforeAll(async () => {
@@ -30,9 +30,9 @@ beforeAll(async () => {
     for (const ending of endings[type as keyof typeof endings] ?? ['']) exposed.add(name + ending);
   }
   for (const [, label] of text.matchAll(/[{,]([a-z_]+)="/g)) labels.add(label as string);
-  // Only where `listen.tls` is set: test/end-to-end/secrets-reload.test.ts reads it.
+  // Only with `listen.tls`, which test/end-to-end/secrets-reload.test.ts covers.
   exposed.add('shopward_certificate_expiry_timestamp_seconds');
-  // Only with workers: test/unit/cluster reads them.
+  // Only with several workers, which test/unit/cluster covers.
   for (const name of ['shopward_workers', 'shopward_workers_serving', 'shopward_worker_restarts_total']) {
     exposed.add(name);
   }
@@ -43,16 +43,16 @@ afterAll(async () => {
   await shop.close();
 });
 
-/** What the samples of a family are called (OpenMetrics 1.0, section 5). */
+/** Endings of the sample names of each metric type (OpenMetrics 1.0, section 5). */
 const endings = { counter: ['_total'], histogram: ['_bucket', '_count', '_sum'], gauge: [''] };
 
-/** Metrics of an expression: every word in front of a selector, an operator or the end that no parenthesis opens. */
+/** Metrics of an expression: names with a known prefix, outside of selectors and `by` lists. */
 const namesIn = (text: string) =>
   [...withoutGroups(text).matchAll(/\b((?:shopward|http|process|nodejs)_[a-z0-9_]+)/g)].map(
     ([, name]) => name as string,
   );
 const withoutGroups = (text: string) => text.replace(/\{[^}]*\}|\bby \([^)]*\)/g, '');
-/** Labels that it selects or groups by. */
+/** Labels that an expression selects or groups by. */
 const labelsIn = (text: string) => [
   ...[...text.matchAll(/[{,]\s*([a-z_]+)=/g)].map(([, label]) => label as string),
   ...[...text.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => (list as string).split(/,\s*/)),
@@ -73,7 +73,7 @@ test.each([
         parse(read('deploy/prometheus/shopward.rules.yaml')).groups as { rules: { expr: string }[] }[]
       ).flatMap(({ rules }) => rules.map(({ expr }) => expr)),
   ],
-])('%s asks only for metrics and labels that there are', (_, expressions) => {
+])('%s asks only for existing metrics and labels', (_, expressions) => {
   const names = expressions().flatMap(namesIn);
   expect(names.length).toBeGreaterThan(4);
   expect(names.filter((name) => !exposed.has(name))).toEqual([]);
@@ -82,7 +82,7 @@ test.each([
   expect(used.filter((label) => !labels.has(label))).toEqual([]);
 });
 
-test('manifests are YAML, and probe what the admin port answers', async () => {
+test('manifests are YAML, probes get 200, and the compose service is read-only', async () => {
   for (const file of globSync('deploy/**/*.yaml', { cwd: root })) {
     if (/helm\/.*\/templates\//.test(file)) continue;
     for (const document of parseAllDocuments(read(file))) expect(document.errors, file).toEqual([]);
@@ -99,13 +99,13 @@ test('manifests are YAML, and probe what the admin port answers', async () => {
 
 const analyse = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((file) => existsSync(file));
 
-test.skipIf(analyse === undefined)('systemd takes the unit', () => {
+test.skipIf(analyse === undefined)('systemd accepts the unit', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-unit-'));
   const file = path.join(folder, 'shopward.service');
-  // It wants its programs to be there.
+  // systemd reports a program that does not exist.
   writeFileSync(file, read('deploy/systemd/shopward.service').replaceAll('/usr/bin/node', process.execPath));
   const { stderr } = spawnSync(analyse ?? '', ['verify', file], { encoding: 'utf8' });
-  // It may have something to say of other units of this machine.
+  // It may also complain about other units of this machine.
   expect(stderr.split('\n').filter((line) => line.includes('shopward'))).toEqual([]);
   rmSync(folder, { recursive: true });
 });

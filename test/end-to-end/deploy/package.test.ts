@@ -21,8 +21,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMain } from '../../harness/built-shopward.ts';
 
 /**
- * What `npm pack` makes of a clone, installed into an empty folder, as a shop team would. That it builds first is tried in
- * release.test.ts; here the build that all processes of the tests are started from is packed.
+ * Packs a clone with `npm pack` and installs the package into an empty folder, as a shop team does. The package contains the
+ * build that the other tests run; release.test.ts tests that packing builds first.
  */
 const root = path.resolve(import.meta.dirname, '../../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-package-'));
@@ -40,7 +40,7 @@ const shopward = (...args: string[]) =>
   });
 
 beforeAll(() => {
-  // A package is packed from a folder that has dist, and other tests run from this one at the same time.
+  // Packs a copy, because packing needs a dist folder and other tests use this checkout at the same time.
   const clone = path.join(folder, 'clone');
   const tracked = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], {
     cwd: root,
@@ -70,7 +70,7 @@ test('the command runs', () => {
   expect(shopward('--help')).toContain('explain');
 });
 
-test('an older Node gets the version that is needed', () => {
+test('an older Node prints the version that it needs', () => {
   const asNode20 = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });
     import(${JSON.stringify(path.join(installed, 'dist/main.js'))})`;
   const { status, stderr } = spawnSync(process.execPath, ['-e', asNode20], { encoding: 'utf8' });
@@ -103,7 +103,7 @@ telemetry: { otlp: { endpoint: 'http://127.0.0.1:4318' } }
   expect(status).toBe(1);
 });
 
-test('licence, documents, schemas and manifests are there, and no tests', () => {
+test('the package has licence, documents, schemas and manifests, and no tests', () => {
   for (const file of [
     'LICENSE',
     'README.md',
@@ -116,7 +116,7 @@ test('licence, documents, schemas and manifests are there, and no tests', () => 
   expect(globSync(path.join(installed, '{test,src,demo,bench}'))).toEqual([]);
 });
 
-test('what a thread or a worker starts with is a file of its own, where those who start it look', () => {
+test('the entry file of each thread and worker is where its caller looks for it', () => {
   const named = globSync('src/**/*.ts', { cwd: root }).flatMap((file) =>
     [
       ...readFileSync(path.join(root, file), 'utf8').matchAll(
@@ -128,14 +128,14 @@ test('what a thread or a worker starts with is a file of its own, where those wh
   for (const file of named) expect(existsSync(path.join(installed, 'dist', file)), file).toBe(true);
 });
 
-/** The bundler names each module above its code. */
+/** The bundle; a comment with its file name is above the code of each module. */
 const bundledCode = () => {
   const files = globSync('dist/**/*.js', { cwd: installed, exclude: ['dist/admin/console/**'] });
   expect(files.length).toBeLessThan(90);
   return files.map((file) => readFileSync(path.join(installed, file), 'utf8')).join('\n');
 };
 
-test('each package whose code is bundled is named with the version of the lock file and its licence', () => {
+test('the licence file names each bundled package with its locked version and its licence', () => {
   const sections = bundledCode();
   expect(sections).toMatch(/^\/\/ src\/app\.ts$/m);
   const folders = [...sections.matchAll(/^\/\/ .*node_modules\/((?:@[^/]+\/)?[^/]+)\//gm)].map(
@@ -144,13 +144,13 @@ test('each package whose code is bundled is named with the version of the lock f
   const licences = readFileSync(path.join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8');
   const named = [...licences.matchAll(/^== (\S+) (\S+) \(([^)]+)\)$/gm)];
   const names = named.map(([, name]) => name);
-  // A package of one module that is bundled into an expression has no line of its own.
+  // The bundler writes no comment for a package of one module that it inlines.
   expect(names).toEqual([...new Set([...folders, '@fastify/proxy-addr'])].sort());
   const lock = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version: string; dev?: true }>;
   };
   for (const [, name, version] of named) {
-    // Not a tool's: the audit and the bill of materials of what runs name it, too.
+    // Not a dev dependency, so the audit and the bill of materials cover it.
     expect(lock.packages[`node_modules/${name}`], name).toMatchObject({ version });
     expect(lock.packages[`node_modules/${name}`]?.dev, name).toBeUndefined();
   }
@@ -159,17 +159,17 @@ test('each package whose code is bundled is named with the version of the lock f
   ).toBeGreaterThanOrEqual(named.length);
 });
 
-test('what finds files beside itself, and what an operator brings, is not bundled', () => {
+test('packages that find files beside themselves, or that an operator installs, are not bundled', () => {
   const folders = bundledCode().match(
     /^\/\/.*node_modules\/(?:pino-pretty|thread-stream|undici|commander)\//gm,
   );
   expect(folders).toBeNull();
-  // Of the API that prom-client asks for exemplars, which are off, nothing is; the one of an SDK is the operator's.
+  // prom-client needs this API for exemplars only, which are off. The operator installs it with an SDK.
   expect(bundledCode()).not.toMatch(/\bProxyTracerProvider\b/);
   expect(bundledCode()).toContain('import("@opentelemetry/api")');
 });
 
-/** Starts the installed proxy and stops it as a supervisor would, once it serves; what it printed. */
+/** Starts the installed proxy, stops it with SIGTERM when it serves, and returns its output. */
 async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const config = path.join(shop, 'shopward.yaml');
   const list = path.join(installed, 'config/protected-resources.yaml');
@@ -205,12 +205,12 @@ test('a start opens a few dozen files, not one for each module', async () => {
   expect(files.length).toBeLessThan(60);
 });
 
-test('the log is pretty where it is asked to be: what prints it starts from the installed package', async () => {
+test('SHOPWARD_LOG=pretty prints a pretty log from the installed package', async () => {
   const { stdout } = await startAndStop([], { SHOPWARD_LOG: 'pretty' });
   expect(stdout).toMatch(/^\[\d\d:\d\d:\d\d\] .*INFO.*: .*draining/m);
 });
 
-test('what a start has compiled is kept beside the program for the next one, where nobody else can write', async () => {
+test('a start keeps compiled code for the next one, in a folder with mode 0700', async () => {
   const kept = path.join(installed, 'dist/compiled');
   const entries = () => globSync('*/*', { cwd: kept }).toSorted();
   rmSync(kept, { recursive: true, force: true });
@@ -218,7 +218,7 @@ test('what a start has compiled is kept beside the program for the next one, whe
   expect(statSync(kept).mode & 0o777).toBe(0o700);
   const first = entries();
   expect(first.length).toBeGreaterThan(20);
-  // Read, and so not written again: the time of the entry of an hour ago stays.
+  // The second start reads the entry and does not write it, so its old time stays.
   const old = path.join(kept, first[0] ?? '');
   utimesSync(old, 1000, 1000);
   await startAndStop();
@@ -228,7 +228,7 @@ test('what a start has compiled is kept beside the program for the next one, whe
   });
 });
 
-test('nothing is kept where others may write, behind a link, or where the operator says so', async () => {
+test('a start keeps nothing in a folder open to others, behind a link, or with NODE_COMPILE_CACHE or NODE_DISABLE_COMPILE_CACHE', async () => {
   const kept = path.join(installed, 'dist/compiled');
   const other = path.join(folder, 'of-another');
   const begin = (make: () => void) => {
@@ -242,7 +242,7 @@ test('nothing is kept where others may write, behind a link, or where the operat
     await startAndStop();
     expect(globSync('*', { cwd: kept })).toEqual([]);
   }
-  // Who may write the program's folder may put another in place of what is kept.
+  // A user who can write the program's folder can replace the kept code.
   const program = path.dirname(kept);
   begin(() => chmodSync(program, 0o775));
   await startAndStop();
@@ -263,7 +263,7 @@ test('nothing is kept where others may write, behind a link, or where the operat
   expect(globSync('*', { cwd: other })).toHaveLength(1);
 });
 
-test('the charts of the console are in the package itself, with their licence, and nowhere else', () => {
+test('the chart library of the console is part of the package, with its licence, and not installed separately', () => {
   const page = path.join(installed, 'dist/admin/console');
   for (const file of ['uPlot.esm.js', 'uPlot.min.css', 'uPlot.LICENSE', 'index.html', 'main.js']) {
     expect(globSync(path.join(page, file)), file).toHaveLength(1);
@@ -272,7 +272,7 @@ test('the charts of the console are in the package itself, with their licence, a
   expect(globSync(path.join(shop, 'node_modules/uplot'))).toEqual([]);
 });
 
-test('npx runs the packed file in a folder that has nothing', () => {
+test('npx runs the packed file in an empty folder', () => {
   const empty = path.join(folder, 'empty');
   mkdirSync(empty);
   const out = execFileSync(
@@ -288,7 +288,7 @@ test('npx runs the packed file in a folder that has nothing', () => {
   expect(globSync('*', { cwd: empty })).toEqual([]);
 });
 
-/** Titles as they are linked to: lower case, without punctuation, spaces as hyphens; a second one of a name is numbered. */
+/** Anchors of the titles: lower case, without punctuation, spaces as hyphens, repeated ones numbered. */
 function anchorsOf(file: string): Set<string> {
   const anchors = new Set<string>();
   const text = readFileSync(file, 'utf8').replace(/^(```|~~~)[\s\S]*?^\1/gm, '');
@@ -303,7 +303,7 @@ function anchorsOf(file: string): Set<string> {
   return anchors;
 }
 
-test('no link of its documents is dead, and each leads to a title that is there', () => {
+test('every link of the documents leads to an existing file and title', () => {
   const dead: string[] = [];
   let links = 0;
   const pages = globSync('**/*.{md,yaml,yml}', { cwd: installed, exclude: ['node_modules/**'] });

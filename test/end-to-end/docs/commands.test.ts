@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { runHere } from '../../unit/cli/command-line-here.ts';
 
 /**
- * Every command that a page tells its reader to run: it is run by the test that is named here, or what it names is there (the
- * script, the file, the test, the verb and each of its options), or it stands below with the reason why it is not tried.
+ * Checks each command that a page tells its reader to run. Either a test named here runs it, or everything in it exists (script,
+ * file, test, verb and options), or it is in `untried` with a reason.
  */
 const root = path.join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
@@ -19,7 +19,7 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Reco
 const programs =
   /^(?:[A-Z_]+=\S+ )*(?:npm|npx|node|docker|kubectl|helm|shopward|curl|redis-cli|git|kill|systemctl|openssl|buildah|promtool|sed|export|pbpaste) \S/;
 
-/** Commands that another test runs as they stand. */
+/** Commands that another test runs unchanged. */
 const runElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^npm ci$/, 'test/end-to-end/deploy/package.test.ts'],
   [/^npm (?:pack|install \.\/shopward-\S+\.tgz\b.*)$/, 'test/end-to-end/deploy/package.test.ts'],
@@ -34,19 +34,16 @@ const runElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^curl -s '127\.0\.0\.1:8081\/api\/rows\?kind=unmet&limit=1000'$/, 'test/unit/admin/row-list.test.ts'],
 ];
 
-/** Commands that nothing tries, each with the reason. */
+/** Commands that no test checks, each with the reason. */
 const untried: readonly (readonly [RegExp, string])[] = [
-  [/^openssl rand -hex 32 > deploy\/admin-token$/, 'writes into the clone; it is a call of one program'],
+  [/^openssl rand -hex 32 > deploy\/admin-token$/, 'writes into the clone; only calls openssl'],
   [
     /^docker compose -f deploy\/compose\.yaml up\b/,
     'needs a daemon; test/end-to-end/deploy/compose.test.ts reads the file',
   ],
-  [
-    /^kubectl (?:create secret|port-forward) /,
-    'needs a cluster; test/end-to-end/deploy/manifests.test.ts holds the names',
-  ],
+  [/^kubectl (?:create secret|port-forward) /, 'needs a cluster'],
   [/^(?:pbpaste|jq .*|select\(.*|grep .*|echo .*|curl -v)$/, "the reader's own programs"],
-  [/^node --version$/, "says the reader's version"],
+  [/^node --version$/, "prints the reader's version"],
 ];
 
 interface PageCommand {
@@ -54,7 +51,7 @@ interface PageCommand {
   readonly text: string;
 }
 
-/** In fences (`$ ` in front where output is shown), in blocks that are indented, and in the midst of text. */
+/** Commands in fenced blocks (after `$ ` if output is shown), in indented blocks and in inline code. */
 function commandsOf(page: string): PageCommand[] {
   const found: PageCommand[] = [];
   let language: string | undefined;
@@ -86,13 +83,13 @@ const partsOf = ({ text }: PageCommand) =>
 
 const helpTexts = new Map<string, Promise<string>>();
 
-/** Undefined: each of its words is there. */
+/** Why a command cannot work; undefined if everything in it exists. */
 async function whyNot(part: string): Promise<string | undefined> {
   const words = part.split(/\s+/);
   const [program = '', second = '', third = ''] = words;
   if (program === 'shopward') return ofVerb(words.slice(1));
   if (program === 'npx' && second === 'shopward') return ofVerb(words.slice(2));
-  // The package, unpacked: its one name is the command.
+  // The unpacked package: the verb comes next.
   if (program === 'node' && second.endsWith('/dist/main.js')) return ofVerb(words.slice(2));
   if (program === 'node') return ofFile(second, second === 'src/main.ts' ? [] : words.slice(2));
   if (program === 'npx' && second === 'vitest') return ofTests(part);
@@ -107,7 +104,7 @@ async function whyNot(part: string): Promise<string | undefined> {
     const file = /\S+\.ts\b/.exec(scripts[name])?.[0];
     return file === undefined ? undefined : ofFile(file, given);
   }
-  return 'nothing tries it: run it in a test, or give the reason here';
+  return 'no test checks it: run it in a test, or give the reason here';
 }
 
 function ofFile(file: string, given: readonly string[]): string | undefined {
@@ -129,7 +126,7 @@ function ofTests(part: string): string | undefined {
 
 async function ofVerb(words: readonly string[]): Promise<string | undefined> {
   const [first = '', second = ''] = words;
-  // Placeholders, what it prints, and its name alone.
+  // Placeholders, output of shopward, and the word alone.
   if (/^[A-Z.]|^(?:is|version|--version|--help)$/.test(first)) return undefined;
   const hasSub = first === 'protected' && /^[a-z]+(?:-[a-z]+)*$/.test(second);
   const verb = hasSub ? [first, second] : [first];
@@ -154,12 +151,12 @@ const quickStart = read('docs/quick-start.md');
 const matches = (list: readonly (readonly [RegExp, string])[], part: string) =>
   list.some(([pattern]) => pattern.test(part));
 
-it('every command of every page is tried, or says why not', async () => {
+it('every command of every page is checked, or has a reason why not', async () => {
   const commands = pages.flatMap(commandsOf);
   expect(commands.length).toBeGreaterThan(100);
   const faults: string[] = [];
   for (const command of commands) {
-    // Each of them is run by test/end-to-end/docs/quick-start.test.ts, with what it prints.
+    // test/end-to-end/docs/quick-start.test.ts runs these and compares their output.
     if (command.at.startsWith('docs/quick-start.md') && quickStart.includes(`\n$ ${command.text}\n`))
       continue;
     for (const part of partsOf(command)) {
@@ -171,7 +168,7 @@ it('every command of every page is tried, or says why not', async () => {
   expect(faults).toEqual([]);
 }, 300_000);
 
-it('names tests that are there, and no command that no page has', () => {
+it('every test named here exists, and every pattern matches a command of a page', () => {
   const parts = pages.flatMap(commandsOf).flatMap(partsOf);
   for (const [, test] of runElsewhere) expect(existsSync(path.join(root, test)), test).toBe(true);
   const unused = [...runElsewhere, ...untried].filter(

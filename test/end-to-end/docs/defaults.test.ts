@@ -5,18 +5,18 @@ import { expect, it } from 'vitest';
 const root = path.join(import.meta.dirname, '../../..');
 const read = (page: string) => readFileSync(path.join(root, page), 'utf8');
 
-/** Of docs/configuration.md, which is made from the schema. */
+/** Key -> default in docs/configuration.md, which is generated from the schema. */
 const defaults = new Map(
   [...read('docs/configuration.md').matchAll(/^\|`([\w.]+)`\|[^|]+\|`([^`]+)`\|/gm)].map(
     ([, key = '', value = '']) => [key, value],
   ),
 );
 
-/** "5 s (`limits.eventLoopStall`)", and "`entityTags.lease` (15 s)". */
+/** Matches "5 s (`limits.eventLoopStall`)" and "`entityTags.lease` (15 s)". */
 const spoken =
   /(?<before>\d+(?: s| ms|[KM]iB)) \(`(?<key>[a-z]\w*\.[\w.]+)`|`(?<name>[a-z]\w*\.[\w.]+)` \((?<after>\d+(?: s| ms|[KM]iB))[):,]/g;
 
-it('a default beside its key is the default', () => {
+it('a value that a page names with its key is the default of the key', () => {
   const said = ['SECURITY.md', 'README.md', ...globSync('docs/**/*.md', { cwd: root })].flatMap((page) =>
     [...read(page).matchAll(spoken)].map(({ groups = {} }) => ({
       page,

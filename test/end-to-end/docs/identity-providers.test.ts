@@ -26,7 +26,7 @@ it('has six samples, each with a token', () => {
 });
 
 it.each(samples)(
-  '$name: is a configuration, and reads the token as it says',
+  '$name: the configuration is valid, and reads user and scopes from the token',
   ({ yaml, json, user, scopes }) => {
     const { config, problems } = validateConfig(parse(yaml));
     expect(problems).toEqual([]);

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-/** What every page names is there. scripts/check-words.ts looks at its words. */
+/** Files, scripts, metrics and keys that a page names exist. scripts/check-words.ts checks the words. */
 const root = path.join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 const pages = [
@@ -23,8 +23,8 @@ const keys = new Set(
 describe.each(pages)('%s', (page) => {
   const text = read(page);
 
-  it('names files and folders that are there', () => {
-    // Made by who follows the page.
+  it('names existing files and folders', () => {
+    // The reader makes it.
     const own = ['deploy/admin-token'];
     const named = text.matchAll(
       /`(?:npx vitest run )?((?:src|scripts|bench|demo|config|deploy|test)\/[\w./*-]+)/g,
@@ -39,14 +39,14 @@ describe.each(pages)('%s', (page) => {
     expect(missing).toEqual([]);
   });
 
-  it('names scripts of package.json', () => {
+  it('names existing scripts of package.json', () => {
     const named = [...text.matchAll(/npm run (?:-s )?([a-z][\w:]*)/g)].map(([, name = '']) => name);
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
-  it('names metrics that are there', () => {
+  it('names existing metrics', () => {
     const named = [...text.matchAll(/\bshopward_[a-z_]+[a-z]/g)].map(([name]) => name);
-    // The store's are put together: a prefix, and the rest of the name.
+    // The code puts names of store and connection metrics together from a prefix and the rest.
     const isKnown = (name: string) => {
       const series = name.replace(/_(?:total|bucket|sum|count)$/, '');
       return [series, series.replace(/^shopward_(?:store|connections)_/, '')].some((one) =>
@@ -56,7 +56,7 @@ describe.each(pages)('%s', (page) => {
     expect(named.filter((name) => !isKnown(name))).toEqual([]);
   });
 
-  it('names keys of the configuration that are there', () => {
+  it('names existing keys of the configuration', () => {
     const named = [...text.matchAll(/`([a-z]\w*)((?:\.[a-zA-Z]+)+)(?:`|: )/g)]
       .filter(([, section = '']) => section in properties)
       .map(([, section = '', rest = '']) => section + rest);
@@ -72,7 +72,7 @@ const words = (page: string) =>
     .split(/\s+|\||<br>|-{3}/)
     .filter((word) => word !== '').length;
 
-it('stays short: README 900 words, all pages for users and decisions have a limit', () => {
+it('pages stay short: README, CHANGELOG, all pages for users and all decisions have a limit', () => {
   const forUsers = pages.filter((page) => /^(?:[A-Z]+\.md|docs\/[^/]+\.md)$/.test(page));
   const sum = (some: readonly string[]) => some.reduce((total, page) => total + words(page), 0);
   expect(words('README.md')).toBeLessThanOrEqual(900);

@@ -9,12 +9,12 @@ import { eventually } from '../../harness/eventually.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { bareEnvironment } from '../../harness/shopward.ts';
 
-/** The page, word by word: its files are written, its commands run in one shell, and what they print is what it shows. */
+/** Follows the page: writes its files, runs its commands in one shell, and compares their output with the page. */
 const root = path.join(import.meta.dirname, '../../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'shopward-quick-start-'));
 const modules = path.join(folder, 'node_modules');
 let shell: ChildProcess | undefined;
-/** Process group of the shell, and so of all that the page starts. */
+/** Ends the process group: the shell and every process that the page started. */
 afterAll(() => {
   if (shell?.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
   rmSync(folder, { recursive: true, force: true });
@@ -29,7 +29,7 @@ const isOpen = (port: number) =>
     socket.on('error', () => settle(undefined));
   });
 
-/** What `npm install` would bring is linked: the packages of this checkout, and as the command what is built of it. */
+/** Replaces `npm install`: links packages of this checkout and writes a command that runs its build. */
 function install(names: readonly string[]): void {
   mkdirSync(path.join(modules, '@fastify'), { recursive: true });
   mkdirSync(path.join(modules, '.bin'));
@@ -44,7 +44,7 @@ function install(names: readonly string[]): void {
   chmodSync(command, 0o755);
 }
 
-/** `...` is anything, within a line too. */
+/** `...` matches any text, within a line too. */
 function patternOf(shown: string): RegExp {
   const parts = shown
     .trim()
@@ -91,7 +91,7 @@ it('every command of the quick start prints what the page shows', async () => {
       const file = path.join(folder, name);
       const before = readFileSync(file, 'utf8');
       expect(before).toContain('entityTags: false\n');
-      // The admin port of the page is the default one, which belongs to whoever runs on this machine.
+      // The page uses the default admin port, which another process of this machine may have.
       const admin = `admin: { port: ${ports[8081]} }\n`;
       writeFileSync(
         file,

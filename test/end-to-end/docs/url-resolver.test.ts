@@ -17,13 +17,13 @@ async function read(text: string) {
 it.each([
   ['/en/cups, and plates', 'DE', { entityType: 'category-nodes', entityId: '5' }],
   ['/en/acer-aspire-s7', 'AT', { entityType: 'abstract-products', entityId: '134' }],
-])('the example is read: %s in store %j', async (url, store, mapping) => {
+])('the example file maps %s in store %j', async (url, store, mapping) => {
   const reading = await read(example);
   if ('problems' in reading) throw new Error(JSON.stringify(reading.problems));
   expect(new MappingTable(reading).find(url, store)).toEqual(mapping);
 });
 
-it('the columns of the page exist, and are required as it says', async () => {
+it('the columns on the page exist, and are required if it says so', async () => {
   const rows = [...page.matchAll(/^\|`(\w+)`\|.*\|(yes|no)\|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(['url', 'entityType', 'entityId', 'store']);
   const values: Record<string, string> = { url: '/a', entityType: 'merchants', entityId: '1', store: 'DE' };
@@ -41,7 +41,7 @@ it.each([
   ['url,entityType,entityId\n /a,merchants,1\n', /spaces around/],
   [`url,entityType,entityId\n/${'a'.repeat(2048)},merchants,1\n`, /longer than 2048 bytes/],
   [`url,entityType,entityId\n/a,merchants,${'1'.repeat(256)}\n`, /longer than 255 bytes/],
-])('what the page says is refused: %#', async (text, problem) => {
+])('a file that the page calls wrong is refused: %#', async (text, problem) => {
   const reading = await read(text);
   expect('problems' in reading && reading.problems[0]?.text).toMatch(problem);
 });

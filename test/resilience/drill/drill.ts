@@ -5,20 +5,20 @@ import { type Operator, watch } from './operator.ts';
 import type { DrillShop } from './shop.ts';
 import { type Kind, kinds, Tally } from './tally.ts';
 
-/** `short`: the same, a few seconds long, for the tests. */
+/** `short`: the same drill in a few seconds, for the tests. */
 export type Length = 'full' | 'short';
 
 /** A running installation in which something is about to break. */
 export interface Stage {
   readonly shop: DrillShop;
-  /** Every process there was; those that take requests now are `fronts`. */
+  /** Every process so far; `fronts` are those that take requests now. */
   readonly processes: readonly Shopward[];
   readonly fronts: () => readonly Front[];
-  /** Of what stands around the processes; they are stopped before. */
+  /** Closes everything but the processes, which are stopped before. */
   close(): Promise<void>;
 }
 
-/** Drills of one installation, one after the other: each begins when all is well, and any of them can be left out. */
+/** Drills of one installation. They run one after the other, each begins when all is well, and each can be left out. */
 export interface DrillGroup<S extends Stage = Stage> {
   stage(length: Length): Promise<S>;
   readonly drills: readonly Drill<S>[];
@@ -26,17 +26,17 @@ export interface DrillGroup<S extends Stage = Stage> {
 
 export interface Drill<S extends Stage = Stage> {
   readonly name: string;
-  /** Brings in, before there are clients, what only this drill needs. */
+  /** Starts what only this drill needs, before clients run. */
   prepare?(stage: S): Promise<void>;
-  /** Breaks, waits and mends; clients go on meanwhile. Gives what should have been otherwise. */
+  /** Breaks something, waits and repairs it while clients run. Returns what went wrong. */
   disturb(stage: S, length: Length, tally: Tally): Promise<readonly string[] | undefined>;
-  /** Answers that clients may see, besides 200, 201 and the 412 of carts that are shared. */
+  /** Answers that clients may see besides those of `normal`. */
   readonly maySee: Readonly<Record<Kind, readonly string[]>>;
-  /** Each must be found in a log line (`event: message`) or in a reason of `/readyz`. */
+  /** Each must match a log line (`event: message`) or a reason of `/readyz`. */
   readonly told: readonly RegExp[];
-  /** Most lines besides those of requests, of all processes together. */
+  /** Most log lines of all processes together, without those of requests. */
   readonly linesAtMost: number;
-  /** Most lines of one event among them. */
+  /** Event -> most of these lines. */
   readonly eventAtMost?: Readonly<Record<string, number>>;
 }
 
@@ -52,13 +52,13 @@ const clients = 6;
 const carts = 4;
 const calmMs = { full: 2_000, short: 500 };
 /**
- * Between two rounds of the first client; each next one waits a fifth longer. Many short drills run at once; whatever is
- * broken in them stays so for long enough that every client comes several times.
+ * Pause of the first client between two rounds; each further client waits a fifth longer. Short drills run concurrently, so
+ * they pause longer; a fault in them still lasts for several rounds.
  */
 const pauseMs = { full: 20, short: 200 };
-/** After the drill every client has to end well what it has begun. */
+/** After the drill, clients go on until each kind of request has succeeded again, for this long at most. */
 const recoveryMs = 60_000;
-/** So many probes that fail one after another take a pod out (`failureThreshold` of Kubernetes). */
+/** Kubernetes restarts a container after this many failed probes in a row (`failureThreshold` of the liveness probe). */
 const probesUntilOut = 3;
 const normal: Readonly<Record<Kind, readonly string[]>> = {
   read: ['200'],
@@ -66,7 +66,7 @@ const normal: Readonly<Record<Kind, readonly string[]>> = {
   refresh: ['201'],
 };
 
-/** Never rejects: a drill that breaks by itself is a row of the table, and a wrong. How all ended is told of the last one. */
+/** Never rejects: a drill that throws is a result with a wrong. The last result has the faults of start and stop. */
 export async function runDrills(
   { stage: start, drills }: DrillGroup,
   length: Length,
@@ -103,10 +103,10 @@ async function runDrill(drill: Drill, stage: Stage, length: Length): Promise<Dri
   return { name: drill.name, tally, operators, wrongs };
 }
 
-/** Of drills so far: no client has the name of another one, nor its refresh tokens. */
+/** Number of drills so far. It makes the names of clients, and so their refresh tokens, unique. */
 let begun = 0;
 
-/** Gives what should have been otherwise; the operators that it adds watch until they are closed. */
+/** Returns what went wrong. The operators that it adds watch until the caller closes them. */
 async function disturbUnderLoad(
   drill: Drill,
   stage: Stage,
@@ -137,7 +137,7 @@ async function disturbUnderLoad(
     await sleep(calmMs[length]);
     tally.breaks();
     const own = (await drill.disturb(stage, length, tally)) ?? [];
-    // Every client has one more of each kind to end well, as long as it may take.
+    // Then clients go on until each kind has succeeded again, for `recoveryMs` at most.
     await sleep(calmMs[length]);
     return own;
   } finally {
@@ -156,7 +156,7 @@ function firstLine(fault: unknown): string {
   );
 }
 
-/** A store that is new hands out no tags at first: the drill begins when all is well. */
+/** Waits until each front works, because a new store hands out no tags at first. */
 async function awaitTags(fronts: () => readonly Front[], shop: DrillShop, names: string): Promise<void> {
   for (const front of fronts()) {
     const tally = new Tally();
@@ -193,11 +193,11 @@ function validate(
   return [
     ...tally.wrongs,
     ...strange,
-    // A drill in which nothing happened proves nothing.
+    // A drill without a success after the fault proves nothing.
     ...tally.missing.map((kind) => `no ${kind} began after the fault and ended well`),
     ...(shop.lostUpdates === 0 ? [] : [`${shop.lostUpdates} lost updates`]),
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),
-    ...unreported.map((words) => `nobody was told ${words}; what was told: ${JSON.stringify(said)}`),
+    ...unreported.map((words) => `no log line or reason matches ${words}: ${JSON.stringify(said)}`),
     ...(lines <= linesAtMost ? [] : [`${lines} lines of log, ${linesAtMost} at most`]),
     ...Object.entries(eventAtMost).flatMap(([event, most]) => {
       const times = operators.reduce((sum, operator) => sum + (operator.events().get(event) ?? 0), 0);

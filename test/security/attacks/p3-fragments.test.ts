@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** P3: a matcher misses `/orders#x`, URL parsers drop what follows `#`. oauth2-proxy CVE-2026-41059, Envoy CVE-2021-32779. */
+/** P3: a matcher may miss `/orders#x`, while URL parsers drop `#x`. oauth2-proxy CVE-2026-41059, Envoy CVE-2021-32779. */
 it.each([
   ...[
     '/orders#x',

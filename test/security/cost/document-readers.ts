@@ -21,9 +21,9 @@ import type { Reader } from './reader.ts';
 import { type TextKind, lineKinds, targetKinds, textKinds } from './texts.ts';
 
 const field = 60_000;
-/** What a fetch of keys takes at most. */
+/** Bytes of the largest key document that shopward fetches. */
 const keySet = 262_144;
-/** Octets of a token's JSON that fit into 16 KiB of base64url beside the rest. */
+/** Bytes of JSON that fit into a token of 16 KiB, encoded in base64url, beside its other parts. */
 const tokenJson = 11_000;
 const file = 65_536;
 
@@ -40,7 +40,7 @@ const verifier = new TokenVerifier({
 });
 const encode = (text: string) => Buffer.from(text).toString('base64url');
 
-/** Signed, so that what comes after the signature is read too. */
+/** Signs the token, so that the checks after the signature run too. */
 function verify(header: string, claims: string): unknown {
   const input = `${encode(header)}.${encode(claims)}`;
   const token = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
@@ -54,7 +54,7 @@ const withClaims = (more: object) =>
     JSON.stringify({ exp: 9e9, iss: 'shop', aud: 'api', sub: '{"customer_reference":"DE--1"}', ...more }),
   );
 
-/** Whole documents of about a length, made of one thing many times. */
+/** Complete documents of about the given length: one unit, repeated. */
 function documents(
   name: string,
   start: string,
@@ -115,7 +115,7 @@ const readApiOf = (more: object, path = '/a') =>
 const apiPaths: readonly TextKind[] = [
   { name: 'one parameter many times', make: (length) => '/{a}'.repeat(length / 4) },
   { name: 'no names', make: (length) => '/{}'.repeat(length / 3) },
-  { name: 'what becomes a parameter', make: (length) => '/a.'.repeat(length / 3) },
+  { name: 'segments that become parameters', make: (length) => '/a.'.repeat(length / 3) },
   ...textKinds,
 ];
 
@@ -152,33 +152,33 @@ type Row = readonly [
   read: (text: string) => unknown,
 ];
 
-/** Before anybody is served, in the command line, or in a thread: only its growth counts. */
+/** Read at start, by the command line or in a thread, so only the growth of their cost is checked. */
 const beside: readonly Row[] = [
-  ['a path of an OpenAPI document', file, apiPaths, (text) => readApiOf({}, `/${text}`)],
-  ['a server of one', file, textKinds, (text) => basePathsOf([{ url: text }])],
+  ['OpenAPI path', file, apiPaths, (text) => readApiOf({}, `/${text}`)],
+  ['OpenAPI server', file, textKinds, (text) => basePathsOf([{ url: text }])],
   [
-    'a server of one, with variables',
+    'OpenAPI server with variables',
     file,
     textKinds,
     (text) => readApiOf({ servers: [{ url: '/{a}', variables: { a: { default: text } } }] }),
   ],
-  ['a reference of one', file, textKinds, (text) => readApiOf({ paths: { '/a': { $ref: `#/${text}` } } })],
+  ['OpenAPI reference', file, textKinds, (text) => readApiOf({ paths: { '/a': { $ref: `#/${text}` } } })],
   [
-    'a tag of one',
+    'OpenAPI tag',
     file,
     textKinds,
     (text) => readApiOf({ paths: { '/a': { get: { ...operation.get, tags: [text] } } } }),
   ],
   [
-    'a scope of one',
+    'OpenAPI scope',
     file,
     textKinds,
     (text) => readApiOf({ security: [{ bearer: [text, ...text.slice(0, 400)] }] }),
   ],
-  ['an OpenAPI document of JSON', file, textKinds, readApi],
-  ['one of YAML', file, textKinds, (text) => readApi(`openapi: 3.1.0\npaths:\n  /a:\n    ${text}\n`)],
+  ['OpenAPI in JSON', file, textKinds, readApi],
+  ['OpenAPI in YAML', file, textKinds, (text) => readApi(`openapi: 3.1.0\npaths:\n  /a:\n    ${text}\n`)],
   [
-    'components of one of YAML',
+    'OpenAPI components in YAML',
     file,
     textKinds,
     (text) => readApi(`openapi: 3.1.0\npaths: {}\ncomponents:\n  schemas:\n    ${text}`),
@@ -224,7 +224,7 @@ const rows: readonly Row[] = [
   ['a key set', keySet, keyDocuments, readKeys],
   ['X-Forwarded-For of a trusted proxy', field, addresses, (text) => origin({ forwardedFor: text })],
   [
-    'what else such a proxy says',
+    'X-Forwarded-Host, X-Forwarded-Proto and X-Request-Id of a trusted proxy',
     field,
     lineKinds,
     (text) => origin({ forwardedHost: text, forwardedProto: text, requestId: text }),
@@ -282,7 +282,7 @@ const rows: readonly Row[] = [
   ],
 ];
 
-/** Tokens, keys, documents that others wrote, and fields by themselves. */
+/** Readers of tokens, keys, OpenAPI documents and single fields. */
 export const documentReaders: readonly Reader[] = [
   ...rows.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read })),
   ...beside.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read, isBeside: true })),

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Most CPU of the serving thread between two turns of its event loop, while `run` runs and for a moment after. */
+/** Most CPU time of the serving thread in one turn of its event loop, until 100 turns after `run`. */
 async function longestTurnMs(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let turnsLeft = Number.POSITIVE_INFINITY;
@@ -30,7 +30,7 @@ async function longestTurnMs(run: () => Promise<unknown>): Promise<number> {
 
 const zeros = Buffer.alloc(8_000_000, '0');
 
-/** CPU of the serving thread to decode and digest the body in one go. */
+/** CPU time of this thread to decode and hash the body at once. */
 function atOnceMs(decode: (body: Buffer) => Buffer, body: Buffer): number {
   const before = process.threadCpuUsage();
   hash('sha256', decode(body));
@@ -43,7 +43,7 @@ it.each([
   ['deflate', zlib.deflateSync(zeros), zlib.inflateSync],
   ['br', zlib.brotliCompressSync(zeros), zlib.brotliDecompressSync],
   ['zstd', zlib.zstdCompressSync(zeros), zlib.zstdDecompressSync],
-])('8 MB of zeros in %s: no turn of the event loop has half of the work', async (coding, body, decode) => {
+])('8 MB of zeros in %s: no turn of the event loop takes half the CPU', async (coding, body, decode) => {
   const fields = `Content-Type: application/json\r\nContent-Encoding: ${coding}\r\n`;
   const head = `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${body.length}\r\n\r\n`;
   stage.answerWith(Buffer.concat([Buffer.from(head), body]), true);

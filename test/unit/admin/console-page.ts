@@ -15,10 +15,10 @@ import { filled } from './console-states.ts';
 let browser: Browser;
 /** Set by the hooks of `useConsole`. */
 export let shop: DemoShop;
-/** For those that neither edit its list nor mind what others ask it. */
+/** For tests that do not edit its list and tolerate the requests of other tests. */
 let shared: RunningShopward;
 
-/** What the tests start in front of the demo shop. */
+/** Options of a shopward in front of the demo shop. */
 export const settings = (config: object = {}) => ({
   upstream: shop.url,
   config: {
@@ -27,7 +27,7 @@ export const settings = (config: object = {}) => ({
   },
 });
 
-/** One browser, and a shop of empty answers unless they are given, for the tests of a file. */
+/** One browser and one upstream for the tests of a file. The upstream answers `{}` unless a script is given. */
 export function useBrowser(script: Script = () => answer('{}')) {
   const stage = {} as { browser: Browser; upstream: RecordingUpstream };
   beforeAll(async () => {
@@ -40,7 +40,7 @@ export function useBrowser(script: Script = () => answer('{}')) {
   return stage;
 }
 
-/** One browser, one demo shop and one shopward for the tests of a file, which may run side by side. */
+/** One browser, one demo shop and one shopward for the tests of a file, which may run concurrently. */
 export function useConsole(): void {
   beforeAll(async () => {
     [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
@@ -53,7 +53,7 @@ export function useConsole(): void {
   });
 }
 
-/** What a page that was just made asks of the admin port, place by place. */
+/** Records the API paths that a new page requests, in order. */
 export function watchAsked(page: Page) {
   const asked: string[] = [];
   let ended = 0;
@@ -68,7 +68,7 @@ export function watchAsked(page: Page) {
   page.on('requestfailed', end);
   return {
     asked,
-    /** Until nothing is under way: a round of the page ends with the answer of its view. */
+    /** Resolves when every API request has ended and the page has made no further one. */
     async quiet(): Promise<void> {
       for (let isQuiet = false; !isQuiet; ) {
         const before = asked.length;
@@ -80,12 +80,12 @@ export function watchAsked(page: Page) {
   };
 }
 
-/** Until the page has looked at what was answered so far: it asks once more, and that answer comes after the others. */
+/** Resolves when the page has processed the answers so far: the answer to one more request comes after them. */
 async function handled(page: Page): Promise<void> {
   await page.evaluate('fetch("livez").then((reply) => reply.text())');
 }
 
-/** A page of one test, in which nothing went wrong by its end but what was forgiven. */
+/** A page for one test. The test fails if the page had complaints that were not forgiven. */
 export async function openPage(context: TestContext, browser: Browser) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(120_000);
@@ -94,21 +94,21 @@ export async function openPage(context: TestContext, browser: Browser) {
   const forgiven: string[] = [];
   context.onTestFinished(async () => {
     await page.close();
-    // A violation of the policy is an error in the log of the browser.
+    // The browser logs a violation of the Content-Security-Policy as an error.
     const others = complaints.filter((complaint) => !forgiven.some((text) => complaint.includes(text)));
     expect(others).toEqual([]);
   });
   return {
     page,
     quiet,
-    /** Complaints that contain `text` are no fault of the page, whenever they come. */
+    /** Ignores complaints that contain `text`, earlier ones too. */
     forgive(text: string): void {
       forgiven.push(text);
     },
   };
 }
 
-/** What the page asks at this place from now on is held, or only the first `times`. */
+/** Delays requests of the page to URLs that match, or only the first `times`, until `letGo`. */
 export async function hold(page: Page, place: RegExp, options: { readonly times?: number } = {}) {
   const held = Promise.withResolvers<void>();
   await page.route(
@@ -120,11 +120,11 @@ export async function hold(page: Page, place: RegExp, options: { readonly times?
     options,
   );
   return {
-    /** Something is held after this step, or by itself. */
+    /** Waits for a delayed request; `step` may cause it. */
     async by(step?: () => Promise<void>): Promise<void> {
       await Promise.all([page.waitForRequest(place), step?.()]);
     },
-    /** Lets it go on, until the page has looked at the answer. */
+    /** Sends the delayed requests and waits until the page has processed the answer. */
     async letGo(): Promise<void> {
       const [response] = await Promise.all([page.waitForResponse(place), held.resolve()]);
       await response.finished();
@@ -133,11 +133,11 @@ export async function hold(page: Page, place: RegExp, options: { readonly times?
   };
 }
 
-/** A page of this test alone, and, where it is given options, a shopward that nobody else asks anything. */
+/** A page for one test; with options, also a shopward for this test alone. */
 export async function openConsole(context: TestContext, own?: HereOptions) {
   const shopward = own === undefined ? shared : await startShopwardHere(own);
   if (own !== undefined) context.onTestFinished(() => shopward.stop());
-  // The page is closed before what it asks.
+  // Opened after shopward, so it is closed first.
   const { page, quiet, forgive } = await openPage(context, browser);
   return {
     shopward,

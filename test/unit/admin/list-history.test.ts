@@ -40,7 +40,7 @@ const listOf = (...rows: readonly string[]) =>
   `groups:\n  Test:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
 describe('the history of the list', () => {
-  it('tells each row that an edit changed, what became looser as a warning, and counts it', () => {
+  it('logs and counts each row that an edit changed, with a warning for looser ones', () => {
     const { history, take, lines, count } = start();
     const scoped = '{ match: GET /scoped, scopes: [admin] }';
     take(listOf('GET /carts', 'GET /orders', scoped), listOf('GET /orders', 'GET /new', 'GET /scoped'));
@@ -54,7 +54,7 @@ describe('the history of the list', () => {
     ]);
     expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
     expect(count('shopward_list_stricter_rows')).toBe(1);
-    // More scopes are stricter, another group is not.
+    // A row with more scopes is stricter, one in another group is not.
     take(listOf('GET /scoped'), listOf(scoped));
     take(listOf('GET /scoped'), listOf('GET /scoped').replace('Test', 'Other'));
     expect([count('shopward_list_looser_rows'), count('shopward_list_stricter_rows')]).toEqual([2, 2]);
@@ -82,29 +82,29 @@ describe('the history of the list', () => {
       ['{ match: "GET /b/{id}", observe: true }'],
       1,
     ],
-    ['another covers at one depth alone', ['GET /c/**', 'GET /c/{id}'], ['GET /c/{id}'], 1],
-    ['another covers one method of', ['ANY /d', 'GET /d'], ['GET /d'], 1],
+    ['another covers at one depth only', ['GET /c/**', 'GET /c/{id}'], ['GET /c/{id}'], 1],
+    ['another covers for one method only', ['ANY /d', 'GET /d'], ['GET /d'], 1],
     [
-      'another covers and takes from a cookie, too',
+      'another covers, which also accepts the token in a cookie',
       ['GET /g/x', '{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
       ['{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
       1,
     ],
     ['only observed', ['{ match: GET /e, observe: true }', 'GET /f'], ['GET /f'], 0],
-  ])('a row that %s, when it goes', (_, before, after, looser) => {
+  ])('removing a row that %s', (_, before, after, looser) => {
     const { history, take, lines, count } = start();
     take(listOf(...before), listOf(...after));
     expect([count('shopward_list_looser_rows'), history.edits()[0]?.counts.looser]).toEqual([looser, looser]);
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
   });
 
-  it('says nothing of an edit that asks for the same', () => {
+  it('does not log or count an edit that changes no row', () => {
     const { history, take, lines, count } = start();
     take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
     expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
   });
 
-  it('keeps the newest fifty, and logs five hundred rows of each', () => {
+  it('keeps the newest 50 edits, and logs at most 500 rows of each', () => {
     const { history, take, lines } = start();
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
     take(listOf(...many), listOf('GET /one'));
@@ -120,7 +120,7 @@ describe('the history of the list', () => {
     expect(history.edits().length).toBe(50);
   });
 
-  it('is as short for an edit of 60,000 rows, or of rows as long as a list, those first that are looser', () => {
+  it('reports at most 500 rows, looser ones first, of an edit of 60,000 rows and rows of 10,000 characters', () => {
     const long = 'x'.repeat(10_000);
     const before = Array.from({ length: 60_000 }, (_, i) => `GET /covered/rows-${i}`);
     const after = Array.from({ length: 20_000 }, (_, i) => `GET /new-${i}`);
@@ -141,7 +141,7 @@ describe('the history of the list', () => {
     expect(JSON.stringify(checked).length).toBeLessThan(512 * 1024);
   });
 
-  it('of a text with more mistakes than anybody reads names some', () => {
+  it('reports at most 500 mistakes of a list', () => {
     const broken = Array.from({ length: 2_000 }, (_, i) => `FETCH /rows-${i}`);
     expect(compare(listOf(), listOf(...broken)).problems.length).toBe(500);
   });

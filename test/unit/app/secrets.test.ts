@@ -21,7 +21,7 @@ function at(nowMs: number): void {
 describe('secrets in force', () => {
   const values = ({ metrics }: SecretsInForce) => metrics.map(({ name, value }) => [name, value()]);
 
-  it('say when a certificate ends, ours and that for the upstream', () => {
+  it('report when the certificates of listen.tls and upstream.tls expire', () => {
     at(endMs - 3 * dayMs);
     const secrets = new SecretsInForce({ ...none, tls: pair, upstreamTls: pair });
     expect(secrets.health().reasons).toEqual([
@@ -32,7 +32,7 @@ describe('secrets in force', () => {
     expect(new SecretsInForce({ ...none, upstreamTls: { ca: testCertificate } }).health().reasons).toEqual(
       [],
     );
-    // Without a certificate there is nothing to renew.
+    // Removing listen.tls needs a restart, so its certificate still counts.
     secrets.apply({ ...none, tls: undefined, upstreamTls: undefined });
     expect(secrets.health().reasons).toHaveLength(1);
     const late = new SecretsInForce(none);
@@ -41,7 +41,7 @@ describe('secrets in force', () => {
   });
 });
 
-describe('secrets of files', () => {
+describe('secrets in files', () => {
   it('are reported as reloaded only if one changed', async () => {
     const folder = makeFolder({
       'protected-resources.yaml': 'groups: {}\n',

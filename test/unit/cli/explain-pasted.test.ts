@@ -65,7 +65,7 @@ describe('a curl command', () => {
     ['https://s/a?b | jq . > out', { url: 'https://s/a?b', notes: ['read from a curl command'] }],
   ])('%s', (text, expected) => expect(of(text)).toMatchObject(expected));
 
-  it('has a variable of the shell as it stands, and says so', () => {
+  it('keeps a shell variable unexpanded, and says so', () => {
     const text = 'https://s/a -H "Authorization: Bearer $TOKEN"';
     expect(of(text)).toMatchObject({
       fields: ['Authorization', 'Bearer $TOKEN'],
@@ -74,14 +74,14 @@ describe('a curl command', () => {
   });
 
   it.each([`-u 'me:pa$SWORD9'`, `-d '{"query":"query($ID: ID!)"}'`])(
-    'has no variable in single quotes, and none of it is printed: %s',
+    'sees no variable in single quotes, and prints none: %s',
     (option) => expect(of(`${option} https://s/a`)).toMatchObject({ notes: ['read from a curl command'] }),
   );
 
   it.each([
     ['-d @body.json', '@body.json: what that file holds'],
     ['-H @fields', '-H @fields: it is no field'],
-  ])('%s: names what it cannot know', (option, note) =>
+  ])('%s: a note says what is unknown', (option, note) =>
     expect(of(`${option} https://s/a`)).toMatchObject({
       notes: expect.arrayContaining([expect.stringContaining(note)]),
     }),
@@ -117,14 +117,14 @@ describe('a HAR file', () => {
     expect(readPastedRequest(JSON.stringify(request))).toMatchObject({ target: '/a', body: '{}' });
   });
 
-  it('is found by its name', async () => {
+  it('is read if its file name is given', async () => {
     const cwd = folderWith({ 'session.har': JSON.stringify(log) });
     const { explained } = await explain('session.har', { cwd });
     expect(explained.request).toEqual({ method: 'POST', target: '/carts/1', host: 's' });
   });
 });
 
-describe('fields and body are decided on', () => {
+describe('the decision depends on fields and body', () => {
   it.each([
     ['curl https://s/carts/1', 'access-token-missing', 'missing'],
     [`curl https://s/carts/1 -H 'Authorization: Bearer x'`, 'access-token-invalid', 'malformed'],
@@ -153,7 +153,7 @@ describe('fields and body are decided on', () => {
     expect(explained.forward).toBeNull();
   });
 
-  it('a refresh token in the body is seen, and not printed', async () => {
+  it('a refresh token in the body is noticed but not printed', async () => {
     const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"very-secret"}}}';
     const { explained } = await explain(`curl https://s/refresh-tokens --json '${body}'`);
     expect(JSON.stringify(explained)).not.toContain('very-secret');
@@ -169,7 +169,7 @@ describe('fields and body are decided on', () => {
   });
 });
 
-describe('a record of our log', () => {
+describe('a record of the log of shopward', () => {
   const id = '1b4e28ba-2fa1-4d2b-883f-0016d3cca427';
   const record = (more: object) =>
     JSON.stringify({ level: 'info', requestId: id, decision: 'refused', route: '*', ...more });
@@ -212,7 +212,7 @@ describe('a record of our log', () => {
     expect(explained.notes.join()).not.toContain('malformed');
   });
 
-  it('stands beside what the list says', async () => {
+  it('is shown beside the decision of the list', async () => {
     const text = `[16:03:53] INFO: GET /carts/17 401 ${record({ method: 'GET', path: '/carts/17', status: 401, rejection: 'access-token-invalid', reason: 'expired' })}`;
     const { explained } = await explain(text);
     expect(explained.record).toMatchObject({ rejection: 'access-token-invalid', reason: 'expired' });
@@ -220,7 +220,7 @@ describe('a record of our log', () => {
     expect(explained.notes.join()).toContain('see docs/reasons.md#expired');
   });
 
-  it('of a refusal never ends with "forwarded"', async () => {
+  it('of a refusal is not explained as "forwarded"', async () => {
     const text = record({ method: 'PATCH', path: '/carts/17', status: 428, rejection: 'if-match-missing' });
     const { out } = await runCommand((io) => runExplain([text], {}, io), { cwd: folderWith() });
     const printed = out.join('\n');
@@ -228,14 +228,14 @@ describe('a record of our log', () => {
     expect(printed).not.toContain('  forwarded');
   });
 
-  it('what was cut from its path does not make it malformed', async () => {
+  it('with a shortened path is not malformed', async () => {
     const { explained } = await explain(record({ method: 'GET', path: '/carts/\u2026', status: 401 }));
     expect(explained.rows).toHaveLength(1);
     expect(explained.notes[1]).toContain('"cut" stands for');
   });
 
   it.each([id, `X-Request-Id: ${id}`])(
-    'by its id, without an admin port: the answer says where to look: %j',
+    'given by its id, without an admin port: the answer says where to look: %j',
     async (text) => {
       const { code, err } = await explain(text, { cwd: folderWith({}, 'admin: false\n') });
       expect([code, err[0]]).toEqual([1, expect.stringContaining(`grep ${id} FILE | shopward explain -`)]);
@@ -243,7 +243,7 @@ describe('a record of our log', () => {
   );
 });
 
-describe('what is no request', () => {
+describe('text that is not a request', () => {
   it.each([
     ['Invoke-WebRequest -Uri "https://s/a" `\n-Method "PATCH"', 'neither a URL nor a path'],
     ['wget --method=PATCH https://s/a', 'neither a URL nor a path'],
@@ -260,14 +260,14 @@ describe('what is no request', () => {
     ['curl https://s/a -X', 'an option that is not read here'],
     ['curl ^"https://s/a^" ^\r\n -X ^"PATCH^"', 'copy it as cURL (bash)'],
     ['curl "https://s/${"', 'put the value there'],
-  ])('is said to be none, and why: %s', async (text, why) => {
+  ])('ends with 2 and the reason: %s', async (text, why) => {
     const { code, err, explained } = await explain(text);
     expect([code, explained]).toEqual([2, {}]);
     expect(err.join()).toContain(why);
     expect(err.join()).toContain('what it reads   a method and a URL or a path, ');
   });
 
-  it('is so in the console, too', async () => {
+  it('is unreadable in the console too', async () => {
     const { config } = await loadGood(keys, { files: { 'protected-resources.yaml': listOf(...rows) } });
     const question = { method: 'GET', text: 'a colleague said', fields: [], body: undefined };
     const unasked = () => Promise.reject(new Error('no token'));
@@ -282,11 +282,11 @@ describe('what is no request', () => {
   it.each([
     '[2026-11-22T18:00:00Z] "GET /carts/1 HTTP/1.1" 401 0',
     '"GET /carts/1 HTTP/1.1" 401\n"GET /carts/2',
-  ])('is not an access log: %j', (text) =>
+  ])('excludes a line of an access log: %j', (text) =>
     expect(readPastedRequest(text)).toMatchObject({ method: 'GET', target: '/carts/1' }),
   );
 
-  it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('is not what is only odd: %s', (text) =>
+  it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('excludes an odd request: %s', (text) =>
     expect(readPastedRequest(text).unreadable).toBeUndefined(),
   );
 });
@@ -297,7 +297,7 @@ it.each(['Bearer', 'Authorization: Bearer'])('an opaque token after %s is inspec
   expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
 });
 
-describe('whatever is pasted', () => {
+describe('random text', () => {
   it('is read and explained without a throw', async () => {
     const { config: loaded } = await loadGood(keys, {
       files: { 'protected-resources.yaml': listOf(...rows) },

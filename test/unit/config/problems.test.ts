@@ -254,7 +254,7 @@ describe('access to the admin port off loopback', () => {
     ]);
   });
 
-  it.each(['127.0.0.2', '::1', 'localhost'])('does not on %s', async (host) => {
+  it.each(['127.0.0.2', '::1', 'localhost'])('needs neither on %s', async (host) => {
     expect(await problemLines(`${keys}\nadmin: { host: "${host}" }\n`)).toEqual([]);
   });
 });
@@ -411,7 +411,7 @@ describe('files that are no configuration', () => {
   });
 });
 
-it('gives up on nesting that no configuration has', async () => {
+it('reports nesting that is too deep', async () => {
   const lines = await problemLines(`a: ${'['.repeat(20_000)}`);
   expect(lines).toEqual([expect.stringMatching(/^c\.yaml:1:\d+: error: this is nested too deeply$/)]);
 });

@@ -3,7 +3,7 @@ import { isSafe, methods } from '../../../src/http/canonical-request.ts';
 import { buildFieldKinds, isIdentityField, isTrustableField, kindOf } from '../../../src/http/field-kinds.ts';
 import { hopByHopNames } from '../../../src/http/field-list.ts';
 
-/** Once more by hand: who takes a name out of the list takes it out of here, too, and says why. */
+/** A second, independent copy of the lists in src: a name must be removed in both. */
 const words = (text: string) => text.trim().split(/\s+/);
 const always = words(`
   proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri
@@ -24,7 +24,7 @@ const hopByHop = words(`
   connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization
   proxy-connection te trailer transfer-encoding upgrade
 `);
-/** They frame, route, authorise, are conditions, or override the method: nobody's word makes them ordinary. */
+/** These frame, route or authorise a request, are conditions, or override the method: no configuration can trust them. */
 const neverTrusted = words(`
   authorization content-encoding content-length content-type cookie expect host if-match if-modified-since
   if-none-match if-unmodified-since sec-websocket-key x-http-method x-http-method-override x-http-verb x-method-override
@@ -35,7 +35,7 @@ const spellings = (name: string) => [
   name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()),
 ];
 
-test('no name has left its list without anybody here', () => {
+test('the hop-by-hop and dropped names are exactly those of this file', () => {
   expect([...hopByHop].toSorted()).toEqual([...hopByHopNames].toSorted());
   const dropped = [...buildFieldKinds([])].flatMap(([name, kind]) =>
     kind === 'dropped' && name === name.toLowerCase() ? [name] : [],
@@ -45,13 +45,13 @@ test('no name has left its list without anybody here', () => {
   expect(dropped.toSorted()).toEqual(expected.toSorted());
 });
 
-describe('a request field that some upstream reads as another one', () => {
+describe('a request field that an upstream may misread or trust', () => {
   const kinds = buildFieldKinds([]);
-  test.each([...always, ...unlessTrusted])('%s is dropped, however it is spelled', (name) => {
+  test.each([...always, ...unlessTrusted])('%s is dropped in lower, upper and mixed case', (name) => {
     expect(spellings(name).map((one) => kindOf(kinds, one))).toEqual(['dropped', 'dropped', 'dropped']);
   });
 
-  test.each(hopByHop)('%s is not passed on, and cannot be trusted', (name) => {
+  test.each(hopByHop)('%s is not forwarded, and cannot be trusted', (name) => {
     expect(kindOf(kinds, name)).not.toBe('end-to-end');
     expect(isTrustableField(name)).toBe(false);
   });
@@ -61,13 +61,13 @@ describe('a request field that some upstream reads as another one', () => {
     expect(() => buildFieldKinds([name])).toThrow(`cannot be a trusted field: ${name}`);
   });
 
-  test.each(unlessTrusted)('%s can', (name) => {
+  test.each(unlessTrusted)('%s can be trusted', (name) => {
     expect(kindOf(buildFieldKinds([name.toUpperCase()]), name)).toBe('trusted');
   });
 });
 
 test.each([...['X-Auth-Subject', 'x-shop-user', 'Auth-Issuer', 'X-Remote-User', 'Remote-User', 'X-1']])(
-  '%s can be a field of the identity, and is then dropped of everybody',
+  '%s can be a field of the identity, and is then dropped from every request',
   (name) => {
     expect(spellings(name.toLowerCase()).map(isIdentityField)).toEqual([true, true, true]);
     const kinds = buildFieldKinds([], [name]);
@@ -121,18 +121,18 @@ test.each([
     name,
     name,
   ]),
-  // PHP and CGI read them as another name.
+  // PHP and CGI turn these into other names.
   ...['a_b', 'a.b', 'a`', 'a{', 'a/', 'a:', 'a,', ''].map((name) => [name, 'dropped']),
 ])('%j: %s', (name, kind) => {
   expect(kindOf(buildFieldKinds([]), name)).toBe(kind);
 });
 
-test('what is believed of a trusted peer anyway keeps its kind when it is named', () => {
+test('a field that is believed of trusted proxies anyway keeps its kind if trustedFields names it', () => {
   const kinds = buildFieldKinds(['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Request-Id']);
   for (const name of ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id'])
     expect(kindOf(kinds, name)).toBe(name);
 });
 
-test('GET, HEAD and OPTIONS are safe, no other method', () => {
+test('only GET, HEAD and OPTIONS are safe', () => {
   expect(methods.filter(isSafe)).toEqual(['GET', 'HEAD', 'OPTIONS']);
 });

@@ -40,7 +40,7 @@ function meaning(
     .join(', ');
 }
 
-describe('token endpoints, as leniently as the shop takes them', () => {
+describe('token endpoints, matched as leniently as the shop does', () => {
   test.each<[Method, string, string]>([
     ['POST', '/access-tokens', 'issue'],
     ['POST', '/company-user-access-tokens', 'issue'],
@@ -79,7 +79,7 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     expect(meaning(method, path)).toBe(expected);
   });
 
-  test('a form POST may be a DELETE', () => {
+  test('a form POST may be a DELETE, because a form can override the method', () => {
     expect(meaning('POST', '/refresh-tokens/abc', { isFormPost: true })).toBe(
       'exchange json-api, revoke abc',
     );
@@ -93,7 +93,7 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     ['GET', '/Refresh-Tokens/', 'other method json-api'],
     ['HEAD', '/refresh-tokens', 'other method json-api'],
     ['PATCH', '/carts/1', 'none'],
-  ])('by another method, with something to read: %s %s: %s', (method, path, expected) => {
+  ])('another method with a query or a body: %s %s: %s', (method, path, expected) => {
     expect(meaning(method, path, { query: '?refreshToken=T' })).toBe(expected);
     expect(meaning(method, path, { body: 'chunked' })).toBe(expected);
   });
@@ -103,16 +103,16 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     ['PATCH', '/v0/access-tokens/x', 'issue'],
     ['DELETE', '/agent-access-tokens', 'issue'],
     ['OPTIONS', '/token', 'issue, other method form'],
-  ])('credentials by another method than the one that issues: %s %s: %s', (method, path, expected) => {
+  ])('an issuing endpoint by another method, with a body: %s %s: %s', (method, path, expected) => {
     expect(meaning(method, path, { body: 'chunked' })).toBe(expected);
     expect(meaning(method, path)).toBe('none');
   });
 
-  test('a read of what issues by another method gives no tokens', () => {
+  test('a GET of an issuing endpoint gives no tokens', () => {
     expect(meaning('GET', '/access-tokens', { query: '?page=1' })).toBe('none');
   });
 
-  test('a format suffix that the shop cuts off is no part of the token', () => {
+  test('a format suffix that the shop cuts off is not part of the token', () => {
     const paths = { ignoredPrefixes: [], formatSuffixes: ['json'] };
     const readSuffixed = compileTokenEndpoints(shopEndpoints, paths);
     const revoked = (id: string) =>
@@ -126,7 +126,7 @@ describe('token endpoints, as leniently as the shop takes them', () => {
   });
 });
 
-describe('endpoints of a shop of its own', () => {
+describe('endpoints of another shop', () => {
   const { fields } = shopEndpoints[0] as TokenEndpoint;
   const endpoint = (kind: TokenEndpoint['kind'], method: Method, path: string): TokenEndpoint => ({
     ...{ kind, method, path, format: 'form', fields },
@@ -143,7 +143,7 @@ describe('endpoints of a shop of its own', () => {
     ['POST', { query: '?', body: { length: 0 } }, 'none'],
     ['GET', { query: '?a' }, 'other method form'],
     ['GET', { query: '?' }, 'none'],
-  ])('refreshed by PUT; %s %j: %s', (method, asked, expected) => {
+  ])('a refresh by PUT; %s %j: %s', (method, asked, expected) => {
     expect(meaning(method, '/renew', asked, compile(endpoint('exchange', 'PUT', '/renew')))).toBe(expected);
   });
 
@@ -151,7 +151,7 @@ describe('endpoints of a shop of its own', () => {
     ['POST', {}, 'ends form'],
     ['PUT', { body: 'chunked' }, 'ends form'],
     ['PUT', {}, 'none'],
-  ])('the token of a body ended by POST (RFC 7009); %s: %s', (method, asked, expected) => {
+  ])('a revocation by POST with the token in the body (RFC 7009); %s %j: %s', (method, asked, expected) => {
     expect(meaning(method, '/revoke', asked, compile(endpoint('revoke', 'POST', '/revoke')))).toBe(expected);
   });
 
@@ -167,7 +167,7 @@ describe('endpoints of a shop of its own', () => {
     expect(meaning('GET', '/tokens/a', {}, matcher.match)).toBe(expected ? 'none' : 'revoke a');
   });
 
-  test('without any, no request is one', () => {
+  test('without endpoints, no request matches', () => {
     expect(meaning('POST', '/refresh-tokens', { body: 'chunked' }, compile())).toBe('none');
   });
 });

@@ -37,7 +37,7 @@ const shopSettings = settings.parse(undefined);
 export const shopEndpoints = shopSettings === false ? [] : shopSettings.endpoints;
 export const defaultLifetimeMs = 2_628_000_000;
 
-/** What the pipeline does with token endpoints, and nothing else: canonical request, identity, filter, forwarder. */
+/** Only the steps of the pipeline for token endpoints: canonical request, identity, filter, forwarder. */
 export async function startTokenFront(
   upstream: { readonly port: number; readonly jwksUrl: string },
   store: TokenStore,
@@ -186,7 +186,7 @@ export function exchangeBody(refreshToken: string): string {
   return JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
 }
 
-/** How often the shop was asked for something. */
+/** Number of requests to the shop with this method and a path that begins with `path`. */
 export function asked({ received }: DemoShop, method: string, path: string): number {
   return received.requests.filter((each) => each.method === method && each.target.startsWith(path)).length;
 }

@@ -48,7 +48,7 @@ const send = (one: Shopward, target: string, fields: readonly string[] = []) =>
 const ask = async (one: Shopward) =>
   (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
 
-it('two replicas, a restart and workers count together; the verb prints it', async () => {
+it('the counts of a stopped replica and of one with workers are added up; the verb prints them', async () => {
   const owner = { publicUrl: 'https://shop.example' };
   const [one, other] = [await start(owner), await start({ ...owner, workers: 2 })];
   await send(one, '/carts/1', ['User-Agent: app/1']);
@@ -78,7 +78,7 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
   expect(out.join('\n')).toContain('next (either): These clients send no token.');
 });
 
-it('rollout: false counts nothing, and says so', async () => {
+it('/api/rollout is 404 with rollout: false', async () => {
   const one = await start({ rollout: false, store: { url: 'memory', prefix: 'odd' } });
   expect((await fetch(`${one.adminUrl}/api/rollout`)).status).toBe(404);
 });
@@ -141,7 +141,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
   expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));
 });
 
-it('names admin.port if there is no admin port', async () => {
+it('tells to set admin.port if there is no admin port', async () => {
   const cwd = makeFolder({
     'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: false\n`,
     'config/protected-resources.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n',

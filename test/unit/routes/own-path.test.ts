@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createOwnPathTest } from '../../../src/routes/path-interpretations.ts';
 
-/** The `url-resolver` of a shop that strips versions, and prefixes that are configured. */
+/** The shop strips version segments and the configured prefix `/index.php`. */
 test.each([
   ['/url-resolver', false],
   ['/v0/url-resolver', true],
@@ -9,7 +9,7 @@ test.each([
   ['/1/url-resolver', true],
   ['/index.php/url-resolver', true],
   ['/index.php/v0/url-resolver', true],
-  // As many strips as there are things to strip: one prefix and a version.
+  // At most two strips: one for the prefix, one for versions.
   ['/v0/v1/url-resolver', true],
   ['/v0/v1/v2/url-resolver', false],
   ['/x/url-resolver', false],

@@ -7,7 +7,7 @@ import { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../../src/url-resolver/options.ts';
 import type { AskUpstream } from '../../../src/url-resolver/source.ts';
 
-/** A canonical request as the listener would make it of `target`. */
+/** The canonical request that the listener would make for `target`. */
 export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
@@ -28,7 +28,7 @@ export function requestFor(target: string, more: Partial<CanonicalRequest> = {})
   };
 }
 
-/** A resolver with the defaults of the configuration, where every look-up has a permit at once. */
+/** A resolver with the default settings, in which every look-up gets a permit at once. */
 export function createResolver({ upstream, lifetimes, ...more }: ResolverSettings): UrlResolver {
   return new UrlResolver({
     ...{ path: '/url-resolver', locales: ['en', 'de'], stores: [], storeByHost: false },
@@ -62,7 +62,7 @@ export interface ResolverSettings extends Partial<Omit<UrlResolverOptions, 'life
 export interface Resolved {
   readonly status: number;
   readonly body: string;
-  /** Name of the rejection, if it is one. */
+  /** Name of the rejection, if the answer is one. */
   readonly rejection: string | undefined;
   field(name: string): string | undefined;
 }
@@ -76,7 +76,7 @@ const rejectionStatus: Record<string, number> = {
   overloaded: 503,
 };
 
-/** Asks the resolver; fails when the request is none of its own. */
+/** Asks the resolver. Throws if the request is not for it. */
 export async function resolve(
   resolver: UrlResolver,
   target: string,
