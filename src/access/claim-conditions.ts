@@ -1,24 +1,24 @@
 import { decodeSegment } from '../http/path-folding.ts';
 import { type ClaimPath, type Claims, claimPathText, readClaim } from './claim-paths.ts';
 
-/** A literal of a condition. Compared by type and value: the text `1` is not the number 1. */
+/** A literal of a condition. Compared by type and value: the string `1` is not the number 1. */
 export type ConditionValue = string | number | boolean;
 
 /**
- * One condition of a row's `require`. With `parameter` the claim must be the value of this path parameter or, with
- * `contains`, a list that has it. With `values` the claim must be one of them, or a list that has one of them.
+ * One condition of a row's `require`. With `parameter` the claim must equal this path parameter or, with `contains`,
+ * be a list that contains it. With `values` the claim must be one of them, or a list that contains one of them.
  */
 export interface ClaimCondition {
-  /** The left side, as the list writes it; names the condition in `reason`. */
+  /** The left side as written in the list; names the condition in `reason`. */
   readonly name: string;
-  /** Names from the claim inwards. */
+  /** The name of the claim, then the names of nested members. */
   readonly claim: readonly string[];
   readonly parameter?: string;
   readonly contains?: boolean;
   readonly values?: readonly ConditionValue[];
 }
 
-/** The conditions of a row, and its parameters (not decoded) by one reading of the path. Each reading must satisfy them. */
+/** The conditions of a row, and its parameters (not decoded) in one interpretation of the path. Each must meet them. */
 export interface RowConditions {
   readonly conditions: readonly ClaimCondition[];
   readonly params: Readonly<Record<string, string>>;
@@ -44,14 +44,14 @@ function isMet(condition: ClaimCondition, params: RowConditions['params'], claim
 }
 
 /**
- * Whether every server reads the decoded segment alike: visible US-ASCII without what may be decoded once more, ends a
- * segment or starts a parameter, and without a dot at its end, which some servers drop.
+ * Whether every server reads the decoded segment alike: visible US-ASCII without characters that some server decodes again
+ * or takes for the end of a segment, and without a final dot, which some servers drop.
  */
 function isPlain(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value) && !/[%/\\;?#]|\.$/.test(value);
 }
 
-/** What a row asks besides `scopes`, a sentence each. */
+/** What a row requires besides `scopes`, each as a phrase such as `a proof of possession`. */
 export function conditionTexts({ anyScopes, require = [], proof }: Conditional): string[] {
   const bound = proof === undefined ? [] : ['a proof of possession'];
   const any = anyScopes === undefined ? [] : [`one of the scopes ${anyScopes.join(', ')}`];
@@ -65,7 +65,7 @@ export interface Conditional {
   readonly proof?: 'required' | undefined;
 }
 
-/** Whether a token that meets all conditions of `than` meets all conditions of `rows`, too. */
+/** Whether a token that meets all conditions of `than` surely meets those of `rows`: each must be in `than` itself. */
 export function asksNoMore(rows: readonly Conditional[], than: readonly Conditional[]): boolean {
   const kept = new Set(than.flatMap(({ require = [] }) => require.map(conditionKey)));
   return rows.every(
@@ -77,7 +77,7 @@ export function asksNoMore(rows: readonly Conditional[], than: readonly Conditio
   );
 }
 
-/** The condition as a person would say it, without values of a request. */
+/** The condition in words, without values of a request. */
 function conditionText({ claim, parameter, contains, values = [] }: ClaimCondition): string {
   const name = claimText(claim);
   if (parameter !== undefined) return `a claim ${name} that ${contains ? 'contains' : 'is'} {${parameter}}`;

@@ -3,13 +3,13 @@ import type { Fetched, ProviderError } from './provider-fetch.ts';
 
 type Located = { readonly url: string } | { readonly error: ProviderError };
 
-/** Finds the address of a key set each time that it is fetched; the caller bounds `get`. */
+/** Finds the address of a key set; called before each fetch. The caller limits time and size of `get`. */
 export type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<Located>;
 
 /**
- * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. A
- * document counts only where its `issuer` is the configured one octet for octet (RFC 8414 section 3.3): a server of another
- * issuer's metadata could choose its keys.
+ * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. The
+ * `issuer` of a document must equal the configured one octet for octet (RFC 8414 section 3.3): metadata of another issuer
+ * would name the keys of that issuer.
  */
 export function createDiscovery(issuer: string): LocateKeySet {
   return async (get) => {
@@ -18,7 +18,7 @@ export function createDiscovery(issuer: string): LocateKeySet {
       const fetched = await get(url);
       const located = 'error' in fetched ? fetched : readMetadata(fetched.value, issuer);
       if ('url' in located) return located;
-      // `status`: there was no document. The error of a document that was there says more.
+      // `status`: there was no document. The error of a document that exists is more useful.
       if (error === 'status') error = located.error;
     }
     return { error };

@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
-/** What a request to the shop says about its verified token, and in which fields. */
+/** Which fields tell the shop about the verified token of a request. */
 export interface IdentityForwarding {
-  /** Names of the fields; left out: it is not sent. */
+  /** Names of the fields. A value without a name is not sent. */
   readonly forward: {
     readonly subject?: string | undefined;
     readonly scopes?: string | undefined;
@@ -19,17 +19,17 @@ export function identityFieldNames(forward: IdentityForwarding['forward'] = {}):
   return [forward.subject, forward.scopes, forward.issuer].filter((name) => name !== undefined);
 }
 
-/** Octets of one such field. A head of more than 8 KiB is refused by many servers, and with it every request of this user. */
+/** Octets of one field. Many servers refuse a head of more than 8 KiB, so a longer field could fail all requests of a user. */
 export const maxIdentityOctets = 2048;
 
-/** The request with the fields of a verified token; `too-long`: the identity does not fit into a field. */
+/** Adds the fields of a verified token to the request. `too-long`: the identity does not fit into a field. */
 type WithIdentity = (
   request: CanonicalRequest,
   identity: TokenIdentity,
   authorization: string,
 ) => CanonicalRequest | 'too-long';
 
-/** Compiles `auth.forward` and `auth.forwardAuthorization`. With their defaults nothing is copied. */
+/** Compiles `auth.forward` and `auth.forwardAuthorization`. By default a canonical request is returned unchanged. */
 export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding): WithIdentity {
   const isNamed = identityFieldNames(forward).length > 0;
   return (request, identity, authorization) => {
@@ -40,7 +40,7 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
     const edits = isCanonical
       ? named
       : { Authorization: forwardAuthorization ? authorization : null, ...named };
-    // A proof goes where its token goes.
+    // Without its token a DPoP proof is not forwarded either.
     if (!forwardAuthorization && authorization.startsWith('DPoP ')) Object.assign(edits, { DPoP: null });
     return { ...request, fields: editFields(request.fields, edits) };
   };
@@ -66,13 +66,13 @@ export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
   return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }
 
-/** Space, `%`, what separates members of a list, and everything but visible US-ASCII. */
+/** Everything but visible US-ASCII; of that `%`, quotes, backslashes and the separators of lists. */
 const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
 
 /**
- * A claim as a field value. Visible US-ASCII stands for itself but for `%`, `,`, `;`, `"` and `\`; all other characters
- * become `%XX` for each octet of their UTF-8 (RFC 3986 section 2.1). So a value holds no line break, is never taken for two
- * values, and `decodeURIComponent` gives the claim back. A lone surrogate, which has no UTF-8, becomes U+FFFD.
+ * A claim as a field value. Visible US-ASCII is kept, except `%`, `,`, `;`, `"` and `\`; all other characters
+ * become `%XX` for each octet of their UTF-8 (RFC 3986 section 2.1). So a value has no line break and is never read as two
+ * values, and `decodeURIComponent` restores the claim. A lone surrogate, which has no UTF-8, becomes U+FFFD.
  * Exported for its tests.
  */
 export function encodeIdentity(claim: string): string {

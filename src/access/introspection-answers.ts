@@ -11,7 +11,7 @@ import {
 import { readConfirmation } from './token-kind.ts';
 import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** Which claims of an answer count. */
+/** How answers are checked. */
 export interface AnswerOptions
   extends Pick<
     TokenVerifierOptions,
@@ -25,17 +25,17 @@ export interface AnswerOptions
     | 'proof'
     | 'now'
   > {
-  /** `iss` of an answer, if it has one; unset: not checked. */
+  /** Required `iss`, if the answer has one; unset: not checked. */
   readonly issuer?: string | undefined;
-  /** Whether an answer without `token_type` counts as one for no access token. */
+  /** Whether a token is refused if the answer has no `token_type`. */
   readonly requireTokenType: boolean;
-  /** Milliseconds for which an active token is remembered, at most until its `exp`; 0: each request asks. */
+  /** Milliseconds for which an active token is remembered, at most until its `exp`; 0: the endpoint is asked for each request. */
   readonly ttlMs: number;
 }
 
 export type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 
-/** Milliseconds after which a WebSocket ends if the answer does not say when its token expires. */
+/** If an answer has no `exp`, the token counts as valid for at least this long; its WebSockets end then. */
 const leastLifetimeMs = 60_000;
 
 /** What the answers of an introspection endpoint (RFC 7662 section 2.2) mean. */
@@ -52,15 +52,15 @@ export class IntrospectionAnswers {
     this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
   }
 
-  /** The verdict of an answer; anything but a plain yes or no is an error. */
+  /** The verdict of an answer; an answer without a boolean `active` is an error. */
   read(answer: unknown): Verdict | { readonly error: ProviderError } {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
     const { requireTokenType, ttlMs, issuer, now } = this.#options;
-    // RFC 9449 section 6.2. Without its key the scheme DPoP is refused, and no other is accepted for such a token.
+    // RFC 9449 section 6.2: `token_type` DPoP counts only for a token that is bound to a key.
     const isBound = readConfirmation(answer.cnf)?.by === 'dpop';
     if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
-    // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
+    // RFC 7662 section 2.2: `exp` and `iss` are optional. The issuer has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
     const iss = answer.iss ?? issuer;
     const rules = answer.iat === undefined ? this.#agelessRules : this.#rules;
@@ -68,7 +68,7 @@ export class IntrospectionAnswers {
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
 
-  /** The user whom an earlier verdict names, or why its token is refused by now. */
+  /** Checks the times of an earlier verdict again: returns the user, or why the token is refused now. */
   conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
     if ('refusal' in verdict) return verdict.refusal;
     const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
@@ -76,7 +76,7 @@ export class IntrospectionAnswers {
   }
 }
 
-/** A refresh token is active too, and many issuers give it no type. */
+/** Whether `token_type` is that of an access token. A refresh token is active too, and many issuers give it no type. */
 function isNamedAccess(type: unknown, isRequired: boolean, isBound: boolean): boolean {
   if (typeof type !== 'string') return type === undefined && !isRequired;
   return /^(bearer|access_token)$/i.test(type) || (isBound && /^dpop$/i.test(type));

@@ -14,7 +14,7 @@ import { type Fetched, type FetchOptions, fetchJson, type ProviderError } from '
 
 export interface JwksKeySourceOptions {
   /**
-   * `http` or `https`, without user and fragment, as the configuration ensures; or a function that finds the address.
+   * An address (`http` or `https`, without user and fragment: the configuration ensures that), or a function that finds it.
    */
   readonly url: string | LocateKeySet;
   readonly algorithms: readonly string[];
@@ -22,13 +22,13 @@ export interface JwksKeySourceOptions {
   readonly now: () => number;
   /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
-  /** Milliseconds for one fetch, and for finding the address. Default 5000. */
+  /** Milliseconds for one fetch, finding the address included. Default 5000. */
   readonly timeoutMs?: number;
-  /** Milliseconds between two fetches that requests ask for, and wait for together. Default 250. Only tests set it. */
+  /** Least milliseconds between two fetches that requests ask for. Default 250. Only tests set it. */
   readonly fetchIntervalMs?: number;
   /** Bytes of the document. Default 262144. */
   readonly maxBytes?: number;
-  /** Requests that may wait for a fetch at once; others are 503. Default 256. Only tests set it. */
+  /** Requests that may wait for a fetch at once; others get 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
   readonly onDate?: FetchOptions['onDate'];
   /** Called after each fetch, with the reason if it failed. Must not throw. */
@@ -41,18 +41,18 @@ export interface JwksKeySourceOptions {
 
 /** Longest pause after a failed fetch, in milliseconds. */
 const maxBackoffMs = 30_000;
-/** Milliseconds between two fetches in the background: for so long a removed key can still be used. */
+/** Milliseconds between two fetches in the background. A key that the issuer removes stays usable until the next one. */
 const refreshMs = 300_000;
-/** Milliseconds that a request may wait until keys may be fetched again; then they are unavailable. */
+/** If a request would wait this long (milliseconds) for the next fetch to begin, the keys are unavailable instead. */
 const longestWaitMs = 1_000;
 
 /**
- * Keys at a JWKS URL, fetched in the background. The last good keys stay while the source is down or sends nothing
- * usable. While there are none at all, attempts back off from 1 s to 30 s.
+ * Keys at a JWKS URL, fetched in the background. The last good keys stay in use while the source is down or sends nothing
+ * usable. After failures, attempts in the background back off from 1 s to 30 s.
  *
- * A key id that is unknown here may have just been published. So a token is refused only if a good fetch that began
- * after its request does not have the key; if the next fetch is too far away or the source is down, the keys are
- * unavailable instead. All requests share these fetches, so invented key ids refresh the keys for all clients.
+ * An unknown key id may have just been published. So a token is refused only if a successful fetch that began after its
+ * request does not have the key. If the next fetch is too far away or the source is down, the keys are unavailable
+ * instead. All requests share these fetches, so invented key ids cause one fetch per interval at most.
  */
 export class JwksKeySource extends KeptKeys {
   readonly #options: JwksKeySourceOptions;
@@ -62,11 +62,11 @@ export class JwksKeySource extends KeptKeys {
   #lastError: ProviderError | undefined;
   #failuresInARow = 0;
   #flight: Promise<void> | undefined;
-  /** Fetches that have begun, and the number of the last one that was good. */
+  /** How many fetches have begun, and the number of the last successful one. */
   #begun = 0;
   #lastGood = 0;
   #waiting = 0;
-  /** When requests may ask for a fetch again (monotonic milliseconds): after the last one that they asked for, and after a failure. */
+  /** From when on requests may ask for a fetch again, in monotonic milliseconds: after their last one, and after a failure. */
   #nextAskMs = 0;
   #downUntilMs = 0;
   #stopTimer = () => {};
@@ -80,7 +80,7 @@ export class JwksKeySource extends KeptKeys {
     return this.refresh();
   }
 
-  /** Fetches now, whatever is left of the budget; one fetch at a time. Never rejects. */
+  /** Fetches now, without waiting for the pause between fetches; joins a fetch in progress. Never rejects. */
   refresh(): Promise<void> {
     return this.#fetchAfter(0);
   }
@@ -157,12 +157,12 @@ export class JwksKeySource extends KeptKeys {
     await this.#fetchAfter(delayMs);
   }
 
-  /** The next fetch is too far away to wait for. */
+  /** The next fetch is too far away to wait for, or one has just failed. */
   #isFutile(): boolean {
     return this.#mayFetchMs() >= longestWaitMs || this.#isDown();
   }
 
-  /** A fetch has just failed: no request waits for the next one. */
+  /** A fetch has failed and no new one has begun: requests do not wait. */
   #isDown(): boolean {
     return this.#flight === undefined && this.#nowMs() < this.#downUntilMs;
   }
@@ -195,7 +195,7 @@ export class JwksKeySource extends KeptKeys {
 
   async #load(delayMs: number): Promise<void> {
     const { onLoad, now } = this.#options;
-    // In the next turn of the event loop at the earliest, so that the requests of this turn share the fetch.
+    // Not before the next tick, so that all requests of this tick share the fetch.
     await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
     const fetched = await this.#fetch();
@@ -228,7 +228,7 @@ export class JwksKeySource extends KeptKeys {
       : get(located.url, 'application/jwk-set+json, application/json;q=0.9');
   }
 
-  /** Whatever a source sends must not end the process. */
+  /** No document that a source sends may end the process. */
   #tryAccept(value: unknown): ProviderError | undefined {
     try {
       return this.#accept(value);
@@ -237,7 +237,7 @@ export class JwksKeySource extends KeptKeys {
     }
   }
 
-  /** Takes a key set over, or says why the last good one stays. */
+  /** Takes over a key set, or returns why the last good one stays in use. */
   #accept(value: unknown): ProviderError | undefined {
     const document = readJwks(value, this.#options.algorithms);
     const { keys, ambiguousKids } = mergeKeys(document.keys);

@@ -1,6 +1,6 @@
 import type { KeyObject, webcrypto } from 'node:crypto';
 
-/** The parameters of a JOSE header that choose the key. `jku`, `jwk`, `x5u` and `x5c` are ignored: keys come from the configuration. */
+/** The parameters of a JOSE header that choose the key. `jku`, `jwk`, `x5u` and `x5c` are ignored: only configured keys count. */
 export interface TokenHeader {
   readonly alg: string;
   readonly kid: string | undefined;
@@ -9,10 +9,10 @@ export interface TokenHeader {
 /** A key that was validated at load. */
 export interface VerificationKey {
   readonly kid: string | undefined;
-  /** The configured algorithms that this key may verify: never more than its type, curve and `alg` allow. */
+  /** The configured algorithms that this key may verify: only those that its type, curve and `alg` allow. */
   readonly algorithms: readonly string[];
   readonly material: KeyObject | webcrypto.CryptoKey;
-  /** Equal for equal keys; made of public octets only. */
+  /** Equal for equal keys; derived from public octets only. */
   readonly fingerprint: string;
 }
 
@@ -23,19 +23,19 @@ export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: 
 
 /** Where verification keys come from: files, a secret or a JWKS URL. */
 export interface KeySource {
-  /** Keys that a token with this header may have been signed with; never rejects. */
+  /** The keys that may have signed a token with this header; never rejects. */
   keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
   /**
-   * Called when no key of `tried` fits a token that names no key: keys may have rotated. Returns keys that are newer than
+   * Called if no key of `tried` verifies a token without a known `kid`: keys may have rotated. Returns keys that are not in
    * `tried`; may ask the source once. Empty: there are none.
    */
   renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
   /** Calls `listener` when the keys change. Returns a function that stops this. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
-  /** The keys in use, for the console; the caller chooses what is shown of them. */
+  /** The keys in use, for the console; the caller chooses which parts it shows. */
   current(): Keys;
-  /** Gets the first keys. Resolves also for a source that is down and may come back. */
+  /** Gets the first keys. Resolves even if the source is down, as long as it may come back. */
   start?(): Promise<void>;
   close?(): void;
 }
@@ -51,11 +51,11 @@ export interface KeySourceStatus {
   readonly failures: number;
   /** Milliseconds since the epoch. */
   readonly lastSuccessMs: number | undefined;
-  /** A stable word while the last load has failed. */
+  /** A stable word if the last load failed. */
   readonly lastError: string | undefined;
 }
 
-/** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap to make. */
+/** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap for an attacker. */
 export const maxCandidates = 16;
 
 /** The keys of one moment. Exported for its tests. */
@@ -72,8 +72,8 @@ export class KeySet {
   }
 
   /**
-   * The keys to try, of those that fit `alg`: the keys with the token's `kid`; if there are none, keys without `kid`
-   * (PEM files have none); for a token without `kid`, as shops often issue, all keys.
+   * The keys to try, all of which fit `alg`: keys with the token's `kid`; if that is unknown, keys without `kid` (PEM files
+   * have none). For a token without `kid`, which many shops issue, all keys.
    */
   find({ alg, kid }: TokenHeader): Keys {
     const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
@@ -102,7 +102,7 @@ function identify(key: VerificationKey): string {
   return JSON.stringify([key.kid ?? null, key.algorithms, key.fingerprint]);
 }
 
-/** Each key once, and each `kid` that several keys have: a token could not say which of them it means. */
+/** Removes repeated keys, and finds each `kid` of several keys: a token with it would not tell which key it means. */
 export function mergeKeys(keys: Keys): {
   readonly keys: Keys;
   readonly ambiguousKids: readonly string[];

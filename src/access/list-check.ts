@@ -15,7 +15,7 @@ export interface ListCheckInput {
   readonly file: string;
   readonly text: string;
   readonly paths: PathRules;
-  /** The list that it would replace; undefined: none, and nothing is compared. */
+  /** The list that it would replace; undefined: there is none to compare with. */
   readonly inForce: Pick<PackedList, 'rows' | 'open'> | undefined;
 }
 
@@ -23,17 +23,17 @@ export interface ListCheckInput {
 const processFile = new URL(`./list-check-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Checks a list as `checkList` does. A long one is checked by a process of its own, so that no request waits for it and all its
- * memory is given back. Rejects only if that process fails.
+ * Does the same as `checkList`, but checks a long list in a child process, so that no request waits and all its memory is
+ * freed. Rejects only if that process fails.
  */
 export async function checkListAside(
   input: ListCheckInput,
   take: (packed: PackedList) => void,
 ): Promise<ListCheck> {
-  // A few rows take less time than the start of a process. A line may have many.
+  // Checking a few rows takes less time than starting a process. The text counts too: a line may have many rows.
   const isShort = input.text.length < shortText && (input.inForce?.rows.lines.length ?? 0) < fewRows;
   if (isShort) return checkList(input, take);
-  // A row takes about 1 KB, in unusual forms 10. Without a limit the heap grows, although most of it is free.
+  // A row takes about 1 KB, in unusual forms 10. Without a limit V8 grows the heap instead of collecting garbage.
   let rows = 0;
   for (let at = 0; at >= 0; at = input.text.indexOf('\n', at + 1)) rows += 1;
   const limitMb = 64 + Math.ceil(rows / 1_000 + input.text.length / 100_000);
@@ -47,7 +47,7 @@ const fewRows = 300;
 const shortText = 20_000;
 const outOfMemory = new Error('there is not enough memory to check the list');
 
-/** What the process sends: the compiled list unless it has errors, then what it changes. */
+/** The messages of the process: the compiled list unless it has errors, then the result of the check. */
 export type ListCheckMessage = { readonly packed: PackedList } | { readonly check: ListCheck };
 
 function runProcess(
@@ -70,7 +70,7 @@ function runProcess(
     );
     child.on('message', heed);
     child.once('error', reject);
-    // V8 ends a process without memory by SIGABRT, the kernel by SIGKILL.
+    // V8 aborts when its heap is full (SIGABRT); a SIGKILL comes from the kernel, and is not retried.
     child.once('close', (code, signal) =>
       reject(signal === 'SIGABRT' ? outOfMemory : new Error(`checking a list ended with ${signal ?? code}`)),
     );
@@ -78,7 +78,7 @@ function runProcess(
   });
 }
 
-/** What the candidate would change. `difference` is undefined where the text is not a list at all. */
+/** The problems of a list, and what it would change. `difference`: undefined if it has errors, or there is no list in force. */
 export interface ListCheck {
   /** At most `mostNamed`; errors are kept first. */
   readonly problems: readonly Problem[];
@@ -86,33 +86,33 @@ export interface ListCheck {
 }
 
 interface NamedDifference {
-  /** At most `mostNamed`, those that are looser first. */
+  /** At most `mostNamed`; looser ones first. */
   readonly rows: readonly ChangedRow[];
-  /** Of all rows. `looser`: of those removed and changed; `stricter`: of those changed, as every added row is. */
+  /** Of all differences. `looser`: removed or changed rows that ask for less; `stricter`: the other changed rows. */
   readonly counts: Readonly<Record<ListDifference['kind'] | 'looser' | 'stricter', number>>;
 }
 
-/** `isLooser`: less is asked of its requests than before. */
+/** `isLooser`: its requests need less than before. */
 interface ChangedRow {
   readonly row: string;
   readonly change: string;
   readonly isLooser: boolean;
 }
 
-/** More than anybody reads; without a bound, one list of 60,000 rows in place of another would name all of them. */
+/** More than anyone reads. Without a bound, replacing a list of 60,000 rows would name all of them. */
 const mostNamed = 500;
 /** Characters of a problem, and of the name of a row: a single row may be as long as a whole list. */
 const longestText = 1_000;
 const longestName = 300;
 
-/** `take` gets the compiled list, unless it has errors. It takes some seconds for 60,000 rows. Exported for its tests. */
+/** Passes the compiled list to `take`, unless it has errors. 60,000 rows take some seconds. Exported for its tests. */
 export function checkList(input: ListCheckInput, take: (packed: PackedList) => void): ListCheck {
   const { problems, packed } = compileList(input);
   if (packed !== undefined) take(packed);
   return { problems, difference: nameDifference(input, packed) };
 }
 
-/** Without a list in force the problems have warnings, too. */
+/** `problems` has warnings only if there is no list in force. */
 export function compileList({ file, text, paths, inForce }: ListCheckInput) {
   const { list, problems } = parseProtectedList(text, file, inForce === undefined);
   const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
@@ -122,7 +122,7 @@ export function compileList({ file, text, paths, inForce }: ListCheckInput) {
   return { problems: named, packed: list && packList(list, paths) };
 }
 
-/** What a compiled list changes in the one in force. */
+/** What a compiled list would change in the list in force. */
 export function nameDifference(
   { inForce, file }: ListCheckInput,
   packed: PackedList | undefined,
@@ -147,7 +147,7 @@ function nameChange(one: ListDifference): ChangedRow {
   return { row: cutText(resourceId(one.row), longestName), change, isLooser: one.isLooser };
 }
 
-/** All in their order; where there are more than `mostNamed`, the important ones first. */
+/** All in their order; if there are more than `mostNamed`, the important ones first and the rest cut off. */
 function nameFirst<One>(all: readonly One[], isImportant: (one: One) => boolean): readonly One[] {
   if (all.length <= mostNamed) return all;
   return [...all.filter(isImportant), ...all.filter((one) => !isImportant(one))].slice(0, mostNamed);

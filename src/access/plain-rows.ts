@@ -1,4 +1,4 @@
-/** Lists longer than this, in UTF-16 code units, are cut. */
+/** Plain rows are cut out of lists longer than this (UTF-16 code units). */
 const wholeLength = 20_000;
 
 /** The text of a row that needs no parser, such as `GET /carts`. */
@@ -8,9 +8,9 @@ interface PlainRow {
   readonly column: number;
 }
 
-/** A list without its plain rows, and these. */
+/** A list split into its plain rows and the rest, the frame. */
 export interface CutList {
-  /** The list with one row, `rowsOf(i)`, in place of `runs[i]`: the rows that stand together. */
+  /** The list, in which one row, `rowsOf(i)`, replaces the consecutive plain rows `runs[i]`. */
   readonly frame: string;
   /** Line of the frame -> line of the list, both from 1. */
   readonly lines: readonly number[];
@@ -19,13 +19,13 @@ export interface CutList {
 
 export const rowsOf = (run: number) => `the rows of run ${run}`;
 
-/** A row that YAML reads as it stands: no character of it has a meaning there. */
+/** A row that YAML reads literally: it has no character with a meaning in YAML. */
 const plain = /^( +)- ([A-Z]+ \/[A-Za-z0-9_{}/.~*-]*)\r?$/;
 
 /**
- * Cuts the plain rows out of a long list, because the parser takes two kilobytes for each of them. A short one is a frame without
- * runs. The frame shows whether the lines were rows: if they are part of a text, so is the row in their place, and the reader of
- * the frame misses it.
+ * Cuts the plain rows out of a long list, because the parser takes two kilobytes for each. A short list becomes a frame without
+ * runs. If the lines were no rows but part of a longer text, the row that replaces them is part of it too: the reader does not
+ * find that row and refuses the list.
  */
 export function cutList(text: string): CutList {
   const all = text.split('\n');
@@ -51,7 +51,7 @@ export function cutList(text: string): CutList {
   return { frame: frame.join('\n'), lines, runs };
 }
 
-/** Empty lines and comments belong to the rows above them. */
+/** Empty lines and comments do not end a run. */
 const noContent = /^ *(?:#.*)?\r?$/;
 
 function endOfRun(all: readonly string[], start: number, indentation: string): number {

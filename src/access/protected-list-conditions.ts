@@ -68,7 +68,7 @@ function readComparison(
   return claim && { name: parameter, parameter, claim, ...(contains && { contains }) };
 }
 
-/** Names with dots between them, or a list of names that may contain dots. */
+/** A claim path: names separated by dots, or a list of names, which may contain dots. */
 function readClaimPath(node: unknown, offset: number, complain: Complain): readonly string[] | undefined {
   const items: readonly unknown[] = isSeq(node) ? node.items : [node];
   const names: string[] = [];

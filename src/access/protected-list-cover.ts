@@ -7,27 +7,27 @@ import { commonPlaces, headerAlone } from './token-places.ts';
 /** A method and a path template. */
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
 
-/** Which rows of a list meet the requests of a route; `exact`: by the plain interpretation of the path. */
+/** Which rows of a list match the requests of a route. `exact`: the path matches without another interpretation. */
 export interface RowCover {
   rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
-  /** Whether every method of the route meets a row that refuses. */
+  /** Whether for every method of the route a row enforces. */
   isCovered(route: Route): boolean;
-  /** Whether the rows of this list that match the requests of `row` ask for as much: its scopes, conditions and places of the token. */
+  /** Whether the rows of this list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
   asksAsMuch(row: Route & Asked): boolean;
 }
 
-/** What one row asks, or several rows of one route; `asks`: the conditions of each. */
+/** What the rows of one route require together; `asks`: the conditions of each row. */
 interface Asked extends Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credentials'> {
   readonly asks: readonly Conditional[];
 }
 
-/** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
+/** Matches sample requests of a route: each parameter is replaced by an id that no row has as a literal. */
 export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
   const asTable = Array.from(rows, (row) => ({ method: row.method, template: row.template, data: row }));
   return coverOfTable(buildPathTable(asTable, { ignoredPrefixes: [] }));
 }
 
-/** The same of rows that were compiled. */
+/** The same for rows that are already compiled. */
 export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>): RowCover {
   const match = (method: Method, segments: readonly string[]) =>
     table.match({ method, segments: [...segments], isFormPost: false });
@@ -67,10 +67,10 @@ export function sampleSegments(template: string): string[] {
     .map((segment) => (segment.startsWith('{') || segment === '**' ? 'sample-id-0' : segment));
 }
 
-/** Segments below a `**`: as many as other rows may have, and more than any has. */
+/** Numbers of segments that replace a `**`: some that other rows may have, and one beyond any row. */
 const depths = [1, 2, 3, 40];
 
-/** A row with `**` has requests of any depth. */
+/** Sample paths; for a row with `**` several, since it matches any depth. */
 function samplesOf(template: string): string[][] {
   const sample = sampleSegments(template);
   if (!template.endsWith('**')) return [sample];

@@ -21,14 +21,14 @@ type ParsedProtectedList =
   | { readonly list: ProtectedResources; readonly problems: readonly Problem[] }
   | { readonly list?: undefined; readonly problems: readonly Problem[] };
 
-/** The longest text besides plain rows: some 15,000 rows with other keys. The parser takes 40 MB for each megabyte. */
+/** Longest list after the plain rows are cut out: some 15,000 rows with keys. The parser takes 40 MB of memory per megabyte. */
 const maxFrameLength = 1_000_000;
 
 /**
  * Parses the text of a protected list, and reports all problems at once with line and column. Pure; never throws.
  *
- * A list is `groups` (name -> rows) and, as its last key, `complete: true`: a half-written file is valid YAML with
- * fewer rows, and must not take effect. Without warnings it takes less time and memory.
+ * A list has `groups` (name -> rows), perhaps `tokenIn`, and as its last key `complete: true`: a half-written file is valid
+ * YAML with fewer rows, and must not take effect. `withWarnings`: false saves time and memory.
  */
 export function parseProtectedList(text: string, file: string, withWarnings = true): ParsedProtectedList {
   const reader = new ListReader(file);
@@ -37,7 +37,7 @@ export function parseProtectedList(text: string, file: string, withWarnings = tr
   for (const problem of rowProblems(reader.rows, withWarnings)) reader.problems.push(problem);
   for (const problem of rowProblems(reader.open, false)) reader.problems.push(problem);
   const { rows, open, problems, faults } = reader;
-  // Where the YAML itself is broken, what the parser made of that line means nothing.
+  // Drop other problems on a line with a syntax error: they are consequences of it.
   const faulty = new Set(faults.map(({ line }) => line));
   const all = sortProblems([...faults, ...problems.filter(({ line }) => !faulty.has(line))]);
   if (hasErrors(all)) return { problems: all };
@@ -45,7 +45,7 @@ export function parseProtectedList(text: string, file: string, withWarnings = tr
   return { list, problems: all };
 }
 
-/** The same row twice is an error, the same route with other names a warning; the earlier row is named by its line. */
+/** A repeated row is an error; the same route with other parameter names is a warning. Both name the line of the earlier row. */
 function rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Problem[] {
   const problems: Problem[] = [];
   const first = new Map<string, OpenRow>();
@@ -74,7 +74,7 @@ class ListReader {
   readonly rows: ProtectedResource[] = [];
   readonly open: OpenRow[] = [];
   readonly problems: Problem[] = [];
-  /** What is wrong with the YAML itself. */
+  /** Syntax errors of the YAML. */
   readonly faults: Problem[] = [];
   readonly #file: string;
   #runs: CutList['runs'] = [];
@@ -271,7 +271,7 @@ function readText(node: unknown, complain: Complain): ResourceText | undefined {
   }
   const parsed = parseResourceText(read.text);
   if (!('problem' in parsed)) return parsed;
-  // Inside quotes and blocks an offset of the text is none of the file.
+  // In quoted and block scalars an offset in the text is not an offset in the file.
   const inside = isScalar(node) && node.type === 'PLAIN' ? parsed.offset : 0;
   complain(offsetOf(node) + inside, parsed.problem);
   return undefined;
@@ -280,7 +280,7 @@ function readText(node: unknown, complain: Complain): ResourceText | undefined {
 interface LongForm {
   match?: unknown;
   scopes?: ReadScopes;
-  /** Read once the parameters of the path are known. */
+  /** Kept as YAML until the parameters of the path are known. */
   require?: YAMLMap;
   tokenIn?: RowPlaces;
   observe?: boolean;
@@ -318,7 +318,7 @@ interface ReadScopes {
   readonly any?: readonly string[];
 }
 
-/** A list: all of them; `{ any: [...] }`: one of them. */
+/** A list: all scopes are required. `{ any: [...] }`: one of them is. */
 function readScopes(value: unknown, offset: number, complain: Complain): ReadScopes {
   const [pair] = isMap(value) && value.items.length === 1 ? value.items : [];
   const isAny = pair !== undefined && isScalar(pair.key) && pair.key.value === 'any';
@@ -344,7 +344,7 @@ function readScopeList(value: unknown, offset: number, complain: Complain): read
   return Object.freeze([...scopes]);
 }
 
-/** Undefined: the field `Authorization` alone. */
+/** Undefined: only the field `Authorization`. */
 type RowPlaces = ProtectedResource['tokenIn'];
 
 function readTokenIn(value: unknown, offset: number, complain: Complain): RowPlaces {
@@ -375,7 +375,7 @@ function readFlag(name: string, value: unknown, offset: number, complain: Compla
   return false;
 }
 
-/** The only value of a key. */
+/** Reads a key that has one allowed value. */
 function readWord<Word extends string>(
   name: string,
   word: Word,

@@ -14,13 +14,13 @@ import {
 import { createRowCover, type RowCover, sampleSegments } from './protected-list-cover.ts';
 import { commonPlaces, headerAlone } from './token-places.ts';
 
-/** One route in which the second of two lists differs from the first. `isLooser`: the second asks for less. */
+/** One route that differs between two lists. `isLooser`: the second list requires less. */
 export type ListDifference =
   | { readonly kind: 'added'; readonly row: ProtectedResource; readonly isLooser: false }
   | { readonly kind: 'removed'; readonly row: ProtectedResource; readonly isLooser: boolean }
   | RouteChange;
 
-/** All rows of one route: the first one, with what they ask together; `asks`: the conditions of each. */
+/** All rows of one route, combined: the first row with all that they require; `asks`: the conditions of each row. */
 type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
 
 export interface RouteChange {
@@ -31,7 +31,7 @@ export interface RouteChange {
   readonly isLooser: boolean;
 }
 
-/** What a row may ask for. Its group and the names of its parameters change nothing for a request. */
+/** The parts of a row that are compared. Its group and the names of its parameters do not affect requests. */
 const parts = ['scopes', 'require', 'tokenIn', 'observe', 'credentials'] as const;
 type ChangedPart = (typeof parts)[number];
 
@@ -42,7 +42,7 @@ interface ComparedList {
 
 /**
  * Compares two lists by route: method and path, whatever the names of its parameters and the case of its literals.
- * Rows of one route in one list (a warning there) count as their union. `coverOf`: the rows of the second list that meet others.
+ * Several rows of one route in one list (a warning there) are combined. `coverOf`: the cover of the second list, if needed.
  */
 export function* differencesOf(
   a: ComparedList,
@@ -63,7 +63,7 @@ export function* differencesOf(
   for (const row of openedOnly(b, a)) yield { kind: 'removed', row, isLooser: true };
 }
 
-/** POST rows that only the first list has with `open: true`. Opening a POST counts as removing a row. */
+/** POST rows that have `open: true` only in the first list. A row that is opened is reported as removed. */
 function openedOnly({ open = [] }: ComparedList, other: ComparedList): ProtectedResource[] {
   const known = new Set(Array.from(other.open ?? [], routeKey));
   return [...open]
@@ -77,7 +77,7 @@ interface RouteRows {
   after?: number[];
 }
 
-/** Routes with a row that only one of the lists has. Indexes, not rows: all 60,000 may differ. */
+/** Routes with a row that only one list has. Indexes save memory: all 60,000 rows may differ. */
 function differingRoutes(a: ComparedList, b: ComparedList): Iterable<RouteRows> {
   const numberOf = numberTerms();
   const textOf = (row: ProtectedResource) => `${numberOf(row)} ${resourceId(row)}`;
@@ -99,7 +99,7 @@ function differingRoutes(a: ComparedList, b: ComparedList): Iterable<RouteRows> 
   return routes.values();
 }
 
-/** As `strictest` in protected-list.ts: a row that observes adds no `require` to one that enforces. */
+/** As in `strictest` in protected-list.ts: if one row enforces, `require` of rows that observe does not count. */
 function unite(all: RowSequence, indexes: readonly number[]): UnitedRow {
   const rows = indexes.flatMap((index) => all.at(index) ?? []);
   const observe = rows.every((row) => row.observe);
@@ -134,21 +134,21 @@ function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange,
 }
 
 /**
- * What a list leaves open beside what it protects: often an omission, at times on purpose, so a note. Pure; in the order of
- * the rows, each open route named once.
+ * Finds open routes next to protected ones: often an omission, sometimes on purpose, so only a note. Pure; in the order of
+ * the rows, each open route once.
  *
- * - a protected GET of a collection whose members are open, and the other way round; for a collection below a member
- *   only if the list has a row for its members
- * - an open GET of a member that PATCH, PUT or DELETE protects
- * - one of PATCH and DELETE open where the other one is protected
- * - the first row with ANY, which OPTIONS passes, and the first with credentials: shop
- * - what each open row opens; a warning if it opens nothing
+ * - GET of a collection protected, of its members open, and the reverse; members of a nested collection only if the list
+ *   has a row with their path
+ * - GET of a member open, but PATCH, PUT or DELETE of it protected
+ * - DELETE open but PATCH or PUT protected; PATCH open but DELETE protected
+ * - the first row with ANY, which does not include OPTIONS, and the first with credentials: shop
+ * - for each open row, the rows that it disables for POST; a warning if there are none
  */
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
     list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
   const rows = [...list.rows];
-  // Each path is split once; routes of the same shape are looked up by it.
+  // Shapes of all paths, to look up whether the list has a row with that shape.
   const shapes = rows.map(({ template }) => shapeOf(template));
   const paths = new Set(shapes);
   const named = new Set<string>();
@@ -176,7 +176,7 @@ const anyText = 'ANY means every method but OPTIONS, which never needs a token';
 const shopText =
   'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them';
 
-/** The note on an open row: which rows it switches off for a POST; a warning if it switches off none. */
+/** The note on an open row: the rows that it disables for POST; a warning if it has no effect. */
 function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   const segments = sampleSegments(row.template);
   const rowsOf = (method: ResourceMethod) =>
@@ -192,19 +192,19 @@ function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   return { ...row.source, severity: 'note', text };
 }
 
-/** A route beside a row, with the shape of its path. */
+/** A route related to a row, with the shape of its path. */
 interface Neighbour {
   readonly method: ResourceMethod;
   readonly template: string;
   readonly shape: string;
 }
 
-/** The path of a member, with a name that no other of its parameters has. */
+/** The path of a member; the name of its new parameter is unique in the path. */
 function memberOf(collection: string): string {
   return `${collection}/${collection.includes('{id}') ? '{member_id}' : '{id}'}`;
 }
 
-/** Routes that one expects to be protected when this row is. */
+/** Routes that are usually protected if this row is. */
 function neighbours(
   { method, template }: ProtectedResource,
   shape: string,

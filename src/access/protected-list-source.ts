@@ -6,17 +6,17 @@ import { parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 export interface ListSource {
   readonly file: string;
   readonly root: Node | null;
-  /** What is wrong with the YAML itself. */
+  /** Syntax errors of the YAML. */
   readonly problems: readonly Problem[];
   problemAt(offset: number, text: string, severity?: Problem['severity']): Problem;
 }
 
-/** UTF-16 code units; 10 MB of rows take the parser some seconds. */
+/** In UTF-16 code units. The parser takes some seconds for 10 MB of rows. */
 export const maxListLength = 10_000_000;
 
 /**
- * Parses the YAML of a list, or of a piece of one; what the parser only warns of is an error. `lineOf`: the line of the list
- * for one of the text.
+ * Parses the YAML of a list, or of the frame of one. Warnings of the parser are errors. `lineOf`: maps a line of the text to
+ * a line of the list.
  */
 export function parseListSource(text: string, file: string, lineOf: (line: number) => number): ListSource {
   const { document, fault: problem, ...source } = parseYaml(text, file, false);
@@ -32,25 +32,25 @@ export function parseListSource(text: string, file: string, lineOf: (line: numbe
   return { file, root: document.contents, problems, problemAt };
 }
 
-/** The text of a scalar that YAML takes for text, or why it is none. */
+/** The text of a scalar, or why YAML does not read it as text. */
 export function textOf(node: unknown): { readonly text: string } | { readonly problem: string } {
   if (isAlias(node)) return { problem: 'aliases are not allowed: write the text out' };
   if (!isScalar(node))
     return { problem: 'a text is needed here; put quotes around what holds { } [ ] or ": "' };
-  // An anchor is of no use without an alias; after `- ` it is more likely a text that begins with &.
+  // An anchor is useless without an alias, so this is more likely a text that begins with &.
   if (node.anchor !== undefined)
     return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };
   if (typeof node.value !== 'string') {
     return { problem: 'a text is needed here; put quotes around numbers, true, false and null' };
   }
-  // `GET /a #b` is the row `GET /a` to YAML; a path cannot hold `#`, so a comment must look like one.
+  // YAML reads `GET /a #b` as the row `GET /a`. A path cannot contain `#`, so require the usual form of a comment.
   if (node.comment && /^\S/.test(node.comment) && node.type === 'PLAIN') {
     return { problem: 'the text ends before "#": a comment is written "# …", and a path has no "#"' };
   }
   return { text: node.value };
 }
 
-/** One fault of the syntax makes many more out of what follows it; the first of each kind says enough. */
+/** One syntax error causes many others after it, so report only the first of each kind. */
 function isWorthSaying({ code }: YAMLError, index: number, all: readonly YAMLError[]): boolean {
   return code === 'DUPLICATE_KEY' || all.findIndex((other) => other.code === code) === index;
 }

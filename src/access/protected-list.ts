@@ -19,18 +19,18 @@ export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
 export interface ProtectedResource {
   /** GET covers HEAD. `ANY`: every method but OPTIONS, which is never authenticated. */
   readonly method: ResourceMethod | 'ANY';
-  /** Path of literals, `{name}`s and perhaps a last `**`; its literals as a canonical path holds them. */
+  /** Path of literals, `{name}`s and perhaps a final `**`; literals are spelled as in a canonical path. */
   readonly template: string;
   readonly group: string;
-  /** All of them are required; none: any valid token will do. */
+  /** All of them are required; empty: any valid token is enough. */
   readonly scopes: readonly string[];
-  /** One of them is required; undefined: none. */
+  /** One of them is required; undefined: none is. */
   readonly anyScopes?: readonly string[] | undefined;
   /** What the claims of the token must say; undefined: nothing. */
   readonly require?: readonly ClaimCondition[] | undefined;
-  /** Where the token stands; undefined: in the field `Authorization`. */
+  /** Where the token is expected; undefined: in the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
-  /** Refusals are logged and counted, and the request is forwarded all the same. */
+  /** Refusals are only logged and counted; the request is forwarded. */
   readonly observe: boolean;
   /** `shop`: HTTP Basic and session cookies are forwarded unchecked. Undefined: only a token counts. */
   readonly credentials?: 'shop' | undefined;
@@ -39,22 +39,22 @@ export interface ProtectedResource {
   readonly source: { readonly file: string; readonly line: number; readonly column: number };
 }
 
-/** A row with `open: true`: POST needs no token, though another method of its path does. */
+/** A row with `open: true`: POST needs no token, even if another method of its path does. */
 export type OpenRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'source'>;
 
-/** A row's own text, without what its long form adds. */
+/** Method and path of a row, without the other keys of its long form. */
 export interface ResourceText {
   readonly method: ProtectedResource['method'];
   readonly path: PathTemplate;
 }
 
-/** Why a text is no row, and at which character (from 0). */
+/** Why a text is not a row, and at which character (from 0). */
 interface ResourceTextProblem {
   readonly problem: string;
   readonly offset: number;
 }
 
-/** The row as it is written in the list: `GET /carts/{cart_id}`; names it to clients and people. */
+/** The row as written in the list, `GET /carts/{cart_id}`: its name for clients and people. */
 export function resourceId({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
   return `${method} ${template}`;
 }
@@ -105,19 +105,19 @@ export interface ProtectedResources {
   readonly open?: readonly OpenRow[];
 }
 
-/** Rows in the order of the file: an array, or rows that are made when they are asked for. */
+/** Rows in the order of the file: an array, or rows that are created on access. */
 export interface RowSequence<Row = ProtectedResource> extends Iterable<Row> {
   readonly length: number;
   at(index: number): Row | undefined;
 }
 
-/** What a request to a protected resource must have: a valid access token with every scope. */
+/** What a request to a protected resource needs besides a valid access token. */
 export interface Requirement {
-  /** The row that decides: one that refuses before one that only observes, then exact, then earliest in the list. */
+  /** The deciding row: rows that enforce before rows that observe, then exact ones, then the earliest in the list. */
   readonly row: ProtectedResource;
   /** Path template of the deciding row, for log and metrics. */
   readonly route: string;
-  /** Every row that the request meets, in the order of the list, exact ones first. */
+  /** Every row that the request matches: exact ones first, then in the order of the list. */
   readonly rows: readonly ProtectedResource[];
   /** Of all rows together. */
   readonly scopes: readonly string[];
@@ -125,9 +125,9 @@ export interface Requirement {
   readonly anyScopes?: readonly (readonly string[])[] | undefined;
   /** Of every row that enforces; of all rows if all observe. Undefined: none. */
   readonly conditions?: readonly RowConditions[] | undefined;
-  /** Of rows that observe, where another row enforces: only counted if they are not met. */
+  /** Of rows that observe, if another row enforces: unmet ones are counted, not refused. */
   readonly observedConditions?: readonly RowConditions[] | undefined;
-  /** Places that all rows know; undefined: the field `Authorization`. */
+  /** What `tokenIn` of all rows has in common; undefined: the field `Authorization`. */
   readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Set only if every matching row sets it. */
   readonly credentials?: 'shop' | undefined;
@@ -140,14 +140,14 @@ export interface Requirement {
 interface MatchedRow {
   readonly row: ProtectedResource;
   readonly exact: boolean;
-  /** The interpretation of the request that meets it; empty where it is exact. */
+  /** The interpretation of the request that matches the row; empty if exact. */
   readonly interpretation: readonly InterpretationStep[];
 }
 
 /** The compiled protected list. Immutable, so that a request ends under the list with which it began. */
 export interface ProtectedList {
   readonly rows: RowSequence;
-  /** What rows ask for: each kind at least once. */
+  /** What rows require: each combination at least once. */
   readonly terms: readonly Pick<
     ProtectedResource,
     'scopes' | 'anyScopes' | 'tokenIn' | 'proof' | 'observe'
@@ -155,9 +155,9 @@ export interface ProtectedList {
   readonly open: RowSequence<OpenRow>;
   /** Names of query parameters that some row takes a token from. */
   readonly tokenParameters: readonly string[];
-  /** Undefined: no row is met by any interpretation of the request, it needs no token. Deterministic. */
+  /** Undefined: no row matches any interpretation of the request, so it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
-  /** Each row that is met, exact ones first; for explanations. */
+  /** Each matching row, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
   /** Indexes of the rows of one route, whatever their methods and the names of its parameters. */
   indexesOf(template: string): readonly number[];
@@ -184,12 +184,12 @@ export function compileProtectedList({ rows, open = [] }: Rows, rules: PathRules
   return tableOfPacked({ rows, open, terms: rows }, table, packPathTable(open, rules));
 }
 
-/** Whether a condition depends on the path, so that each reading of it counts. */
+/** Whether a condition depends on the path, so that each interpretation of it must be kept. */
 export function readsParameters({ require = [] }: Pick<ProtectedResource, 'require'>): boolean {
   return require.some(({ parameter }) => parameter !== undefined);
 }
 
-/** The same of tables that were packed. */
+/** The same for tables that are already packed. */
 export function tableOfPacked(
   parts: Pick<ProtectedList, 'rows' | 'open' | 'terms'>,
   packedTable: PackedPathTable,
@@ -206,7 +206,7 @@ export function tableOfPacked(
   const meet = (request: PathTableRequest): readonly Met[] => {
     if (request.method !== 'POST') return table.match(request);
     const { alternativeSegments: segments, ...asItStands } = request;
-    // What a POST row says of one reading holds for that one alone.
+    // A POST row counts for its own interpretation only.
     const decoded = segments === undefined ? [] : meetAs({ ...asItStands, segments }).map(asDecoded);
     return [...meetAs(asItStands), ...decoded];
   };
@@ -230,8 +230,8 @@ function isOfPost({ method }: ProtectedResource): boolean {
 }
 
 /**
- * The rows that count for a POST, of those for any method of its path. Many servers let a POST name another method, in ways that
- * cannot all be known. So an open POST meets the rows of PATCH, PUT and DELETE, and a form meets all rows.
+ * The rows that count for a POST. Many servers let it name another method, in ways that cannot all be known. So a POST without
+ * a row also matches those of PATCH, PUT and DELETE, and a form all rows, except in interpretations that an open row matches.
  */
 function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: readonly OpenMet[]) {
   const own = all.filter(({ data }) => isOfPost(data));
@@ -244,7 +244,7 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: 
   );
 }
 
-/** The steps of an interpretation that cut something off, as one key: without it another segment may be the id. Empty: none. */
+/** The steps of an interpretation that cut something off, as one key: after a cut another segment may be the id. Empty: none. */
 const readingOf = ({ interpretation }: OpenMet) => interpretation.filter(isCut).join();
 const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
 const isCut = (step: InterpretationStep) => cuts.has(step);
@@ -261,7 +261,7 @@ function namesThePath({ data, interpretation }: Met): boolean {
 
 const derived: ReadonlySet<InterpretationStep> = new Set(['item-form', 'longer-path', 'last-pair']);
 
-/** The first match of each row: a row is met once for each reading that matters. */
+/** The first match of each row: a row matches once per relevant interpretation. */
 function onceEach(met: readonly Met[]): readonly Met[] {
   return met.filter(({ data }, i) => met.findIndex((one) => one.data === data) === i);
 }
@@ -280,7 +280,7 @@ function strictest(met: readonly Met[]): Requirement | undefined {
     : plain;
 }
 
-/** What the rows ask of the claims of a token. A condition of a row that observes is only tried where another row enforces. */
+/** What the rows require of the claims of a token. If any row enforces, conditions of rows that observe are only counted. */
 function claimsOf(
   met: readonly Met[],
   deciding: ProtectedResource,

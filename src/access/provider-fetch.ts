@@ -50,7 +50,7 @@ export function faultText(error: string): string {
   return faultTexts[error] ?? error;
 }
 
-/** Logs when a provider fails, when it fails for another reason, and when it answers again. */
+/** Logs when a provider starts to fail, when the reason changes, and when it answers again. */
 export function createOutageLog(
   log: ComponentLog,
   failed: readonly [event: string, text: string],
@@ -72,7 +72,7 @@ interface Bounds {
   readonly maxBytes: number;
   /** Ends the exchange with the error `timeout`. */
   readonly deadline: AbortSignal;
-  /** Called with the response's fields, and the time of the request. */
+  /** Called with the fields of the response and the time of the request, in milliseconds. */
   readonly onDate?: ((fields: FieldList, askedMs: number) => void) | undefined;
 }
 
@@ -96,8 +96,8 @@ interface FormRequest extends Bounds {
 }
 
 /**
- * Sends a form and gets a JSON document, over a connection of the agent; never rejects. The form must be one that may be
- * sent twice: a kept connection that turns out to be closed is replaced by a new one, once.
+ * Sends a form and gets a JSON document, over a connection of the agent; never rejects. Only for a form that
+ * may be sent twice: if the connection fails, perhaps since it was kept too long, the form is sent once more on a new one.
  */
 export async function postForm(
   agent: Agent,
@@ -142,7 +142,7 @@ async function exchange(
   }
 }
 
-/** Undefined as soon as there are too many bytes; the rest is not read. */
+/** Undefined if there are more than `maxBytes` bytes; the rest is not read. */
 async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -160,8 +160,8 @@ function statusError(status: number): ProviderError {
 }
 
 /**
- * Some stores of static files ignore Accept-Encoding and send the coding in which the document was stored; some name one
- * that does not exist (`utf-8`, `aws-chunked`): such a document is parsed as it is.
+ * Decodes and parses a document. Some static file servers ignore Accept-Encoding and send the coding in which the file is
+ * stored. Some name a coding that does not exist (`utf-8`, `aws-chunked`): that document is parsed without decoding.
  */
 function read(bytes: Buffer, fields: FieldList, maxBytes: number): Fetched {
   const octets = decodeContent(bytes, fields, maxBytes);

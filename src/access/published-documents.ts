@@ -26,7 +26,7 @@ export function* renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>)
   return documentOf('application/vnd.api+json', Buffer.concat(parts));
 }
 
-/** Rows in one step: less than a millisecond. */
+/** Rows rendered in one step, which takes less than a millisecond. */
 const renderedRows = 100;
 
 function describeRow(row: ProtectedResource): object {
@@ -49,7 +49,7 @@ function describeRow(row: ProtectedResource): object {
 interface ResourceMetadataOptions {
   /** The resource identifier: address of the API without a path. Left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
-  /** Issuer identifiers of the authorization servers; none: left out. */
+  /** Issuer identifiers of the authorization servers; if there are none, the member is left out. */
   readonly authorizationServers?: readonly string[];
   readonly list: () => BearerTerms;
   /** Default: `none`. */
@@ -65,7 +65,7 @@ interface ResourceMetadata {
 /** RFC 9728 section 3. */
 export const metadataPath = '/.well-known/oauth-protected-resource';
 
-/** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
+/** Metadata of the protected resource (RFC 9728); needs no token. Empty lists are left out, except `bearer_methods_supported`. */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
   const { publicUrl, authorizationServers = [], list, proof = 'none' } = options;
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
@@ -90,13 +90,13 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           }),
         }),
       );
-      // A cache must not give one host the name of another.
+      // The document has the host of the request: a cache must not serve it for another host.
       return publicUrl === undefined ? { ...answer, fields: [...answer.fields, 'Vary', 'Host'] } : answer;
     },
   };
 }
 
-/** RFC 9728 section 2 knows no cookies and no subprotocols. */
+/** RFC 9728 section 2 has no value for cookies and subprotocols. */
 function bearerMethodsOf({ terms, tokenParameters = [] }: BearerTerms): string[] {
   const isInHeader = terms.some(({ tokenIn }) => tokenIn === undefined || tokenIn.includes('header'));
   return [...(isInHeader ? ['header'] : []), ...(tokenParameters.length > 0 ? ['query'] : [])];
@@ -123,7 +123,7 @@ function documentOf(contentType: string, body: Buffer): RenderedDocument {
 /** An endpoint that answers GET and HEAD of one path. */
 export type DocumentMatcher = Matcher<true>;
 
-/** `what`: the document in words. */
+/** `what`: the document, described for people. */
 export function createDocumentMatcher(name: string, path: string, what: string): DocumentMatcher {
   return {
     name,
@@ -136,8 +136,8 @@ export function createDocumentMatcher(name: string, path: string, what: string):
 }
 
 /**
- * 200, or 304 if the client has the document already; HEAD has the fields of GET and no body. `no-cache`: caches ask
- * each time, so that an edit of the list is seen at once.
+ * 200, or 304 if the client has the document already; HEAD has the fields of GET and no body. `no-cache`: caches
+ * ask each time, so that clients see an edit of the list at once.
  */
 export function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
   const { contentType, body, tag } = document;

@@ -5,10 +5,10 @@ import type { Claims } from './claim-paths.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
-/** What the matching rows ask of a valid token. */
+/** What the matching rows require of a valid token. */
 export type Asked = Pick<Requirement, 'scopes' | 'anyScopes' | 'conditions' | 'observedConditions' | 'proof'>;
 
-/** The scopes of which the token lacks one (all are needed) or has none (any is needed); undefined: it has what it needs. */
+/** The first set of scopes that the token does not satisfy: all of `scopes`, or one of each `anyScopes`. Undefined: none. */
 export function missingScopes(
   { scopes, anyScopes = [] }: Asked,
   { scopes: given }: TokenIdentity,
@@ -28,12 +28,12 @@ export function refuseClaims(
   return unmet && reject('not-permitted', { reason: `require.${unmet.name}`, sender: identity });
 }
 
-/** Read again from the verified token, so that no remembered token keeps its claims for rows without conditions. */
+/** Read from the verified token again: remembered tokens keep no claims, since few rows have conditions. */
 function claimsOf(token: string, { claims }: TokenIdentity): Claims {
   return claims ?? parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url')) ?? {};
 }
 
-/** What a token needs besides being valid, as ` with the scopes a, b, where the claim sub is {id}`; empty: nothing. */
+/** What a valid token needs besides, such as ` with the scopes a, b and a claim sub that is {id}`; empty: nothing. */
 export function requirementText({ scopes, anyScopes = [], conditions = [], proof }: Asked): string {
   const all = scopes.length > 0 ? [`the scopes ${scopes.join(', ')}`] : [];
   const any = anyScopes.map((one) => ({ anyScopes: one }));

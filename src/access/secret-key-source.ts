@@ -20,7 +20,7 @@ export class SecretKeySource extends KeptKeys {
     this.use(secret);
   }
 
-  /** Tokens that were signed with another secret are invalid from now on. */
+  /** From now on tokens that were signed with another secret are invalid. */
   use(secret: string): void {
     if (secret === this.#secret) return;
     this.#secret = secret;
@@ -35,11 +35,11 @@ export class SecretKeySource extends KeptKeys {
   }
 }
 
-/** One imported key per algorithm: a `KeyObject` would be imported again for each token. */
+/** One imported key per algorithm, since a `KeyObject` would be imported again for each token. */
 function hmacKey(secret: KeyObject, algorithm: string, load: number): VerificationKey {
   const imported = { name: 'HMAC', hash: `SHA-${algorithm.slice(2)}` };
   const material = secret.toCryptoKey(imported, false, ['verify']);
-  // Made of no octet of the secret, which could be guessed from it.
+  // Not derived from the secret: a short secret could be guessed from its digest.
   const fingerprint = hash('sha256', `${algorithm} ${load}`);
   return { kid: undefined, algorithms: [algorithm], material, fingerprint };
 }

@@ -16,7 +16,7 @@ import type { KeySource } from './key-source.ts';
 import { createOutageLog, faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
 
-/** The key source of one issuer, and what its keys may verify. */
+/** The key source of one issuer, and the algorithms of its keys. */
 interface SigningKeysOptions {
   readonly keys:
     | { readonly secret: string }
@@ -31,32 +31,32 @@ interface SigningKeysOptions {
   readonly onDate?: JwksKeySourceOptions['onDate'];
 }
 
-/** The keys that access tokens of one issuer are verified with, from the one source that the configuration names. */
+/** The keys that verify access tokens of one issuer, from the one source in the configuration. */
 export interface SigningKeys extends Component {
   readonly source: KeySource;
   health(): Health;
   /** Replaces `auth.keys.secret`; does nothing for other kinds of keys. */
   useSecret(secret: string | undefined): void;
-  /** The public parts of the keys in use, and since when each was in use. */
+  /** The public parts of the keys in use, and since when each is in use. */
   describe(): KeyDescription[];
 }
 
-/** A key that access tokens are verified with, as far as it is public. */
+/** The public parts of a key that verifies access tokens. */
 export interface KeyDescription {
   /** Name of its issuer; null: it is the only one. */
   readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
-  /** The beginning of the digest of its public octets; null for a shared secret. */
+  /** The first characters of the digest of its public octets; null for a shared secret. */
   readonly fingerprint: string | null;
-  /** When this process, or the first of several workers, had it. */
+  /** When this process, or the first of several workers, began to use it. */
   readonly sinceMs: number;
 }
 
 type Source = Pick<SigningKeys, 'source'> &
   Partial<Pick<SigningKeys, 'start' | 'reload' | 'useSecret' | 'close'>>;
 
-/** Key files are watched, a key set is fetched in the background. `start` rejects if the files hold no usable key. */
+/** Key files are watched; a key set is fetched in the background. `start` rejects if the files have no usable key. */
 export function createSigningKeys(
   options: SigningKeysOptions,
   now: () => number,
@@ -114,7 +114,7 @@ function watchKeyFiles(files: readonly string[], source: FileKeySource, log: Com
   return {
     source,
     async start() {
-      // Read before the source reads: then an edit in between is reported twice, and never missed.
+      // Read before the source does: an edit in between may be reported twice, but is never missed.
       const known = await Promise.all(files.map((file) => readOnce(file, maxKeyFileBytes)));
       await source.start();
       for (const [i, file] of files.entries()) {
@@ -138,17 +138,17 @@ function fetchKeySet(
 ): Source {
   const onLoad = createOutageLog(
     log,
-    ['keys-not-refreshed', 'the key set cannot be had'],
-    ['keys-back', 'the key set can be had again'],
+    ['keys-not-refreshed', 'the key set cannot be fetched'],
+    ['keys-back', 'the key set can be fetched again'],
   );
   const source = new JwksKeySource({ url, algorithms, now, onDate, onLoad });
   source.onChange(() => {
-    log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'there are new keys');
+    log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'the keys have changed');
   });
   return { source, reload: () => source.refresh() };
 }
 
-/** Without any key no token is accepted: a balancer should send clients to another process. */
+/** Without keys no token is accepted, so the process is not ready: a load balancer should use another one. */
 function keyHealth(source: KeySource, issuer: string | undefined): Health {
   const { kind, keys, unusableKeys, loads, failures, lastSuccessMs, lastError } = source.status();
   const fault = lastError === undefined ? undefined : faultText(lastError);
@@ -164,7 +164,7 @@ function keyHealth(source: KeySource, issuer: string | undefined): Health {
   if (keys === 0) {
     const why = fault ?? 'loading';
     const reasons = [`no keys for access tokens${of} yet: ${why}`];
-    return { status: 'down', reasons, text: `no keys were ever had: ${why}`, details, isUnready: true };
+    return { status: 'down', reasons, text: `no keys loaded yet: ${why}`, details, isUnready: true };
   }
   if (fault !== undefined) {
     return {
@@ -177,7 +177,7 @@ function keyHealth(source: KeySource, issuer: string | undefined): Health {
   return { status: 'ok', reasons: [], text: keys === 1 ? 'one usable key' : `${keys} usable keys`, details };
 }
 
-/** Of several workers, the worst one is shown. */
+/** With several workers, gauges show the lowest value. */
 function keyMetrics(source: KeySource, issuer: string | undefined): MetricSpec[] {
   const specs = [
     gauge('shopward_keys', 'Usable verification keys.', 'min', () => source.status().keys),

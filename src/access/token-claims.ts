@@ -3,17 +3,17 @@ import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
 import { type Confirmation, type KindCheck, type KindRefusal, readConfirmation } from './token-kind.ts';
 
 /**
- * Why a token was refused: for log, metrics and console only. The client gets the same answer for all of these, so that
- * answers do not help to forge a token.
+ * Why a token was refused: for log, metrics and console only. All of these give the client the same answer, so that it
+ * does not help to forge a token.
  */
 export type TokenRefusal =
-  /** Not a JWS, or a header or payload that is no JSON object. */
+  /** Not a JWS, or its header or payload is not a JSON object. */
   | 'malformed'
   /** `alg` is not one of `auth.algorithms`. */
   | 'algorithm'
   /** `crit` or `b64`: extensions that shopward does not support (RFC 7515 section 4.1.11, RFC 7797). */
   | 'critical'
-  /** No key has this `kid`, or none fits `alg`. */
+  /** No key has this `kid`, or no key fits `alg`. */
   | 'unknown-key'
   | 'signature'
   /** A registered claim of the wrong type. */
@@ -28,22 +28,22 @@ export type TokenRefusal =
   | 'too-old'
   | 'issuer'
   | 'audience'
-  /** The claim of `auth.subject` names nobody. */
+  /** The claim of `auth.subject` is missing or names no user. */
   | 'subject'
   /** The introspection endpoint says that it is not active. */
   | 'inactive'
   | KindRefusal;
 
 export interface TokenIdentity extends Identity {
-  /** The user's name in the token itself. */
+  /** The user as the token names it, without the issuer's name. */
   readonly claimedSubject: string;
-  /** The key that it is bound to; undefined: none. */
+  /** The key that the token is bound to; undefined: none. */
   readonly confirmation?: Confirmation | undefined;
   /** What the introspection endpoint answered; undefined: the claims are in the token. */
   readonly claims?: Claims | undefined;
 }
 
-/** A token whose signature and claims were good; only the time can still make it invalid. */
+/** A token whose signature and claims are valid; later only its times are checked again. */
 export interface VerifiedToken {
   readonly identity: TokenIdentity;
   readonly notBeforeMs: number | undefined;
@@ -93,7 +93,7 @@ export function validateClaims(
   const claimedSubject = rules.readSubject(claims);
   if (claimedSubject === undefined) return 'subject';
   const issuer = isString(claims.iss) ? claims.iss : undefined;
-  // RFC 9068, OpenID Connect, Okta.
+  // In this order: RFC 9068, OpenID Connect, Okta.
   const clientId = [claims.client_id, claims.azp, claims.cid].find(isString);
   const identity: TokenIdentity = Object.freeze({
     subject: subjectOfIssuer(rules.name, claimedSubject),
@@ -108,14 +108,14 @@ export function validateClaims(
   return { ...times, identity };
 }
 
-/** A user's name over all issuers: two users of different issuers may have the same name. */
+/** A name that is unique across issuers: users of two issuers may have the same name. */
 export function subjectOfIssuer(name: string | undefined, claimedSubject: string): string {
   return name === undefined ? claimedSubject : `${name} ${claimedSubject}`;
 }
 
 type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<TokenIdentity, 'expiresAtMs'> };
 
-/** Checks the claims whose result depends on the time; repeated for each use of a remembered token. */
+/** Checks the claims that depend on the time; called again for each use of a remembered token. */
 export function validateTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {
   const { clockToleranceMs: tolerance, maxTokenAgeMs } = rules;
   const { notBeforeMs, issuedAtMs } = token;
@@ -139,7 +139,7 @@ function accepts(accepted: string | readonly string[], value: string): boolean {
   return typeof accepted === 'string' ? accepted === value : accepted.includes(value);
 }
 
-/** `aud` is one name or an array of names (RFC 7519 section 4.1.3); an array that holds anything else names nobody. */
+/** `aud` is one name or an array of names (RFC 7519 section 4.1.3); an array with any other member counts as empty. */
 function audienceNames(claim: unknown): readonly string[] {
   if (isString(claim)) return [claim];
   return Array.isArray(claim) && claim.every(isString) ? claim : [];
@@ -150,8 +150,8 @@ function isString(value: unknown): value is string {
 }
 
 /**
- * Seconds since the epoch, fractions allowed (RFC 7519 section 2), within the range of a `Date`: `1e999` would never
- * come.
+ * Seconds since the epoch, fractions allowed (RFC 7519 section 2), within the range of a `Date`: JSON reads `1e999`
+ * as Infinity, and that `exp` would never pass.
  */
 function isNumericDate(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= farthestSeconds;

@@ -11,19 +11,19 @@ import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts
 import type { ProofMode } from './token-kind.ts';
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** One check of the proxy, with its outcome in words. */
+/** One check of the proxy, its outcome and an explanation. */
 interface TokenCheck {
   readonly name: string;
-  /** `skipped`: not checked as configured, or a check before it has failed. */
+  /** `skipped`: the configuration does not ask for it, or an earlier check has failed. */
   readonly outcome: 'passed' | 'failed' | 'skipped';
   /** What was found and what is required. */
   readonly text: string;
 }
 
-/** The checks of a token, in the order of the proxy. */
+/** The checks of a token, in the order in which the proxy makes them. */
 export interface TokenInspection {
   readonly checks: readonly TokenCheck[];
-  /** What the proxy itself decided. */
+  /** The decision of the proxy. */
   readonly verdict: TokenIdentity | Rejection;
 }
 
@@ -33,12 +33,12 @@ interface InspectedIssuer extends TokenIssuer {
   readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
 }
 
-/** `asked`: what the rows require. Rejects only for a bug of ours. */
+/** `asked`: what the rows require. Rejects only for a bug in shopward. */
 export type InspectToken = (token: string, asked?: Asked) => Promise<TokenInspection>;
 
 const nothingAsked: Asked = { scopes: [] };
 
-/** The token as far as it can be read, for the texts; nothing is decided by it. */
+/** The readable parts of the token, for the texts only; no decision depends on them. */
 interface Read {
   readonly length: number;
   readonly header: Claims;
@@ -46,18 +46,18 @@ interface Read {
   readonly identity: TokenIdentity | undefined;
   readonly asked: Asked;
   readonly forward: IdentityForwarding['forward'];
-  /** The issuer that verifies it; undefined: none. */
+  /** The issuer that verifies the token; undefined: none. */
   readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
   readonly issuers: TokenIssuers<InspectedIssuer>;
-  /** Those of the chosen one. */
+  /** The settings of the chosen issuer, else of the first. */
   readonly rules: InspectedIssuer['rules'];
 }
 
 interface Step {
   readonly name: string;
-  /** Reasons of the proxy that mean that this check has failed. */
+  /** Refusal reasons that mean that this check has failed. */
   readonly reasons: readonly string[];
-  /** Undefined: not checked, as configured. Null: this token has no such check. */
+  /** Undefined: the configuration does not ask for it. Null: the check does not apply to this token. */
   say(read: Read): string | undefined | null;
 }
 
@@ -71,7 +71,7 @@ function ofClaims(say: (read: Read) => string | undefined): Step['say'] {
   return (read) => (read.chosen?.by === 'introspection' ? 'as its issuer says' : say(read));
 }
 
-/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier`, `validateClaims` and `createAuthenticate`; a test holds them to it. */
+/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier`, `validateClaims` and `createAuthenticate`; a test compares them. */
 const steps: readonly Step[] = [
   {
     name: 'size',
@@ -161,12 +161,12 @@ const steps: readonly Step[] = [
   { name: 'fields', reasons: ['identity-too-long'], say: fieldsText },
 ];
 
-/** Every reason that a check can fail for, as the docs list them. Exported for its tests. */
+/** Every reason for which a check can fail, as the docs list them. Exported for its tests. */
 export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) => reasons);
 
 /**
- * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name only
- * claims that the configuration checks, and nothing of the signature. Rejects only for a bug of ours.
+ * Verifies the token as the proxy does, and lists which checks passed and which one failed. The texts show only claims that
+ * are checked, and nothing of the signature. Rejects only for a bug in shopward.
  * @param asked What the rows require.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
@@ -197,14 +197,14 @@ export async function inspectToken(
 
 interface Decision {
   readonly verdict: TokenIdentity | Rejection;
-  /** Of which step it is. */
+  /** Identifies the failed step. */
   readonly reason?: string | undefined;
-  /** The user of the token, though it may lack a scope. */
+  /** The user of a verified token, even if it lacks a scope. */
   readonly identity?: TokenIdentity;
   readonly chosen?: ChosenIssuer<InspectedIssuer>;
 }
 
-/** The verdict of the proxy, and the step that it comes from: `malformed` and `issuer` are reasons of several steps. */
+/** The verdict of the proxy, and its step: several steps have the reasons `malformed` and `issuer`. */
 async function decide(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
@@ -254,7 +254,7 @@ function scopesText({ identity, asked: { scopes, anyScopes = [] }, rules }: Read
   return `has ${identity?.scopes.join(' ') || 'none'}, needs ${needs.join(' and ')} (auth.scopes: ${claims})`;
 }
 
-/** The lengths of the fields of `auth.forward`; null if it names none. */
+/** The lengths of the fields of `auth.forward`; null if there are none. */
 function fieldsText({ identity, forward }: Read): string | null {
   const fields = Object.entries(identity === undefined ? {} : identityFields(forward, identity));
   if (fields.length === 0) return null;
@@ -262,7 +262,7 @@ function fieldsText({ identity, forward }: Read): string | null {
   return `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`;
 }
 
-/** Whether the token is bound to a key. The proof is a part of each request, not of the token. */
+/** Whether the token is bound to a key. The proof itself belongs to a request, not to the token. */
 function proofText({ identity, asked }: Read): string | null {
   switch (identity?.confirmation?.by) {
     case 'dpop':

@@ -4,7 +4,7 @@ import { isCompactToken } from './bearer-credentials.ts';
 import type { TokenIdentity, TokenRefusal } from './token-claims.ts';
 import { refuseToken } from './token-verifier.ts';
 
-/** Verifies a token: the user that it names, or why it is refused. */
+/** Verifies a token: returns its user, or why it is refused. */
 export interface AccessTokenVerifier {
   /** `clientAddress`: the sender of the token. */
   verify(
@@ -19,9 +19,9 @@ export interface TokenIssuer {
   readonly name: string | undefined;
   /** `iss` of its tokens, octet for octet; may be undefined if it is the only issuer. */
   readonly issuer: string | undefined;
-  /** For JSON Web Tokens; undefined: it has no keys, and is asked about these tokens, too. */
+  /** For JSON Web Tokens. Undefined: the issuer has no keys here, so its JSON Web Tokens are introspected. */
   readonly signed: AccessTokenVerifier | undefined;
-  /** For all other tokens; undefined: it is never asked. */
+  /** For all other tokens. Undefined: the issuer has no introspection endpoint. */
   readonly introspected: AccessTokenVerifier | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface ChosenIssuer<Issuer extends TokenIssuer> {
 }
 
 /**
- * The issuers of access tokens. A token goes to one of them, chosen by its unverified `iss`. A false `iss` leads to an
- * issuer whose keys have not signed the token, and which checks `iss` again after the signature.
+ * The issuers of access tokens. A token goes to one of them: a JSON Web Token by its unverified `iss`, any other to the
+ * one with introspection. A false `iss` leads to an issuer that did not sign the token and checks `iss` after the signature.
  */
 export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements AccessTokenVerifier {
   readonly all: readonly Issuer[];
@@ -51,7 +51,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     return this.#opaque !== undefined;
   }
 
-  /** The verifier of all issuers; if there is only one, its own. */
+  /** A verifier for all issuers. If there is only one verifier, it is that one, since there is no choice. */
   get verifier(): AccessTokenVerifier {
     const [first] = this.all;
     if (first === undefined || this.all.length > 1) return this;
@@ -82,7 +82,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
   #find(token: string): Issuer | TokenRefusal {
     const claims = readPart(token, 1);
     if (claims === undefined) return 'malformed';
-    // Never an absent `iss`: with several issuers the map has no entry for it.
+    // A token without `iss` matches none: with several issuers each has one.
     return (typeof claims.iss === 'string' ? this.#byName.get(claims.iss) : undefined) ?? 'issuer';
   }
 }

@@ -27,7 +27,7 @@ export interface Confirmation {
   readonly thumbprint: string;
 }
 
-/** The claim `cnf` if it names one such key and nothing else, of which no proof could be checked. */
+/** Reads the claim `cnf`. Undefined unless it has exactly one member, and that is a key whose proof can be checked. */
 export function readConfirmation(cnf: unknown): Confirmation | undefined {
   const [[name, thumbprint] = [], ...more] = isObject(cnf) ? Object.entries(cnf) : [];
   if (more.length > 0 || typeof thumbprint !== 'string' || !/^[\w-]{43}$/.test(thumbprint)) return undefined;
@@ -42,8 +42,8 @@ function isChecked(cnf: unknown, proof: ProofMode): boolean {
 }
 
 /**
- * `other-kind`: not an access token. `sender-constrained`: bound to a key of the client (RFC 7800), whose possession is not
- * checked, so the token proves nothing about its bearer.
+ * `other-kind`: not an access token. `sender-constrained`: bound to a key of the client (RFC 7800), but `auth.proof` has no
+ * check for that key, so anyone could use the token.
  */
 export type KindRefusal = 'other-kind' | 'sender-constrained';
 
@@ -54,8 +54,8 @@ const accessTokenTypes = ['jwt', 'at+jwt'];
 const otherKind = /refresh|offline|logout|^id(_?token)?$/i;
 
 /**
- * Why the claims and the header are not those of a plain access token. `header`: undefined for an answer of the
- * introspection endpoint.
+ * Returns why a token is refused for its kind; undefined: it is an acceptable access token. `header`: undefined for an
+ * answer of the introspection endpoint.
  */
 export type KindCheck = (claims: Claims, hasScope: boolean, header?: Claims) => KindRefusal | undefined;
 
@@ -79,7 +79,7 @@ export function createKindCheck(type?: TokenType, proof: ProofMode = 'none'): Ki
     if (claim !== undefined && !isOneOf(readClaim(claims, claim), type?.values ?? [])) return 'other-kind';
     // RFC 8417 section 2.2: only security event tokens, logout tokens among them, have `events`.
     if (isThere(claims.events)) return 'other-kind';
-    // OpenID Connect Core section 2: an ID token has them; some access tokens repeat the nonce.
+    // OpenID Connect Core section 2: ID tokens have both; some access tokens have a `nonce` alone.
     if (isThere(claims.nonce) && isThere(claims.at_hash) && !hasScope) return 'other-kind';
     return saysOtherKind(claims.typ) || saysOtherKind(claims.token_use) ? 'other-kind' : undefined;
   };

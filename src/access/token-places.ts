@@ -5,8 +5,8 @@ import { type Rejection, isRejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 
 /**
- * Where a row of the protected list takes its token from, as the list writes it: `header` (the field `Authorization`),
- * `cookie:NAME`, `query:NAME`, or `subprotocol:NAME`, where the handshake of a WebSocket offers `NAME, <token>`.
+ * Where a row expects the token, in the spelling of the list: `header` (the field `Authorization`), `cookie:NAME`,
+ * `query:NAME`, or `subprotocol:NAME`: the handshake of a WebSocket offers `NAME, <token>`.
  */
 export type TokenPlace = 'header' | `${NamedPlace}:${string}`;
 type NamedPlace = 'cookie' | 'query' | 'subprotocol';
@@ -17,7 +17,7 @@ export function isTokenPlace(text: string): text is TokenPlace {
   return placePattern.test(text);
 }
 
-/** Places that both rows allow, for a request that matches both; undefined: only the field `Authorization`. */
+/** What both rows allow, for a request that matches both. Undefined: only the field `Authorization`. */
 export function commonPlaces(
   one: readonly TokenPlace[] | undefined,
   other: readonly TokenPlace[] | undefined,
@@ -35,14 +35,14 @@ export interface PresentedToken extends BearerCredentials {
 }
 
 /**
- * Reads the token from its place, and removes it from the request. Every spelling of the place's name that some backend
- * may fold into it counts as a token there (`mayBeNamed`), so that no shop finds another one. Pure.
+ * Reads the token, and removes it from the request unless it is in `Authorization`. Any name that some backend may read as
+ * the configured one counts as a token, too (`mayBeNamed`), so that the shop cannot find another token. Pure.
  *
  * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (tokens in two places), and
- * `cross-site-request`: a change, or the handshake of a WebSocket, whose token a browser has sent by itself.
+ * `cross-site-request`: a change, or the handshake of a WebSocket, with a cookie but not from a page of the shop.
  *
- * @param pageOrigins Origins whose pages may send it as well as those of the request's own host.
- * @param takesOpaque Whether it may have another form than that of a JWS.
+ * @param pageOrigins Origins whose pages may send changes, besides the request's own host.
+ * @param takesOpaque Whether the token may have another form than that of a JWS.
  * @param takesDpop Whether the scheme of `Authorization` may be DPoP.
  */
 export function readPresentedToken(
@@ -73,7 +73,7 @@ export function readPresentedToken(
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
 }
 
-/** Reasons which mean that no bearer token was sent. */
+/** Reasons that mean that the request has no bearer token. */
 const withoutBearer: ReadonlySet<string | undefined> = new Set(['missing', 'other-place', 'other-scheme']);
 
 /**
@@ -105,7 +105,7 @@ function isBasic(value: string): boolean {
   return encoded.length <= maxTokenLength && pair.includes(':') && pair.length > 1;
 }
 
-/** A token, or a text that some backend would read as one: then the request is refused. */
+/** A token; or `reason`, if a text is not a proper token but some backend could read it as one: the request is refused. */
 type Found =
   | { readonly token: string; readonly request: CanonicalRequest }
   | { readonly token?: undefined; readonly reason: 'repeated' | 'malformed' };
@@ -124,8 +124,8 @@ function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined
 }
 
 /**
- * The pairs of a text; those that some backend may read as `name` apart from the others. `also`: a further separator of
- * some backends.
+ * Splits a text into pairs: `meant` are those that some backend may read as `name`, `rest` all others. `also`: a second
+ * separator, which some backends accept.
  */
 function splitPairs(text: string, separator: string, also: string, name: string) {
   const folded = foldName(name);
@@ -141,8 +141,8 @@ function splitPairs(text: string, separator: string, also: string, name: string)
 }
 
 /**
- * The value of the only pair `name=value`, if its name is spelled exactly so. Escapes in the value are decoded (RFC
- * 6750 section 2.3).
+ * The value of the only pair `name=value`; its name must be spelled exactly. Escapes in the value are decoded (RFC 6750
+ * section 2.3).
  */
 function onlyValue(meant: readonly string[], name: string): { token: string } | Found {
   if (meant.length > 1) return { reason: 'repeated' };
@@ -197,14 +197,14 @@ function findSubprotocol(name: string, request: CanonicalRequest): Found | undef
   return { token, request: { ...request, fields, offeredSubprotocol: name } };
 }
 
-/** Whether the shop may take it for a change, which a page of another site must not send with its user's cookie. */
+/** Whether the request may be a change, which a page of another site must not send with the user's cookie. */
 function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
   return !['GET', 'HEAD', 'OPTIONS'].includes(method) || isWebSocketUpgrade === true;
 }
 
 /**
- * Whether a page of ours has sent the request: at least one of `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch
- * Metadata) is there, and neither says otherwise.
+ * Whether a page of the shop has sent the request, by `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch Metadata). One of
+ * `pageOrigins` is enough. Else at least one of the fields must be there, and each must name the request's own origin.
  */
 function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
   const origins = fieldValues(request.fields, 'origin');
@@ -223,8 +223,8 @@ export function originOf({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'ho
 }
 
 /**
- * The request without tokens in the query of `Referer`, which the previous page may have had. `names`: all parameters
- * from which the list takes a token.
+ * Removes `Referer` if its query or fragment may contain a token: the previous page may have been opened with one. `names`:
+ * all query parameters that the list takes a token from.
  */
 export function withoutReferredToken(request: CanonicalRequest, names: readonly string[]): CanonicalRequest {
   const referers = fieldValues(request.fields, 'referer');

@@ -26,15 +26,15 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   /** Accepted `alg` values; never `none`. */
   readonly algorithms: readonly string[];
   readonly keySource: KeySource;
-  /** What an access token says that it is. Unset: nothing, or the usual (`createKindCheck`). */
+  /** How a token must say that it is an access token. Unset: it need not say so (`createKindCheck`). */
   readonly tokenType?: TokenType | undefined;
-  /** Which keys tokens may be bound to. Default: none. */
+  /** Which proof of possession is checked: tokens bound to another kind of key are refused. Default: none. */
   readonly proof?: ProofMode | undefined;
   /** The claim that names the user, or several: see `createSubjectReader`. */
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
-  /** Default 10 000; 0 remembers nothing. */
+  /** Default 10 000; 0: no token is remembered. */
   readonly maxRememberedTokens?: number;
   /**
    * Tokens that may be verified at once; more are refused as `overloaded`, so that a flood of bad tokens leaves room
@@ -43,7 +43,7 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly maxVerifying?: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called with the user of each token that was verified, not of a remembered one. */
+  /** Called with the user after each verification, not for a remembered token. */
   readonly onVerified?: (identity: TokenIdentity) => void;
 }
 
@@ -60,11 +60,11 @@ export class TokenVerifier {
   readonly #maxVerifying: number;
   /** The least recently used one is dropped first; undefined: nothing is remembered. */
   readonly #remembered: LRUCache<TokenDigest, VerifiedToken> | undefined;
-  /** One verification for each token, however many requests carry it. */
+  /** Verifications in progress: concurrent requests with the same token share one. */
   readonly #underWay = new Map<TokenDigest, Promise<TokenIdentity | Rejection>>();
   readonly #stopListening: () => void;
   #verifying = 0;
-  /** The result of a verification that began before the keys changed is not remembered. */
+  /** Counts changes of the keys: the result of a verification that began before the last one is not remembered. */
   #generation = 0;
 
   /** @throws TypeError if an algorithm is `none`, or the subject or a scope is not a path. */
@@ -79,8 +79,8 @@ export class TokenVerifier {
   }
 
   /**
-   * A value at once if the token is remembered or cannot be good, else a promise, which rejects only for a bug of
-   * ours.
+   * Returns a value at once for a remembered token, a bad header or an overload; else a promise, which rejects only for a
+   * bug in shopward.
    */
   verify(token: string): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
@@ -104,7 +104,7 @@ export class TokenVerifier {
     return verification;
   }
 
-  /** Forgets every remembered token, as happens by itself when keys change. */
+  /** Forgets every remembered token; also called whenever the keys change. */
   forgetAll(): void {
     this.#generation++;
     this.#remembered?.clear();
@@ -178,7 +178,7 @@ async function verifySignature(
   const { keys } = found;
   const payload = await verifyWithAny(token, header, keys);
   if (payload !== undefined) return payload;
-  // A token that names its key can be checked with that key only; another one may have been signed with a newer key.
+  // A token with a known `kid` can be checked only with that key. Any other may be signed with a newer key.
   const isKeyNamed = keys.some((key) => key.kid !== undefined && key.kid === header.kid);
   if (isKeyNamed || keys.length === 0) return refuseToken(keys.length === 0 ? 'unknown-key' : 'signature');
   const newer = await source.renew(header, keys);
@@ -195,7 +195,7 @@ async function verifyWithAny(
     try {
       return (await compactVerify(token, key.material, { algorithms: [alg] })).payload;
     } catch (error) {
-      // An error of the library is a verdict on the token; any other error is a bug of ours.
+      // An error of the library is a verdict on the token; any other error is a bug in shopward.
       if (!(error instanceof JOSEError)) throw error;
     }
   }

@@ -21,7 +21,7 @@ import { type RenderedDocument, renderProtectedResources } from './published-doc
 export interface StartList {
   /** What `loadConfig` read: the file may have changed since. Empty in a worker. */
   readonly text: string;
-  /** The same, compiled. Default: it is compiled now. */
+  /** `text`, compiled. Default: the constructor compiles it. */
   readonly packed?: PackedList | undefined;
 }
 
@@ -29,14 +29,14 @@ interface WatchedListOptions extends StartList {
   /** How paths are read (`request`). */
   readonly paths: PathRules;
   readonly file: string;
-  /** Whether the file is watched; a worker gets the list from its primary, so that all of them have one. Default: true. */
+  /** Whether the file is watched. A worker gets its list from the primary, so that all workers have the same. Default: true. */
   readonly isWatched?: boolean;
-  /** Default: in a process of its own, if the text is long. */
+  /** Default: in a child process, if this list or the list in force is long. */
   readonly check?: typeof checkListAside;
   readonly log: ComponentLog;
 }
 
-/** How soon a list is compiled again if that failed for another reason than its text. */
+/** Pause before a list is compiled again after a failure that was not due to its text. */
 const retryMs = 10_000;
 
 function compileNow({ text, file, paths }: WatchedListOptions): PackedList {
@@ -45,18 +45,18 @@ function compileNow({ text, file, paths }: WatchedListOptions): PackedList {
   return packList(list, paths);
 }
 
-/** For those that only read it. */
+/** The list for components that only read it. */
 export type ListInForce = Pick<WatchedList, 'rendered' | 'onApplied'> & {
   readonly inForce: ProtectedList;
 };
 
 /**
- * The protected list in force, and what became of the last edit. The file is followed: an edit takes effect whole or not
- * at all, a broken one leaves the last good list in force.
+ * The protected list in force, and the result of the last edit. The file is watched. An edit takes effect as a whole or not
+ * at all; after a broken one the last good list stays in force.
  */
 export class WatchedList implements Component {
   readonly name = 'protected-list';
-  /** The page has the list itself. */
+  /** No tile: the console shows the list itself. */
   readonly title = false;
   readonly metrics: readonly MetricSpec[];
   /** Only this class replaces it. */
@@ -72,7 +72,7 @@ export class WatchedList implements Component {
   readonly #onApplied: ((packed: PackedList) => void)[] = [];
   readonly #onCompared: ((check: ListCheck) => void)[] = [];
 
-  /** Throws if the text is no list. */
+  /** Throws if the text is not a valid list. */
   constructor(options: WatchedListOptions) {
     const { file, text, isWatched = true, packed = compileNow(options) } = options;
     this.#options = options;
@@ -82,7 +82,7 @@ export class WatchedList implements Component {
     this.metrics = [...this.#gauges(), ...(isWatched ? this.#counters() : [])];
   }
 
-  /** The list for clients, rendered on demand: 60,000 rows take 10 MB. */
+  /** The published list, rendered at the first request: 60,000 rows take 10 MB. */
   readonly rendered = (): Promise<RenderedDocument> => {
     this.#rendered ??= finishInSlices(renderProtectedResources(this.inForce));
     return this.#rendered;
@@ -92,8 +92,8 @@ export class WatchedList implements Component {
   readonly packed = () => this.#packed;
 
   /**
-   * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
-   * one content after the other.
+   * Applies new content of the file; resolves when it is in force or refused. Requests are served meanwhile; contents are
+   * compiled one after the other.
    */
   readonly apply = (content: FileBytes): Promise<void> => {
     clearTimeout(this.#retry);
@@ -137,7 +137,7 @@ export class WatchedList implements Component {
     this.#onApplied.push(listener);
   }
 
-  /** Calls back with what a list that took effect has changed. */
+  /** Calls back with what each new list has changed, after it took effect. */
   onCompared(listener: (check: ListCheck) => void): void {
     this.#onCompared.push(listener);
   }
@@ -191,7 +191,7 @@ export class WatchedList implements Component {
     return this.#options.isWatched !== false;
   }
 
-  /** Of each process; the worker that is worst off is shown. */
+  /** Each process has these; the lowest value of all workers is reported. */
   #gauges(): MetricSpec[] {
     return [
       gauge(
@@ -215,7 +215,7 @@ export class WatchedList implements Component {
     ];
   }
 
-  /** Edits of the list, counted once: by who follows its file, not by each worker that gets it. */
+  /** Edits of the list. Only the process that watches the file counts them, so each edit counts once. */
   #counters(): MetricSpec[] {
     const { reloads } = this;
     return [

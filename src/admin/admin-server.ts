@@ -12,7 +12,7 @@ import { type Admission, type AdmissionOptions, boundConnections, createAdmissio
 
 export interface Readiness {
   readonly ready: boolean;
-  /** For people: why it is not ready, or what is degraded although requests are served. */
+  /** For people: why it is not ready, or what is degraded while requests are still served. */
   readonly reasons: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface AdminOptions extends AdmissionOptions {
   readiness(): Readiness | Promise<Readiness>;
   metrics(accept: string | undefined): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
-  /** Milliseconds in which a whole request has to arrive; its head in a third of that. Default: 30000. Only tests set it. */
+  /** Milliseconds within which a request must arrive, its head within a third of that. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
   /** Receives an unexpected error of an endpoint (the client got 500), to be logged. */
   onFault?(fault: unknown): void;
@@ -35,15 +35,15 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-/** Longest body of a POST; more is 413. */
+/** Longest body of a POST; a longer one gets 413. */
 const maxBodyBytes = 64 * 1024;
 
-/** Far more than an operator, a scraper and some probes need: whoever needs more is holding connections open. */
 const defaultRequestTimeoutMs = 30_000;
+/** Far more than an operator, a scraper and some probes need. */
 const maxConnections = 64;
 const idleTimeoutMs = 60_000;
 
-/** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
+/** Health, metrics, the console page and its API, on a port that clients of the shop must not be able to reach. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const admission = createAdmission(options);
   const answer = createAnswer(options, admission, (socket) => connections.markOperator(socket));
@@ -98,7 +98,7 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
     const isKnownHost = admission.isKnownHost(headers);
     const isAllowed = admission.hasToken(headers);
 
-    // Probes address the port by IP and have no token, so they learn nothing but the status.
+    // Probes use an IP address and have no token: they are answered, but get only the status.
     if (path === '/livez' || path === '/readyz') {
       if (method !== 'GET') return refuseMethod(response, ['GET', 'HEAD']);
       if (path === '/livez') return send(response, 200, { status: 'ok' });
@@ -109,7 +109,7 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
     if (!isKnownHost) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
 
     const asset = method === 'GET' ? assets.find(path) : undefined;
-    // The page holds no data of this installation, so it is sent without a token too; it asks for one itself.
+    // The page has no data of this installation, so it needs no token; it asks the user for one.
     if (asset?.isPage && !isAllowed) challenge(response);
     if (asset) return assets.send(asset, incoming, response, asset.isPage && !isAllowed ? 401 : 200);
     if (!isAllowed) {
@@ -144,7 +144,7 @@ function challenge(response: ServerResponse): void {
   response.setHeader('WWW-Authenticate', 'Bearer realm="shopward admin"');
 }
 
-/** Does not wait for the rest of the body, and still lets the client read the refusal. */
+/** Answers without waiting for the rest of the body, in a way that lets the client read the answer. */
 function refuseBody(incoming: IncomingMessage, response: ServerResponse): void {
   const text = `${JSON.stringify({ error: `the body must not be longer than ${maxBodyBytes} bytes` })}\n`;
   response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' });
@@ -173,7 +173,7 @@ interface ConsoleAsset {
   readonly isPage: boolean;
 }
 
-/** The chart library's files: the build copies them beside the page; in the sources they are where npm puts them. */
+/** Files of the chart library. The build copies them beside the page; a source tree has them in node_modules. */
 const chartFiles = ['uPlot.esm.js', 'uPlot.min.css'];
 
 const types: Readonly<Record<string, string>> = {
@@ -197,7 +197,7 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The files of the console page, read once at the start: no path of a request ever reaches the file system. */
+/** The files of the console page, read at the start: no path from a request reaches the file system. */
 function createConsoleAssets() {
   const folder = fileURLToPath(new URL('console', import.meta.url));
   const assets = new Map<string, ConsoleAsset>();
@@ -213,7 +213,7 @@ function createConsoleAssets() {
     assets.set(isPage ? '/' : `/console/${name}`, { type, entityTag, content, isPage });
   }
   return {
-    /** `/` is the page, `/console/<name>` what it loads. */
+    /** `/`: the page; `/console/<name>`: the files that it loads. */
     find: (place: string) => assets.get(place),
     send(
       { type, entityTag, content }: ConsoleAsset,

@@ -6,18 +6,18 @@ export interface AdmissionOptions {
   /** Address that the port is bound to. */
   readonly host: string;
   /**
-   * All but /livez and /readyz then asks for `Authorization: Bearer <token>`. May be left out only where `host` is a
-   * loopback address.
+   * If set, everything but /livez, /readyz and the files of the console needs `Authorization: Bearer <token>`. May be left out
+   * only if `host` is a loopback address.
    */
   readonly token?: string | undefined;
   /**
-   * Names that `Host` may have besides those of loopback: the defence against DNS rebinding. Rebinding needs a name, so
-   * where a token is set any IP address is accepted as well, for the scrapers that use one.
+   * Names that `Host` may have besides those of loopback, against DNS rebinding. Rebinding needs a name, so if a token is
+   * set any IP address is accepted as well: scrapers often use one.
    */
   readonly hosts: readonly string[];
 }
 
-/** What decides from the fields of a request alone whether the admin port serves it. */
+/** Decides by the header fields of a request whether the admin port serves it. */
 export function createAdmission({ host, token, hosts }: AdmissionOptions) {
   let expected = token === undefined ? undefined : digest(token);
   const names = new Set(['localhost', '127.0.0.1', '[::1]', ...[host, ...hosts].map(hostName)]);
@@ -29,10 +29,10 @@ export function createAdmission({ host, token, hosts }: AdmissionOptions) {
     hasToken({ authorization = '' }: IncomingHttpHeaders): boolean {
       if (expected === undefined) return true;
       const given = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
-      // `timingSafeEqual` needs equal lengths; digests have them, and so hide the token's own length as well.
+      // `timingSafeEqual` needs equal lengths. Digests have equal lengths, and hide the length of the token.
       return timingSafeEqual(digest(given), expected);
     },
-    /** Against DNS rebinding: a page whose owner points its name at this address still sends that name in `Host`. */
+    /** Against DNS rebinding: an attacker's page whose name resolves to this address still sends that name in `Host`. */
     isKnownHost(fields: IncomingHttpHeaders): boolean {
       const name = hostName((fields.host ?? '').replace(/:\d*$/, ''));
       return names.has(name) || (expected !== undefined && isIP(name.replace(/^\[|\]$/g, '')) > 0);
@@ -59,7 +59,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What a connection is doing, the most expendable first: nothing, a request that needs no token, an operator's request. */
+/** What a connection is doing, the most expendable first: nothing, a request, or one with a checked token. */
 const needs = ['idle', 'answering', 'operator'] as const;
 type Need = (typeof needs)[number];
 
@@ -69,9 +69,9 @@ interface Connection {
 }
 
 /**
- * Bounds the connections of the admin port, and still accepts every new one: a probe is a new connection, and clients
- * that only hold connections open must not keep it out. With `most` open, a new one closes another: among the most
- * expendable kind (`needs`) the oldest one of the address that has most of them.
+ * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and
+ * clients that keep idle ones open must not block it. With `most` open, a new one closes another: of the most expendable
+ * kind (`needs`), the oldest one of the address with the most connections of that kind.
  */
 export function boundConnections(server: Server, most: number) {
   /** The oldest first. */

@@ -12,8 +12,8 @@ export interface Decision extends Omit<ExchangeRecord, 'bytesIn' | 'bytesOut'> {
 }
 
 /**
- * Decisions with one outcome that are kept of a second. At a high rate the log reaches back further, refusals are not lost
- * among thousands of others, and few records live long enough to burden the garbage collector.
+ * Most decisions of one outcome that are kept for each second. At a high rate the log then reaches further back, thousands
+ * of other decisions do not displace refusals, and the garbage collector has fewer long-lived records.
  */
 const mostASecond = 200;
 
@@ -42,7 +42,7 @@ export class DecisionLog {
     this.#kept[at] = {
       ...record,
       ...{ seq: this.#last, atMs: nowMs, outcome },
-      // They may be parts of a whole head.
+      // Copied, because a substring would keep the whole request head in memory.
       requestId: copyText(record.requestId),
       path: copyText(record.path),
       clientAddress: copyText(record.clientAddress),

@@ -14,24 +14,24 @@ import {
 /** Decisions in one response. */
 const defaultLimit = 50;
 const maxLimit = 200;
-/** How many reasons, clients and rows a response counts: the most frequent ones. */
+/** A response counts at most this many reasons, clients and rows: the most frequent ones. */
 const maxCounted = 8;
 
 const text = { type: 'string', maxLength: longestSearch } as const satisfies QueryParameter;
 
-/** A decision must match every given parameter: it contains the text, upper and lower case alike. */
+/** A decision must match every given parameter. Texts match as a part, case-insensitively. */
 const filters = {
   id: text,
   path: text,
   /** Template of the row; `*`: no row. */
   row: text,
-  /** Compared whole, not as a part. */
+  /** Matches only as a whole. */
   method: text,
   /** Name of the rejection, enforced or observed, or its detail. */
   reason: text,
   client: text,
   outcome: { type: 'string', enum: outcomes },
-  /** A part of any of these, or exactly a status or an error code. A code that `rejections` sets is not found. */
+  /** A part of any text above, or a whole status or error code. Codes that `rejections` sets are not found. */
   q: text,
 } as const;
 type DecisionFilter = Partial<Record<keyof typeof filters, string>>;
@@ -39,12 +39,12 @@ type DecisionFilter = Partial<Record<keyof typeof filters, string>>;
 const parameters: QueryParameters = {
   ...filters,
   sinceMs: wholeNumber(),
-  /** Older than this `seq`: `next` of the page before. */
+  /** Only decisions before this `seq`: `next` of the previous page. */
   before: wholeNumber(),
   limit: wholeNumber(),
 };
 
-/** Most searches that run or wait. */
+/** Most searches that may run or wait at once. */
 const mostAsked = 8;
 
 interface DecisionSearch {
@@ -56,8 +56,8 @@ interface DecisionSearch {
 }
 
 /**
- * `GET /api/decisions/search?reason=…&client=…`: a page of the kept decisions that match, the newest first, and the most
- * frequent reasons, clients and rows of all that match. Only what the decision log still keeps is searched.
+ * `GET /api/decisions/search?reason=…&client=…`: a page of the decisions that match, the newest first, and the most
+ * frequent reasons, clients and rows among all that match. Only decisions that the decision log still keeps are searched.
  */
 export function createDecisionSearchEndpoint(log: DecisionLog): AdminEndpoint {
   let last: Promise<unknown> = Promise.resolve();
@@ -69,7 +69,7 @@ export function createDecisionSearchEndpoint(log: DecisionLog): AdminEndpoint {
     async run({ query }) {
       if (asked >= mostAsked) return { status: 503, body: { error: 'too many searches at once: try again' } };
       asked += 1;
-      // One at a time, because a search blocks the event loop that also serves the shop's requests.
+      // One at a time, because a search takes time from the event loop that serves the shop's requests.
       const search = last.then(() => finishInSlices(searchDecisions(log, readSearch(query))));
       last = search.catch(() => {});
       const body = await search.finally(() => {
@@ -104,7 +104,7 @@ function* searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: 
   const page = fitting.filter(({ seq }) => seq < before).slice(0, limit);
   const last = page.at(-1);
   return {
-    /** How many decisions were searched, and since when: older ones are in the log alone. */
+    /** How many decisions were searched, and the time of the oldest: earlier ones are only in the log. */
     kept: kept.length,
     keptSinceMs: kept.at(-1)?.atMs ?? null,
     found: fitting.length,

@@ -1,16 +1,16 @@
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 
-/** A route that matches no row of the list, and for which the shop itself answered 401 or 403. */
+/** A route that matches no row of the list, but that the shop has answered with 401 or 403. */
 interface UnlistedRoute {
   readonly method: string;
-  /** Guessed from paths: `{id}` stands for what looks like an id. */
+  /** Guessed from paths: `{id}` replaces segments that look like ids. */
   readonly template: string;
   unauthorized: number;
   forbidden: number;
   /**
-   * Requests that the shop has served there since. Where they are many the route is open on purpose: the shop refuses
-   * only bad tokens, as it does anywhere.
+   * Requests that the shop has served there since. If they are many, the route is open on purpose, and the shop refuses
+   * only bad tokens.
    */
   passed: number;
   lastSeenMs: number;
@@ -23,16 +23,16 @@ export interface Drift {
   unlisted(): readonly Readonly<UnlistedRoute>[];
 }
 
-/** A new route replaces the one with the fewest refusals, so that a flood of new paths cannot push out the others. */
+/** A new route replaces the one with the fewest refusals, so a flood of new paths cannot displace the other routes. */
 const maxRoutes = 200;
 
 /**
- * `onNew` is called when a route is added. On the hot path: one comparison until the shop refuses something for the first
- * time, then one lookup.
+ * `onNew` is called when a route is added. It runs for every exchange, so most end after a few comparisons and
+ * one lookup.
  */
 export function createDrift(onNew: (route: Readonly<UnlistedRoute>) => void = () => {}): Drift {
   const routes = new Map<string, UnlistedRoute>();
-  /** First segments of these routes: most other requests are recognised by theirs, without a guess. */
+  /** First segments of these routes. A request with another first segment needs no further work. */
   const heads = new Set<string>();
 
   return {
@@ -91,7 +91,7 @@ export function warnOfDrift(log: Log): (route: Readonly<UnlistedRoute>) => void 
     );
 }
 
-/** In the paths of a JSON:API every second segment is an id; elsewhere it has to look like one. Exported for its tests. */
+/** Every second segment is an id, as in a JSON:API; others must look like one. Exported for its tests. */
 export function guessTemplate(path: string): string {
   const segments = path.split('/').slice(1, 13);
   const guesses = segments.map((segment, i) => (i % 2 === 1 || looksLikeId(segment) ? '{id}' : segment));

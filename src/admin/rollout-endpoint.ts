@@ -9,12 +9,12 @@ interface RolloutEndpointOptions {
   readonly now?: () => number;
 }
 
-/** Making reports takes at most this share of the process's time: a report is kept for twenty times as long as it took. */
+/** Largest share of time spent on reports: a report is kept for twenty times as long as it took to make. */
 const mostShare = 1 / 20;
-/** A report of several pages is kept at least so long, so that its pages are of one report. */
+/** A report with more rows than one response may have is kept at least this long, so that all its pages match. */
 const pagesKeptMs = 10_000;
 
-/** `GET /api/rollout?limit=50&offset=0`: whether it is safe to enforce. The report as a whole, with a page of its rows. */
+/** `GET /api/rollout?limit=50&offset=0`: the report on whether it is safe to enforce, with one page of its rows. */
 export function createRolloutEndpoint({
   report,
   now = () => performance.now(),
@@ -34,10 +34,10 @@ export function createRolloutEndpoint({
   };
 }
 
-/** Makes one report for all who ask at once, and gives it out until `keptUntilMs`. */
+/** Makes one report for all concurrent requests, and returns it until `keptUntilMs`. */
 function keepReport(make: () => Promise<RolloutReport>, now: () => number): () => Promise<RolloutReport> {
   let kept: Promise<RolloutReport> | undefined;
-  /** Infinity while a report is being made: everybody waits for that one. */
+  /** Infinity while a report is being made: all requests wait for it. */
   let keptUntilMs = Number.POSITIVE_INFINITY;
   let forgetting: NodeJS.Timeout | undefined;
   const forget = () => {
@@ -52,7 +52,7 @@ function keepReport(make: () => Promise<RolloutReport>, now: () => number): () =
       const isPaged = report.rows.length > maxLimit;
       const keptMs = Math.max((now() - beganMs) / mostShare, isPaged ? pagesKeptMs : 0);
       keptUntilMs = now() + keptMs;
-      // The report of a long list takes much memory: drop it even when nobody asks again.
+      // The report of a long list takes much memory: drop it even if no further request comes.
       forgetting = setTimeout(forget, keptMs).unref();
       return report;
     } catch (fault) {
@@ -66,7 +66,7 @@ function keepReport(make: () => Promise<RolloutReport>, now: () => number): () =
   };
 }
 
-/** Characters of a row in the response, estimated: its name, and about a thousand for each reason. */
+/** Estimated characters of a row in the response: its name, and about a thousand for each reason. */
 function lengthOf({ row, reasons }: RowReport): number {
   return row.length + 1_000 * reasons.length;
 }

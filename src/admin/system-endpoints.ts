@@ -10,13 +10,13 @@ interface ProcessDescription {
   readonly memoryBytes: number;
 }
 
-/** The processes that serve and the keys that they verify tokens with. */
+/** The processes that serve, and the keys with which they verify tokens. */
 export interface SystemState {
   readonly processes: readonly ProcessDescription[];
-  /** Processes that are meant to serve. */
+  /** The configured number of processes. */
   readonly workers: number;
   readonly keys: readonly KeyDescription[];
-  /** Processes of all replicas that share the store; null: none is shared, or it cannot be reached. */
+  /** Processes of all replicas that share the store; null: the store is not shared, or cannot be reached. */
   readonly sharing: number | null;
 }
 
@@ -26,7 +26,7 @@ interface SystemOptions {
 
 /**
  * `GET /api/system`: processes and keys.
- * `GET /api/reasons`: cause and cure of each reason.
+ * `GET /api/reasons`: cause and remedy of each reason.
  */
 export function createSystemEndpoints({ system }: SystemOptions): readonly AdminEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): AdminEndpoint => ({
@@ -37,7 +37,7 @@ export function createSystemEndpoints({ system }: SystemOptions): readonly Admin
   return [get('/api/system', system), get('/api/reasons', () => ({ reasons: readReasons() }))];
 }
 
-/** What a reason means, and what to do. Exported for its tests. */
+/** What a reason means, and what to do. */
 interface ReasonText {
   readonly name: string;
   readonly status: string;
@@ -47,7 +47,7 @@ interface ReasonText {
 
 let reasons: readonly ReasonText[] | undefined;
 
-/** Read from docs/reasons.md, the one place where they are written; the package contains it. None where it is missing. */
+/** Read from docs/reasons.md, their only source, which the package contains. Empty if the file is missing. */
 function readReasons(): readonly ReasonText[] {
   reasons ??= parseReasons(readDocument());
   return reasons;
@@ -61,9 +61,9 @@ function readDocument(): string {
   }
 }
 
-/** The rows of the tables, without Markdown but for code. Exported for its tests. */
+/** The rows of the tables, without Markdown except code spans. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
-  // The table of what is wrong with a token has no status, and one text for cause and cure.
+  // The table of reasons for a bad token has no status column, and one column for cause and remedy.
   const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*(?:\|([^|]*))?\|([^|]*)\|([^|]*)\|$/gm);
   return [...rows].map(([, name = '', status, cause = '', cure = '']) => ({
     name,

@@ -8,7 +8,7 @@ import {
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { type Outcome, outcomeOf, outcomes } from './outcome.ts';
 
-/** How far back the charts go, and in which steps. */
+/** The time ranges of the charts, and their steps. */
 export const ranges = {
   '5m': { stepMs: 5_000, steps: 60 },
   '1h': { stepMs: 30_000, steps: 120 },
@@ -20,16 +20,16 @@ export function isRange(text: string): text is Range {
   return Object.hasOwn(ranges, text);
 }
 
-/** Bounds: so many rows, reasons and clients have a course over time, and the first ones are reported. */
+/** Most rows, reasons and clients that are followed over time, and the most of each that a reading reports. */
 const most = { rows: 300, reasons: 200, clients: 200, reported: 12 } as const;
 
 /**
- * Shares of the latency: the whole request, the shop's part, and the rest (shopward's own work and the client's
+ * Parts of the latency: the whole request, the time of the shop, and the rest (shopward's own work and the client's
  * connection).
  */
 const shares = ['whole', 'shop', 'own'] as const;
 
-/** Counts by step, the oldest first; the last step is not over yet. */
+/** Counts by step, the oldest first; the last step is still running. */
 export interface OutcomeReading {
   readonly stepMs: number;
   /** End of the last step, in milliseconds since the epoch. */
@@ -40,13 +40,13 @@ export interface OutcomeReading {
 const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 type Percentile = keyof typeof percentiles;
 
-/** Bounds of the latency buckets: from 50 microseconds to about 50 seconds, three to each doubling. */
+/** Latency buckets: from 50 microseconds to about 50 seconds, three per doubling. */
 const bucketsPerOctave = 3;
 const leastMs = 0.05;
 const buckets = 61;
 const latencyColumn = outcomes.length;
 const width = latencyColumn + shares.length * buckets;
-/** The latency of a row is kept in so many steps of each range, to save memory: 8 KiB a row in all. */
+/** Steps in which the latency of a row is kept, for each range: few, so that a row takes 8 KiB in all. */
 const latencySteps = 4;
 
 type Rings = Readonly<Record<Range, Ring>>;
@@ -70,7 +70,7 @@ interface RowCourse extends CountedRow {
   readonly latency: Rings;
 }
 
-/** The courses over time that the console shows: of all requests, of each row, reason and client. */
+/** The counts over time that the console shows: for all requests, and for each row, reason and client. */
 export class Trends {
   readonly #all = startRings(width);
   readonly #rows = new Courses<RowCourse>(most.rows);
@@ -90,7 +90,7 @@ export class Trends {
     const reason = reasonOf(record);
     if (reason !== undefined && reason.kind !== 'answer')
       this.#noteReason(reason, record.clientAddress, nowMs);
-    // No latency where the client left without a response (0), or where a connection was upgraded (101) and stays open.
+    // No latency if the client left without a response (0), or if the connection was upgraded (101) and stays open.
     if (status === 0 || status === 101) return;
     const bucket = bucketOf(durationMs);
     addTo(this.#all, nowMs, latencyColumn + bucket);
@@ -105,7 +105,7 @@ export class Trends {
     return { stepMs: ranges[range].stepMs, endMs, outcomes: recordOf(outcomes, (i) => ring.column(i)) };
   }
 
-  /** Outcomes and latencies by step; then the rows, reasons and clients with most requests, each with its counts by step. */
+  /** Outcomes and latencies by step, and the rows, reasons and clients with the most requests, with counts by step. */
   read(range: Range, nowMs: number) {
     const whole = this.readOutcomes(range, nowMs);
     const courseOf = (rings: Rings) => {
@@ -132,7 +132,7 @@ export class Trends {
   }
 }
 
-/** A value for each key, within a bound. When it is reached, the key with fewest requests gives way, once a second. */
+/** A value for each key, up to a bound. Then a new key replaces the key with the fewest requests, at most once a second. */
 class Courses<Value> {
   readonly #most: number;
   readonly #kept = new Map<string, { readonly value: Value; requests: number }>();
@@ -197,8 +197,8 @@ function recordOf<Name extends string, T>(names: readonly Name[], of: (i: number
 }
 
 /**
- * A ring of time steps, each a line of counts. When the clock is set back by a few steps, exchanges count for the latest one
- * until the clock is there again; when it is set back by more than the whole ring, the ring follows it at once.
+ * A ring of time steps, each a line of counts. If the clock is set back, exchanges count for the latest step until the clock
+ * reaches it again; if it is set back by more than the whole ring, the ring is cleared and follows it at once.
  */
 class Ring {
   readonly #cells: Uint32Array;
@@ -206,7 +206,7 @@ class Ring {
   readonly #steps: number;
   readonly #width: number;
   #current = 0;
-  /** Where the line of the current step begins. */
+  /** Index at which the line of the current step begins. */
   #at = 0;
 
   constructor(stepMs: number, steps: number, columns: number) {
@@ -274,8 +274,8 @@ function bucketOf(ms: number): number {
 }
 
 /**
- * In milliseconds, interpolated within the bucket: at most an eighth off. Null: nothing was counted. Exported for its
- * tests.
+ * In milliseconds, interpolated within the bucket, so off by a bucket at most (26 %). Null: nothing was counted.
+ * Exported for its tests.
  */
 export function percentileOf(counts: Uint32Array, share: number): number | null {
   let all = 0;

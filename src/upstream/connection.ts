@@ -11,13 +11,13 @@ import { ResponseParser, responseHeadBytes } from './response-parser.ts';
 export interface ResponseReader {
   /** With `release` the buffer belongs to the reader until it calls that; without it the next read overwrites the buffer. */
   onRead(response: ResponseParser, buffer: Buffer, release: (() => void) | undefined): void;
-  /** The upstream has ended the connection; without `response` it broke. */
+  /** The connection is closed. `response`: the upstream ended it; undefined: it broke, or was destroyed here. */
   onClosed(response: ResponseParser | undefined, cause: unknown): void;
   /** An exception while reading: it must end only this exchange. */
   onThrown(cause: unknown): void;
 }
 
-/** Receives the events of each connection: `onOpen` at most once, and `onClosed` exactly once as the last, never within the constructor. */
+/** Receives the events of each connection: `onOpen` at most once, `onClosed` once and last. The constructor calls none. */
 export interface ConnectionOwner {
   onOpen(connection: Connection): void;
   /** The upstream has ended an idle connection. */
@@ -25,13 +25,13 @@ export interface ConnectionOwner {
   onClosed(connection: Connection): void;
 }
 
-/** Opens a socket; tests give another one. */
+/** Opens a socket; tests replace it. */
 export type OpenSocket = (options: ClientOptions, onread: OnReadOpts) => Socket;
 
-/** A body longer than this is passed on in its buffer instead of a copy; the next bytes are read into another buffer. */
+/** If one read brings more body bytes than this, the buffer itself is passed on, not a copy, and the next read uses another. */
 const copiedBytes = longestRead / 2;
 
-/** Chunks of a body that are parsed in one tick of the event loop; the rest waits for the next. */
+/** If one read brings more chunks of a body than this, the next read waits for the next tick of the event loop. */
 const chunksPerTurn = 1_024;
 
 const paused = new EndOfTurn<Connection>(
@@ -40,23 +40,23 @@ const paused = new EndOfTurn<Connection>(
 );
 
 /**
- * A socket to the upstream, from the attempt to connect to its end. Its bytes go to the parser without a stream. It is
- * open when a request can be sent at once: connected, and for https after the TLS handshake.
+ * A socket to the upstream, from the attempt to connect until it is closed. Its bytes go to the parser without a stream.
+ * It is open once a request can be sent: after the TCP connection, and for https after the TLS handshake.
  */
 export class Connection implements Linked<Connection> {
   readonly socket: Socket;
   /** Kept by the client (docs/decisions/upstream-client.md). */
   phase: 'connecting' | 'busy' | 'idle' | 'ending' | 'closed' = 'connecting';
-  /** Exchanges that it has begun, including the present one. */
+  /** Exchanges begun on this connection, the current one included. */
   exchanges = 0;
-  /** `performance.now()` from which on it takes no exchange. */
+  /** It takes no new exchange after this time (`performance.now()`). */
   retireAtMs = Number.POSITIVE_INFINITY;
-  /** While it is idle: until when a request that must not be lost may use it, and until when any other may. */
+  /** Until when a request that must not be lost may use the idle connection, and until when any other may. */
   recentUntilMs = 0;
   idleUntilMs = 0;
-  /** Milliseconds for which the upstream keeps it idle, as it said, less a margin. */
+  /** How long the upstream keeps it open while idle, by its own `Keep-Alive` field, less a margin. */
   saidIdleTimeoutMs: number | undefined;
-  /** Why it could not be opened, or broke; `undefined` if it ended. */
+  /** Why it could not be opened, or why it broke; undefined if it was closed without an error. */
   cause: unknown;
   isTimedOut = false;
   older: Connection | undefined;
@@ -107,13 +107,13 @@ export class Connection implements Linked<Connection> {
     this.#isAsked = false;
   }
 
-  /** A request is sent: its response is read. Until then any byte closes the connection. */
+  /** Call it as a request is sent. Until then any byte from the upstream closes the connection. */
   begin(isHeadRequest: boolean, asksForUpgrade = false): void {
     this.#isAsked = true;
     this.#response.begin(isHeadRequest, asksForUpgrade);
   }
 
-  /** Hands the socket over after a 101 and stops reading it. */
+  /** Stops reading and returns the socket, which belongs to the caller after a 101. */
   detach(): Socket {
     this.#reader = undefined;
     this.#isDetached = true;
@@ -122,19 +122,19 @@ export class Connection implements Linked<Connection> {
     return this.socket.off('data', this.#onPiece).pause();
   }
 
-  /** The exchange has ended: bytes that arrive from now on close the connection. */
+  /** The exchange has ended. From now on any byte from the upstream closes the connection. */
   leave(): void {
     this.#reader = undefined;
-    // Node's TLS delivers what it has decrypted even while paused, so the response may end on a paused socket.
+    // Node's TLS delivers bytes that it has decrypted even while paused, so a response may end on a paused socket.
     if (this.socket.isPaused()) this.socket.resume();
   }
 
-  /** Continues in the next tick, unless the reader itself has paused the socket. */
+  /** Resumes after a long read, unless the reader itself has paused the socket. */
   continueReading(): void {
     if (!this.socket.isPaused()) this.socket.resume();
   }
 
-  /** A socket that may be handed over after a 101 is read as a stream, whose chunks are copied to the buffer. */
+  /** A socket that a 101 may hand over is read as a stream; its chunks are copied to the buffer. */
   readonly #onPiece = isolated(
     (piece: Buffer) => {
       piece.copy(this.#buffer);
@@ -148,7 +148,7 @@ export class Connection implements Linked<Connection> {
     const reader = this.#reader;
     const response = this.#response;
     if (reader === undefined || !this.#isAsked) {
-      // Unasked bytes would be taken for the answer to the next request.
+      // Bytes outside an exchange would be read as the response to the next request.
       this.socket.destroy();
       return true;
     }
@@ -194,7 +194,7 @@ export class Connection implements Linked<Connection> {
   }
 }
 
-/** If the socket cannot even be created, one that breaks with that cause. */
+/** If no socket can be created, returns one that is destroyed with that error. */
 function openOrFail(options: ClientOptions, onread: OnReadOpts, open: OpenSocket): Socket {
   try {
     return open(options, onread);
@@ -211,7 +211,7 @@ function openSocket(options: ClientOptions, onread: OnReadOpts): Socket {
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    // TLS keeps what it has decrypted while paused: no more than one buffer.
+    // Bounds the bytes that TLS decrypts while paused: one buffer.
     highWaterMark: longestRead,
     ...(options.forUpgrades !== true && { onread }),
   };
@@ -221,8 +221,8 @@ function openSocket(options: ClientOptions, onread: OnReadOpts): Socket {
 }
 
 /**
- * Read buffers for reuse. Each has 64 KiB outside the heap, which the garbage collector counts: with a new one for each
- * read it collected the whole heap after every two hundred bodies of 100 KB.
+ * Read buffers for reuse, 64 KiB each. The garbage collector counts these bytes although they are outside the heap, so a
+ * new buffer for each read would cause frequent full collections.
  */
 const spareBuffers: Buffer[] = [];
 const maxSpareBuffers = 64;
@@ -231,12 +231,12 @@ function takeReadBuffer(): Buffer {
   return spareBuffers.pop() ?? Buffer.allocUnsafeSlow(longestRead);
 }
 
-/** Only for a buffer that has no other user: another client's response may be read into it next. */
+/** The buffer must have no other user: the next response, perhaps for another client, overwrites it. */
 function returnReadBuffer(buffer: Buffer): void {
   if (spareBuffers.length < maxSpareBuffers) spareBuffers.push(buffer);
 }
 
-/** Returns `buffer` once, however often it is called: returned twice, it would be used for two clients at a time. */
+/** The function returns `buffer` at its first call only: a buffer returned twice would serve two clients at once. */
 function createRelease(buffer: Buffer): () => void {
   let owned: Buffer | undefined = buffer;
   return () => {
@@ -246,8 +246,8 @@ function createRelease(buffer: Buffer): () => void {
 }
 
 /**
- * What the certificate of the upstream is checked against. The name is always given: without it Node's client would
- * take it from the `Host` field, and so from the client.
+ * How the certificate of the upstream is checked. `servername` is set because `tls.connect` sends no SNI without it; it is
+ * the configured name, never one from a client's `Host`.
  */
 function verification({ upstream: { hostname }, tls }: ClientOptions) {
   return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
@@ -258,7 +258,7 @@ function serverName(hostname: string): string {
   return /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname : '';
 }
 
-/** PEM texts: authorities in place of the system's, and a client certificate with its key. */
+/** PEM texts: `ca` replaces the system's authorities; `cert` and `key` are a client certificate. */
 export interface UpstreamCertificates {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;

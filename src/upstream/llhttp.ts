@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The parts that are used: TypeScript has these types only in its library for browsers. */
+/** The types used here: TypeScript has them only in its library for browsers. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);
@@ -14,7 +14,7 @@ declare namespace WebAssembly {
 /** Address of a parser in the memory of WebAssembly. */
 export type ParserAddress = number;
 
-/** The parser's callbacks; positions are those in the buffer that is parsed. Any return value but 0 stops the parser. */
+/** The parser's callbacks. `start` is a position in the parsed buffer. Any return value but 0 stops the parser. */
 export interface ParserEvents {
   onStatus(start: number, length: number): number;
   onFieldName(start: number, length: number): number;
@@ -24,7 +24,7 @@ export interface ParserEvents {
   onComplete(): number;
 }
 
-/** The values of `llhttp_errno` that are distinguished. */
+/** The values of `llhttp_errno` that the client distinguishes. */
 export const parserError = { none: 0, paused: 21, callback: -1 } as const;
 
 /** Maximum bytes of a buffer that is parsed. */
@@ -77,7 +77,7 @@ class Llhttp {
   }
 
   execute(parser: ParserAddress, events: ParserEvents, buffer: Buffer, length: number): number {
-    // When memory has grown, the old buffer is detached and has the length 0.
+    // If WebAssembly memory has grown, the old buffer is detached and has length 0.
     if (this.#memory.length === 0) this.#memory = new Uint8Array(this.#exports.memory.buffer);
     this.#memory.set(length === buffer.length ? buffer : buffer.subarray(0, length), this.#buffer);
     this.#events = events;
@@ -93,12 +93,12 @@ class Llhttp {
     return this.#exports.llhttp_should_keep_alive(parser) === 1;
   }
 
-  /** Bytes of the last buffer before the position at which the parser stopped. */
+  /** How many bytes of the last buffer the parser had read when it stopped. */
   consumed(parser: ParserAddress): number {
     return this.#exports.llhttp_get_error_pos(parser) - this.#buffer;
   }
 
-  /** llhttp's reason for an error: a constant text, never bytes of the upstream. */
+  /** llhttp's reason for an error: a constant text, never bytes from the upstream. */
   reasonOf(parser: ParserAddress): string {
     const start = this.#exports.llhttp_get_error_reason(parser);
     const bytes = Buffer.from(this.#exports.memory.buffer);

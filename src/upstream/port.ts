@@ -6,7 +6,7 @@ import type { RequestSender } from '../lib/fair-queue.ts';
 
 /** Sends requests to the upstream. */
 export interface UpstreamClient {
-  /** Starts an exchange. Never throws; every error is reported to `handler.onFault`. */
+  /** Starts an exchange. Never throws; errors are passed to `handler.onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange;
   /** Exchanges that have a connection. */
   readonly inFlight: number;
@@ -20,15 +20,15 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Sent as the request target, byte for byte. */
   readonly target: string;
-  /** End-to-end fields with `Host`, without framing fields: the client frames from `body`. */
+  /** End-to-end fields and `Host`, without framing fields: the client sets those according to `body`. */
   readonly fields: FieldList;
-  /** Whole bytes (sent with Content-Length), a stream (chunked, or `length` bytes), or no body. */
+  /** A buffer (sent with Content-Length), a stream (sent chunked, or as `length` bytes), or no body. */
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
-  /** Whose share of the connections and of the queue it uses. Default: one client for all such requests. */
+  /** The client whose share of the connections and the queue it uses. Requests without one count as one client. */
   readonly sender?: RequestSender | undefined;
   /** A WebSocket handshake; needs a client with `forUpgrades`. */
   readonly isUpgrade?: boolean | undefined;
-  /** Called in the tick in which the first byte is written, on a connected socket; `false`: nothing is sent. */
+  /** Called right before the first byte is written, on a connected socket; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }
 
@@ -41,24 +41,24 @@ export interface ResponseHead {
 }
 
 /**
- * Called in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault. A fault of
- * kind `internal` may be followed by another call, because an exception may have interrupted anything.
+ * Called in this order: connection, informational*, head, data*, then exactly one of end and fault; `onSent` at any time
+ * after connection. Another call may follow a fault of kind `internal`, because an exception can interrupt any step.
  */
 export interface UpstreamHandler {
-  /** The exchange has left the queue; called once, also if the connection breaks and another is used. */
+  /** The exchange has left the queue. Called once, even if the connection breaks and another one is used. */
   onConnection?(): void;
-  /** The connection was stale, and the request is sent once more on a new one. */
+  /** The connection was stale, so the request is sent once more on a new one. */
   onRetry?(): void;
   /** The last byte of the request was handed to the kernel. */
   onSent?(): void;
   /** 1xx other than 101 (RFC 9110 section 15.2). */
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
-  /** Instead of `onHead`, and the last call: a 101. The handler owns the socket; bytes that the shop has sent already can be read from it. */
+  /** A 101, instead of `onHead`; the last call. The handler owns the socket; early bytes of the shop can be read from it. */
   onUpgrade?(fields: FieldList, socket: Socket): void;
   /**
-   * `false` pauses the upstream until `resume()`. Call `release` once `chunk` was written and will not be read again:
-   * its memory is then reused. A handler that keeps `chunk` never calls it.
+   * `false` pauses the upstream until `resume()`. Call `release` once `chunk` will not be read again: its memory is
+   * then reused. A handler that keeps `chunk` must not call it.
    */
   onData(chunk: Buffer, release?: () => void): boolean;
   /** The body is complete as framed. */
@@ -68,7 +68,7 @@ export interface UpstreamHandler {
 
 export interface UpstreamExchange {
   resume(): void;
-  /** Destroys the connection. The handler gets a fault `aborted` with this cause at once, unless the exchange is over. */
+  /** Destroys the connection. Unless the exchange is over, the handler gets a fault `aborted` with this cause at once. */
   abort(cause?: unknown): void;
 }
 
@@ -79,22 +79,22 @@ export interface ClientOptions {
     readonly hostname: string;
     readonly port: number;
   };
-  /** Milliseconds for a connection to be usable: TCP and, for https, the whole TLS handshake. */
+  /** Milliseconds for opening a connection: TCP and, for https, the whole TLS handshake. */
   readonly connectTimeoutMs: number;
   /** Maximum number of connections, including those that are being opened or closed. */
   readonly connections: number;
-  /** Exchanges that may wait besides those for which a connection is being opened; one more is `overloaded`. */
+  /** Exchanges that may wait, not counting those for which a connection is being opened; one more is `overloaded`. */
   readonly queueLimit: number;
   /**
-   * Milliseconds for which an exchange may wait for a connection: then `connect-timeout`, or `overloaded` if all are
-   * busy or its sender has its share.
+   * Milliseconds for which an exchange may wait for a connection. Then it is `connect-timeout`, or `overloaded` if all are
+   * busy or its sender has used up its share.
    */
   readonly queueTimeoutMs: number;
-  /** Percent of `connections` and of `queueLimit` that one address, and one subject, may use. Default 100: no limit. */
+  /** Percent of `connections` and `queueLimit` that one address may use, and one subject. Default 100: no limit. */
   readonly sharePercent?: number | undefined;
   /** Further options of `tls.connect`, read for each connection; certificates are always verified. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'secureContext'> | undefined;
-  /** Each connection has one request, whose 101 may take its socket over. */
+  /** Each connection is for one request; a 101 hands its socket over. */
   readonly forUpgrades?: boolean | undefined;
   /** Milliseconds for which an idle connection may be used, unless the upstream says otherwise. Default 4000. */
   readonly idleTimeoutMs?: number | undefined;
@@ -106,8 +106,8 @@ export interface UpstreamFault {
   /**
    * `unreachable`: no connection; `connect-timeout`; `overloaded`: the queue is full, or the wait was too long; `not-sent`:
    * `maySend` returned `false`; `reset`: the connection ended or broke before the response was complete; `malformed`: bytes that
-   * are not HTTP, a status outside 100-599, or an unasked 101; `request-body`: the client's own body failed; `aborted`:
-   * by `abort()`; `internal`: an exception here.
+   * are not HTTP, a status outside 100-599, or an unrequested 101; `request-body`: the client's own body failed; `aborted`:
+   * by `abort()`; `internal`: an exception in shopward.
    */
   readonly kind:
     | 'unreachable'
@@ -119,7 +119,7 @@ export interface UpstreamFault {
     | 'request-body'
     | 'aborted'
     | 'internal';
-  /** Whether a byte of the request may have left; if not, the upstream cannot have acted on it. */
+  /** Whether a byte of the request may have been sent; if not, the upstream cannot have acted on it. */
   readonly sent: boolean;
   /** Whether a byte of an answer was received. */
   readonly answerBegun: boolean;

@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
 import Negotiator from 'negotiator';
 
-/** UTF-16 units of the longest name of a store, also in a mapping file. */
+/** Longest name of a store, also in a mapping file, in UTF-16 code units. */
 export const longestStore = 255;
 
-/** The part of the key besides the URL: everything else that may change what a URL leads to. */
+/** The part of the key besides the URL: everything else that the resolved resource may depend on. */
 export interface Partition {
   /** One of the configured locales. */
   readonly locale: string;
   /** Value of `Store` or `_store`; empty when the request names none. */
   readonly store: string;
-  /** Host of the request where the shop chooses its store by it; else empty. */
+  /** Host of the request if the shop chooses its store by `Host`; else empty. */
   readonly host: string;
-  /** Beginning of the keys of this partition; undefined: its store is not configured, so it is not cached. */
+  /** Start of every key in this partition. Undefined: the store is not configured, so nothing is cached. */
   readonly prefix: string | undefined;
 }
 
@@ -26,8 +26,8 @@ interface PartitionOptions {
 }
 
 /**
- * Finds the partition of a request. A store that is not configured is not cached. Any host is: an invented one is a new key as an
- * invented URL is, and the cache bounds both.
+ * Finds the partition of a request. Stores that are not configured are not cached. Hosts are not checked: an invented host
+ * only adds a key, as an invented URL does, and the cache bounds the number of keys.
  */
 export function createPartitions({
   locales,
@@ -45,7 +45,7 @@ export function createPartitions({
   };
 }
 
-/** Longer values of `Accept-Language` get the default: no browser sends them. */
+/** Longer values of `Accept-Language` get the default locale: no browser sends them. */
 const longestField = 512;
 const rememberedFields = 512;
 
@@ -55,7 +55,7 @@ const rememberedFields = 512;
  */
 export function createLocaleNegotiation(locales: readonly string[]): (acceptLanguage: string) => string {
   const [defaultLocale = ''] = locales;
-  // `*` chooses the first.
+  // In `Accept-Language`, `*` selects the first.
   const tags = locales.map((locale) => locale.replaceAll('_', '-'));
   const remembered = new Map<string, string>();
 
@@ -77,7 +77,7 @@ const longestPlainUrl = 200;
 
 /**
  * The key of a URL in a partition. The prefix is JSON, so that its end is unambiguous; a long URL is replaced by its SHA-256, so
- * that no key has more than a few hundred characters.
+ * that keys stay short.
  */
 export function mappingKey(prefix: string, url: string): string {
   return url.length <= longestPlainUrl ? `${prefix}:${url}` : `${prefix}#${hash('sha256', url, 'base64url')}`;

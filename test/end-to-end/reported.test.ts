@@ -68,7 +68,7 @@ it('a shop that is gone', async () => {
   expect(line).toMatchObject({ rejection: 'upstream-unreachable' });
 });
 
-it('a key set that cannot be had, and can be had again', async () => {
+it('logs and reports a key set that cannot be fetched, and then can be again', async () => {
   let status = 200;
   const keys: object[] = [];
   const server = createServer((_incoming, response) =>
