@@ -12,7 +12,7 @@ describe('createSubjectReader', () => {
     ['sub.customer_reference', { sub: JSON.parse(user) }, 'DE--21'],
     ['sub.id_customer', { sub: user }, '21'],
     ['sub.deep.er', { sub: user }, 'x'],
-    // nobody
+    // no subject
     ['sub', {}, undefined],
     ['sub', { sub: '' }, undefined],
     ['sub', { sub: null }, undefined],
@@ -29,7 +29,7 @@ describe('createSubjectReader', () => {
     ['sub.length', { sub: 'abc' }, undefined],
     ['sub.0', { sub: '["x"]' }, undefined],
     ['sub.deep', { sub: user }, undefined],
-    // a JSON text is opened once, not again inside it
+    // a claim that is JSON text is parsed, a text inside it is not
     ['sub.deep.er', { sub: '{"deep":"{\\"er\\":\\"x\\"}"}' }, undefined],
     ['constructor.name', {}, undefined],
     ['sub.__proto__', { sub: '{"a":1}' }, undefined],
@@ -52,7 +52,7 @@ describe('several paths for the subject', () => {
     [['sub.customer_reference', 'sub'], { sub: 'DE--21' }, 'DE--21'],
     [[['https://shop.example/id'], 'sub'], { 'https://shop.example/id': 'DE--21', sub: 'x' }, 'DE--21'],
     [[['sub', 'a.b']], { sub: '{"a.b":"DE--21"}' }, 'DE--21'],
-    // the first one that is there decides, also where it names nobody
+    // the first path with a claim decides, even where its value is no subject
     [['customer_id', 'sub'], { customer_id: '', sub: 'x' }, undefined],
     [['customer_id', 'sub'], { customer_id: 7, sub: 'x' }, undefined],
     [['customer_id', 'sub'], { customer_id: ['DE--21'], sub: 'x' }, undefined],
@@ -69,7 +69,7 @@ describe('several paths for the subject', () => {
   });
 });
 
-describe('scopes as providers write them', () => {
+describe('createScopesReader, with the claims of common providers', () => {
   const paths = [
     ...['scope', 'scp', 'permissions', 'realm_access.roles', 'resource_access.shop.roles', 'cognito:groups'],
     ['https://shop.example/roles'],

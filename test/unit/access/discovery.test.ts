@@ -10,7 +10,7 @@ const keySet = { keys: [publicJwk(signer)] };
 const oauth = '/.well-known/oauth-authorization-server/realms/shop';
 const openid = '/realms/shop/.well-known/openid-configuration';
 
-/** An issuer at a path of a real server; `answers` by path: JSON, a status, or a place to go. */
+/** An issuer at a path of a real server. `answersOf` gives an answer for each path: an object (sent as JSON), a text, a status, or `hang`. */
 async function setUp(
   answersOf: (issuer: string, origin: string) => Record<string, unknown>,
   timeoutMs = 20_000,
@@ -51,7 +51,7 @@ async function setUp(
 
 const good = (issuer: string, origin: string) => ({ issuer, jwks_uri: `${origin}/keys` });
 
-describe('where the metadata of an issuer are', () => {
+describe('metadataUrls', () => {
   it.each([
     ['https://id.example', '', ''],
     ['https://id.example/', '', ''],
@@ -67,14 +67,14 @@ describe('where the metadata of an issuer are', () => {
   });
 });
 
-describe('keys of a discovered set', () => {
-  it('RFC 8414 comes first', async () => {
+describe('a key source with a discovered URL', () => {
+  it('asks for the RFC 8414 metadata first', async () => {
     const { asked, source } = await setUp((issuer, origin) => ({ [oauth]: good(issuer, origin) }));
     expect(asked).toEqual([oauth, '/keys']);
     expect(source.current().map(({ kid }) => kid)).toEqual(['k']);
   });
 
-  it('OpenID Connect is the other place', async () => {
+  it('asks for the OpenID Connect metadata after a 404, at each fetch', async () => {
     const { asked, source } = await setUp((issuer, origin) => ({ [openid]: good(issuer, origin) }));
     await source.refresh();
     expect(asked).toEqual([oauth, openid, '/keys', oauth, openid, '/keys']);
@@ -87,41 +87,41 @@ describe('keys of a discovered set', () => {
     });
   const keysAt = (url: string) => changed(() => ({ jwks_uri: url }));
   it.each<[string, (issuer: string, origin: string) => Record<string, unknown>, string]>([
-    ['another issuer', changed((issuer) => ({ issuer: `${issuer}/` })), 'other-issuer'],
+    ['an issuer with a slash more', changed((issuer) => ({ issuer: `${issuer}/` })), 'other-issuer'],
     ['no issuer', changed(() => ({ issuer: undefined })), 'other-issuer'],
     ['an issuer in a list', changed((issuer) => ({ issuer: [issuer] })), 'other-issuer'],
     ['no key set', changed(() => ({ jwks_uri: undefined })), 'key-set-url'],
-    ['a key set without TLS elsewhere', keysAt('http://127.0.0.1:1/keys'), 'key-set-url'],
+    ['a key set on another origin without TLS', keysAt('http://127.0.0.1:1/keys'), 'key-set-url'],
     ['a key set in a file', keysAt('file:///etc/passwd'), 'key-set-url'],
-    ['a key set in itself', keysAt('data:application/json,{}'), 'key-set-url'],
+    ['a key set in a data: URL', keysAt('data:application/json,{}'), 'key-set-url'],
     [
-      'a user in the URL',
+      'a user name in the URL of the key set',
       changed((_, origin) => ({ jwks_uri: `${origin.replace('//', '//u:p@')}/keys` })),
       'key-set-url',
     ],
-    ['a relative URL', keysAt('/keys'), 'key-set-url'],
+    ['a relative URL of the key set', keysAt('/keys'), 'key-set-url'],
     ['a key set over TLS that does not answer', keysAt('https://127.0.0.1:1/keys'), 'unreachable'],
     ['nothing', () => ({}), 'status'],
     ['HTML', () => ({ [openid]: '<html>' }), 'malformed'],
     ['a list', () => ({ [openid]: [] }), 'malformed'],
     ['a redirect', () => ({ [openid]: 302 }), 'redirect'],
-    ['metadata without end', changed(() => ({ x: 'x'.repeat(300_000) })), 'too-large'],
+    ['metadata of more than 300 kB', changed(() => ({ x: 'x'.repeat(300_000) })), 'too-large'],
     [
       'a key set that redirects',
       (issuer, origin) => ({ [openid]: good(issuer, origin), '/keys': 302 }),
       'redirect',
     ],
-  ])('%s: none', async (_, answersOf, error) => {
+  ])('metadata with %s: no keys, and an error', async (_, answersOf, error) => {
     const { source, errorOf } = await setUp(answersOf);
     expect([errorOf(), source.current()]).toEqual([error, []]);
   });
 
-  it('both places and the key set have one time-out together', async () => {
+  it('metadata that never come from either URL: timeout', async () => {
     const { errorOf } = await setUp(() => ({ [oauth]: 'hang', [openid]: 'hang' }), 300);
     expect(errorOf()).toBe('timeout');
   });
 
-  it('the last good ones stay while the metadata are away, or those of another', async () => {
+  it('keeps the last good keys while the metadata name another issuer or are missing', async () => {
     const { source, set, errorOf } = await setUp((issuer, origin) => ({ [openid]: good(issuer, origin) }));
     set((issuer, origin) => ({ [openid]: good(`${issuer}x`, origin) }));
     await source.refresh();
@@ -131,7 +131,7 @@ describe('keys of a discovered set', () => {
     expect([errorOf(), source.current().length]).toEqual(['status', 1]);
   });
 
-  it('follow the metadata to another place', async () => {
+  it('fetches the keys from a new jwks_uri', async () => {
     const next = makeSigner('ES256', 'next');
     const { source, set } = await setUp((issuer, origin) => ({ [openid]: good(issuer, origin) }));
     set((issuer, origin) => ({

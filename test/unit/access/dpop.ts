@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { encode, publicJwk, type Signer, signSegments } from './signing.ts';
 
-/** Of the key, for the claim `cnf`. */
+/** The claim `cnf` that binds a token to the key of this signer. */
 export const jktOf = async (signer: Signer) => ({ jkt: await calculateJwkThumbprint(publicJwk(signer)) });
 
 export interface ProofParts {
@@ -10,7 +10,7 @@ export interface ProofParts {
   readonly header?: object;
 }
 
-/** A good proof for `GET http://shop.example/bound`, unless its parts say otherwise; `undefined` removes a member. */
+/** A valid proof for `GET http://shop.example/bound`. `claims` and `header` overwrite members; `undefined` removes one. */
 export function makeProof(signer: Signer, token: string, { claims, header }: ProofParts = {}): string {
   const jwk = publicJwk(signer);
   const ath = createHash('sha256').update(token).digest('base64url');

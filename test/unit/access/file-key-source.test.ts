@@ -27,7 +27,7 @@ function createSource(files: readonly string[]) {
 }
 
 describe('FileKeySource', () => {
-  it('verifies with any key of any file, and forgets tokens of a key that was taken away', async () => {
+  it('verifies with the keys of every file; a reload forgets the tokens of a removed key', async () => {
     const file = await write(publicPem(first));
     const source = createSource([file, await write({ keys: [publicJwk(second, { kid: 'second' })] })]);
     await source.start();
@@ -51,7 +51,7 @@ describe('FileKeySource', () => {
 });
 
 describe('readKeyFiles', () => {
-  it('finds every problem of every file at once', async () => {
+  it('reports the problems of all files together', async () => {
     const good = await write(publicJwk(first, { kid: 'a' }));
     const same = await write({ keys: [publicJwk(second, { kid: 'a' })] });
     const broken = await write('{');
@@ -63,7 +63,7 @@ describe('readKeyFiles', () => {
     ]);
   });
 
-  it('counts a key that is given twice once', async () => {
+  it('two files with the same key: one key', async () => {
     const files = [await write(publicJwk(first, { kid: 'a' })), await write(publicJwk(first, { kid: 'a' }))];
     const { keys, problems } = await readKeyFiles(files, ['ES256']);
     expect([keys.length, problems]).toEqual([1, []]);
@@ -72,7 +72,7 @@ describe('readKeyFiles', () => {
   it.each<[string, () => string | object, string]>([
     ['no usable key', () => ({ keys: [] }), 'no key here can verify a token of the configured algorithms'],
     [
-      'more keys than are tried',
+      'more than 16 keys',
       () => Array.from({ length: 17 }, () => publicPem(makeSigner('ES256'))).join(''),
       '17 keys; 16 are the most',
     ],
@@ -82,7 +82,7 @@ describe('readKeyFiles', () => {
     });
   });
 
-  it('does not read what is too large for a key file', async () => {
+  it('refuses a file of more than 256 KiB', async () => {
     const ofSize = (bytes: number) => write(publicPem(first).padEnd(bytes));
     expect(await readKeyFiles([await ofSize(262_144)], ['ES256'])).toMatchObject({ problems: [] });
     const file = await ofSize(262_145);

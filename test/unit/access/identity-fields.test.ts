@@ -34,7 +34,7 @@ describe('encodeIdentity', () => {
     ['\ud800', '%EF%BF%BD'],
   ])('%j is %s', (claim, value) => expect(encodeIdentity(claim)).toBe(value));
 
-  it('is one value of visible ASCII, whatever the claim, and reads back as it', () => {
+  it('encodes any claim as visible ASCII that decodes to the same claim', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (claim) => {
         const value = encodeIdentity(claim);
@@ -47,7 +47,7 @@ describe('encodeIdentity', () => {
 });
 
 describe('createWithIdentity', () => {
-  it('copies nothing where nothing changes', () => {
+  it('returns the same request object if no field changes', () => {
     const canonical = { ...request, fields: ['Host', 'a', 'Authorization', bearer] };
     const withIdentity = createWithIdentity({ forward: {}, forwardAuthorization: true });
     expect(withIdentity(canonical, identity, bearer)).toBe(canonical);
@@ -57,7 +57,7 @@ describe('createWithIdentity', () => {
     ['subject', { claimedSubject: 'ü'.repeat(maxIdentityOctets / 6 + 1) }],
     ['scopes', { scopes: Array.from({ length: maxIdentityOctets / 2 + 2 }, () => 'a') }],
     ['issuer', { issuer: 'a'.repeat(maxIdentityOctets + 1) }],
-  ])('is too long by its %s', (_, more) => {
+  ])('too-long if the %s exceeds the limit; a long token is accepted', (_, more) => {
     const withIdentity = createWithIdentity({ forward, forwardAuthorization: true });
     expect(withIdentity(request, { ...identity, ...more }, bearer)).toBe('too-long');
     const atMost = { ...identity, claimedSubject: 'a'.repeat(maxIdentityOctets) };

@@ -23,8 +23,8 @@ interface Asked {
 }
 
 /**
- * A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. `test`: which one, where
- * several run at a time.
+ * A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. `test`: the context of
+ * the test, needed in `describe.concurrent`.
  */
 async function setUp(
   options: Partial<IntrospectionOptions> = {},
@@ -67,7 +67,7 @@ async function setUp(
     answer(next: typeof respond) {
       respond = next;
     },
-    /** Lets questions wait, but those about `known`; `release` gives them the good answer. */
+    /** Delays every answer except those about `known`; `release` sends the delayed ones, with `active`. */
     hold(known?: string) {
       const held: ServerResponse[] = [];
       respond = (response, form) =>
@@ -93,8 +93,8 @@ function word(verdict: object & { subject?: string }): string {
 
 const noAnswer = 'keys-unavailable introspection 1';
 
-describe('a question', () => {
-  it('is a form with form-encoded Basic credentials, and its answer goes through the checks of every token', async () => {
+describe('a request to the endpoint', () => {
+  it('is a form with form-encoded Basic credentials; an active answer gives an identity', async () => {
     const { asked, introspector } = await setUp();
     expect(await introspector.verify('a+b/c~==')).toMatchObject({
       ...{ subject: 'DE--21', claimedSubject: 'DE--21', scopes: ['customer'] },
@@ -112,7 +112,7 @@ describe('a question', () => {
     });
   });
 
-  it('is asked with another secret after it has changed', async () => {
+  it('uses the new secret after useSecret', async () => {
     const { asked, introspector, say } = await setUp();
     introspector.useSecret('next');
     await say('t');
@@ -130,20 +130,20 @@ describe('an answer', () => {
     ['no audience', { aud: undefined }, 'access-token-invalid audience'],
     ['several audiences', { aud: ['x', 'shop'] }, 'DE--21'],
     ['expired', { exp: nowSeconds - 60 }, 'access-token-invalid expired'],
-    ['an end that is a text', { exp: '9999999999' }, 'access-token-invalid claims'],
-    ['no end', { exp: undefined }, 'DE--21'],
-    ['too old', { iat: nowSeconds - 90_000 }, 'access-token-invalid too-old'],
-    ['no time of issue', { iat: undefined }, 'DE--21'],
-    ['nobody', { sub: undefined, username: 'x' }, 'access-token-invalid subject'],
-    ['small letters of the type', { token_type: 'bearer' }, 'DE--21'],
-    ['no type, as of a refresh token', { token_type: undefined }, 'access-token-invalid other-kind'],
+    ['exp as a text', { exp: '9999999999' }, 'access-token-invalid claims'],
+    ['no exp', { exp: undefined }, 'DE--21'],
+    ['an iat that is too old', { iat: nowSeconds - 90_000 }, 'access-token-invalid too-old'],
+    ['no iat', { iat: undefined }, 'DE--21'],
+    ['no sub', { sub: undefined, username: 'x' }, 'access-token-invalid subject'],
+    ['token_type in lower case', { token_type: 'bearer' }, 'DE--21'],
+    ['no token_type, as for a refresh token', { token_type: undefined }, 'access-token-invalid other-kind'],
     ['bound to a key', { token_type: 'DPoP' }, 'access-token-invalid other-kind'],
-    ['a type that is a list', { token_type: ['Bearer'] }, 'access-token-invalid other-kind'],
+    ['token_type as a list', { token_type: ['Bearer'] }, 'access-token-invalid other-kind'],
     ['a refresh token of Keycloak', { typ: 'Refresh' }, 'access-token-invalid other-kind'],
     ['an id token', { typ: 'ID' }, 'access-token-invalid other-kind'],
     ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'access-token-invalid other-kind'],
     ['an access token of Hydra', { token_use: 'access_token' }, 'DE--21'],
-    // What is no plain yes or no is no answer, and never a yes.
+    // Only true and false are answers; anything else is a failure of the endpoint.
     ['active as a text', { active: 'true' }, noAnswer],
     ['active as a number', { active: 1 }, noAnswer],
     ['active missing', { active: undefined }, noAnswer],
@@ -155,11 +155,11 @@ describe('an answer', () => {
   });
 
   it.each<[string, object, string]>([
-    ['a key', { cnf: { jkt: 'x'.repeat(43) } }, 'DE--21'],
-    ['no key', {}, 'access-token-invalid other-kind'],
-    ['null for its key', { cnf: null }, 'access-token-invalid other-kind'],
-    ['a type that is an object', { token_type: { toString: 1 } }, 'access-token-invalid other-kind'],
-  ])('of the type DPoP, with %s', async (_, more, expected) => {
+    ['a key in cnf', { cnf: { jkt: 'x'.repeat(43) } }, 'DE--21'],
+    ['no cnf', {}, 'access-token-invalid other-kind'],
+    ['null as cnf', { cnf: null }, 'access-token-invalid other-kind'],
+    ['an object as token_type', { token_type: { toString: 1 } }, 'access-token-invalid other-kind'],
+  ])('with proof: dpop and %s', async (_, more, expected) => {
     const { answer, say } = await setUp({ proof: 'dpop' });
     answer(serveJson({ ...active, token_type: 'DPoP', ...more }));
     expect(await say('t')).toBe(expected);
@@ -168,9 +168,13 @@ describe('an answer', () => {
   it.each<[string, (response: ServerResponse) => void, string]>([
     ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
     ['a list', serveJson([active]), 'malformed'],
-    ['half of it', (response) => response.end(JSON.stringify(active).slice(0, -9)), 'malformed'],
+    [
+      'a JSON text that is cut off',
+      (response) => response.end(JSON.stringify(active).slice(0, -9)),
+      'malformed',
+    ],
     ['a broken connection', (response) => response.destroy(), 'unreachable'],
-    ['something huge', serveJson({ ...active, x: 'x'.repeat(70_000) }), 'too-large'],
+    ['70 kB of JSON', serveJson({ ...active, x: 'x'.repeat(70_000) }), 'too-large'],
     [
       'a redirect',
       (response) => response.writeHead(307, { Location: '/elsewhere' }).end(JSON.stringify(active)),
@@ -178,7 +182,7 @@ describe('an answer', () => {
     ],
     ['201', (response) => response.writeHead(201).end(JSON.stringify(active)), 'status'],
     ['401', (response) => response.writeHead(401).end(), 'credentials'],
-  ])('%s lets nobody in, and is no word against the token', async (_, respond, error) => {
+  ])('%s: keys-unavailable, and the token is accepted at the next good answer', async (_, respond, error) => {
     const { answer, introspector, say } = await setUp();
     answer(respond);
     expect(await say('t')).toBe(noAnswer);
@@ -198,7 +202,7 @@ describe('an answer', () => {
 });
 
 describe('health', () => {
-  it('one failure is of its token, five in a row are of the endpoint, and an answer ends that', async () => {
+  it('ok after four failures in a row, degraded after five, ok after an answer', async () => {
     const reported: unknown[] = [];
     const { answer, introspector, say } = await setUp({ onAnswer: (error) => void reported.push(error) });
     const { health } = introspectionComponent(introspector);
@@ -220,7 +224,7 @@ describe('health', () => {
     expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
   });
 
-  it('one that has never answered is away at once', async () => {
+  it('an endpoint that has never answered is away after one failure', async () => {
     const { answer, introspector, say } = await setUp();
     answer((response) => response.writeHead(401).end());
     await say('t');
@@ -228,20 +232,20 @@ describe('health', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('the cache', () => {
   const inactive = 'access-token-invalid inactive';
   const cut = (response: ServerResponse) => void response.destroy();
   it.each<[string, object, (response: ServerResponse) => void, number, string]>([
-    ['an active token for ttl', active, serveJson({ active: false }), 30_000, inactive],
+    ['keeps an active token for ttlMs', active, serveJson({ active: false }), 30_000, inactive],
     [
-      'an active token no longer than its exp',
+      'keeps an active token no longer than its exp',
       { ...active, exp: nowSeconds + 10 },
       serveJson({ active: false }),
       10_000,
       inactive,
     ],
-    ['an active token no longer in an outage', active, cut, 30_000, noAnswer],
-    ['a refused token for less long', { active: false }, serveJson(active), 5_000, 'DE--21'],
+    ['keeps an active token no longer in an outage', active, cut, 30_000, noAnswer],
+    ['keeps a refused token for inactiveTtlMs', { active: false }, serveJson(active), 5_000, 'DE--21'],
   ])('%s', async (_, first, later, ms, expected) => {
     const { asked, answer, pass, say } = await setUp();
     answer(serveJson(first));
@@ -253,7 +257,7 @@ describe('what is remembered', () => {
     expect(await say('t')).toBe(expected);
   });
 
-  it('nothing with a ttl of 0, and nothing of an outage', async () => {
+  it('keeps nothing with a ttlMs of 0, and no failure', async () => {
     const { asked, say } = await setUp({ ttlMs: 0 });
     for (let i = 0; i < 3; i++) expect(await say('t')).toBe('DE--21');
     expect(asked).toHaveLength(3);
@@ -263,7 +267,7 @@ describe('what is remembered', () => {
     expect(other.introspector.status()).toMatchObject({ active: 0, refused: 0 });
   });
 
-  it('a clock that is set back does not lengthen it', async () => {
+  it('keeps an active token no longer if the clock is set back', async () => {
     const { answer, clock, say } = await setUp();
     await say('t');
     answer(serveJson({ active: false }));
@@ -272,7 +276,7 @@ describe('what is remembered', () => {
     expect(await say('t')).toBe('access-token-invalid inactive');
   });
 
-  it('bad tokens push no good one out, and there is room for so many alone', async () => {
+  it('keeps an active token while 30 refused ones fill their own limit of 10', async () => {
     const { asked, answer, introspector, say } = await setUp({ maxTokens: 10 });
     await say('good');
     answer(serveJson({ active: false }));
@@ -282,7 +286,7 @@ describe('what is remembered', () => {
     expect([await say('good'), asked.length]).toEqual(['DE--21', before]);
   });
 
-  it('a reload forgets it, also what was asked before and is answered after', async () => {
+  it('is empty after a reload, and ignores an answer to a question of before', async () => {
     const { hold, asked, answer, introspector, say } = await setUp();
     await say('t');
     const { until, release } = hold();
@@ -299,7 +303,7 @@ describe('what is remembered', () => {
 });
 
 describe('under load', () => {
-  it('one token is asked about once, however many requests carry it', async () => {
+  it('20 requests with one token: one question', async () => {
     const { hold, asked, say } = await setUp();
     const { until, release } = hold();
     const words = Array.from({ length: 20 }, () => say('t'));
@@ -309,7 +313,7 @@ describe('under load', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('no more than maxAsking wait, over no more than connections', async () => {
+  it('12 questions: maxAsking of 10 are asked, over 3 connections; 2 are refused', async () => {
     const { hold, answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
     const { until, release } = hold();
     const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`, `client ${i}`));
@@ -323,7 +327,7 @@ describe('under load', () => {
     expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
   });
 
-  it('a flood of unknown tokens delays none that was active when last asked', async () => {
+  it('a flood of unknown tokens does not delay a token whose last answer was active', async () => {
     const { hold, answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
     expect(await say('known')).toBe('DE--21');
     pass(30_001);
@@ -336,7 +340,7 @@ describe('under load', () => {
     expect((await Promise.all(words)).filter((one) => one === 'DE--21')).toHaveLength(5);
   });
 
-  it('while nobody answers no client has more questions than its share; known tokens pass', async () => {
+  it('during an outage a client has two questions at a time; known tokens and other clients pass', async () => {
     const { hold, asked, answer, say } = await setUp({ connections: 3 });
     await say('known');
     answer((response) => response.writeHead(500).end());
@@ -357,8 +361,8 @@ describe('under load', () => {
     ['refuses', (response) => response.writeHead(403).end('blocked')],
     ['fails on', (response) => response.writeHead(500).end()],
     ['hangs up on', (response) => response.destroy()],
-    ['answers with a page', (response) => response.end('<html>')],
-  ])('tokens that the endpoint %s stop nobody else', async (_, poisoned) => {
+    ['answers with HTML to', (response) => response.end('<html>')],
+  ])('a good token passes after 12 tokens that the endpoint %s', async (_, poisoned) => {
     const { answer, say } = await setUp();
     answer((response, form) =>
       (form.get('token')?.startsWith('../') ? poisoned : serveJson(active))(response),
@@ -367,14 +371,14 @@ describe('under load', () => {
     expect(await say('good')).toBe('DE--21');
   });
 
-  it('a kept connection that the endpoint has closed is replaced', async () => {
+  it('a keep-alive connection that the endpoint has closed: the next lookup succeeds', async () => {
     const { say, server } = await setUp();
     expect(await say('t')).toBe('DE--21');
     server.closeIdleConnections();
     expect(await say('u')).toBe('DE--21');
   });
 
-  it('a lookup whose connection broke is repeated once', async () => {
+  it('a lookup whose connection breaks is repeated once', async () => {
     const { answer, say } = await setUp();
     let broken = 0;
     answer((response) => {
@@ -390,7 +394,7 @@ describe('under load', () => {
 
 // Side by side: each waits for a deadline.
 describe.concurrent('the time for a lookup', () => {
-  it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async (test) => {
+  it('a lookup that waits for the only connection ends at its own deadline, or passes if the endpoint answers', async (test) => {
     const { answer, introspector, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
     answer(() => {});
     const ended: string[] = [];
@@ -411,7 +415,7 @@ describe.concurrent('the time for a lookup', () => {
     expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
   });
 
-  it('an answer that does not come in time is none, also where it comes byte by byte', async (test) => {
+  it('keys-unavailable after the timeout, for a slow answer, for no answer, and for a 101', async (test) => {
     const { answer, say, introspector } = await setUp({ timeoutMs: 300 }, test);
     const timers: NodeJS.Timeout[] = [];
     answer((response) => {

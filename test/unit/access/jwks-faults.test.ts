@@ -6,7 +6,7 @@ import { serveJson } from './jwks-server.ts';
 import { first, passed, second, setUpJwks } from './jwks-setup.ts';
 import { makeSigner, publicJwk } from './signing.ts';
 
-describe('a source that fails', () => {
+describe('a key server that', () => {
   const redirect = (status: number) => (response: ServerResponse) =>
     response.writeHead(status, { Location: '/jwks.json' }).end();
   const weak = { ...publicJwk(makeSigner('RS256')), e: 'AQ' };
@@ -16,7 +16,7 @@ describe('a source that fails', () => {
   const brotliBomb = brotliCompressSync(gunzipSync(bomb));
 
   it.each<[string, (response: ServerResponse) => void, string]>([
-    ['is down', (response) => response.destroy(), 'unreachable'],
+    ['closes the connection', (response) => response.destroy(), 'unreachable'],
     [
       'breaks off',
       (response) =>
@@ -26,7 +26,7 @@ describe('a source that fails', () => {
     ['answers 500', (response) => response.writeHead(500).end('{"keys":[]}'), 'status'],
     ['answers 404', (response) => response.writeHead(404).end(), 'status'],
     ['answers 204', (response) => response.writeHead(204).end(), 'status'],
-    ['redirects for good', redirect(308), 'redirect'],
+    ['answers 308', redirect(308), 'redirect'],
     ['sends too much', serveJson(tooLarge), 'too-large'],
     [
       'sends a gzip bomb',
@@ -39,7 +39,7 @@ describe('a source that fails', () => {
       'too-large',
     ],
     [
-      'sends what is not the gzip it says',
+      'sends plain JSON as gzip',
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('{"keys":[]}'),
       'malformed',
     ],
@@ -49,7 +49,7 @@ describe('a source that fails', () => {
     ['sends private keys', serveJson({ keys: [second.privateKey.export({ format: 'jwk' })] }), 'empty'],
     ['sends two keys of one kid', serveJson(twins), 'ambiguous'],
     [
-      'sends members that no parser likes',
+      'sends members of wrong types',
       serveJson('{"keys":[{"kty":"EC","alg":{"toString":1},"kid":{"a":[]}}]}'),
       'empty',
     ],
@@ -77,10 +77,10 @@ describe('a source that fails', () => {
     ['br', brotliCompressSync],
     ['zstd', zstdCompressSync],
     ['deflate', deflateSync],
-    // Of stores of files that name as a coding what is none.
+    // File stores send these names, although they encode nothing.
     ['utf-8', Buffer.from],
     ['aws-chunked', Buffer.from],
-  ])('sends the set with Content-Encoding: %s: it is read', async (coding, encode) => {
+  ])('sends the set with Content-Encoding: %s: the keys are used', async (coding, encode) => {
     const { server, source, verify } = await setUpJwks([first]);
     const bytes = encode(Buffer.from(JSON.stringify({ keys: [publicJwk(first)] })));
     server.answer((response) => response.writeHead(200, { 'Content-Encoding': coding }).end(bytes));
@@ -100,7 +100,7 @@ describe('a source that fails', () => {
     });
   });
 
-  it('uses the good keys of a set that holds bad ones, and says how many those are', async () => {
+  it('sends one good key and three unusable ones: the good one is used, the others are counted', async () => {
     const { server, source, verify } = await setUpJwks([first]);
     server.answer(
       serveJson({
@@ -113,7 +113,7 @@ describe('a source that fails', () => {
   });
 });
 
-it('stops at close: no fetch, no timer, and what hangs is let go', async () => {
+it('close ends the fetch that hangs and the timer; no fetch follows', async () => {
   const { server, source, timer, verify } = await setUpJwks([first]);
   const hit = server.nextHit();
   let wasLetGo: Promise<unknown> = Promise.resolve();

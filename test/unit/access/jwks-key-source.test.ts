@@ -23,7 +23,7 @@ describe('first keys', () => {
     });
   });
 
-  it('cannot be had: 503 at once, with attempts that back off', async () => {
+  it('are missing: keys-unavailable at once, with attempts that back off', async () => {
     const { server, clock, timer, source, verify } = await setUpJwks([first]);
     server.goDown();
     await source.start();
@@ -51,7 +51,7 @@ describe('first keys', () => {
 });
 
 describe('unknown kid', () => {
-  it('is invalid on the word of a fetch that began after the request came, and of no other', async () => {
+  it('is invalid after a fetch without the key; unavailable until the next fetch is allowed', async () => {
     const { server, clock, source, verify } = await setUpJwks([first], {
       fetchIntervalMs: 5_000,
     });
@@ -62,7 +62,7 @@ describe('unknown kid', () => {
     };
     await ask();
     expect(server.hits).toBe(2);
-    // Until the next fetch it is not known whether the key has come.
+    // Without a newer fetch the source cannot know whether the key exists.
     expect(await Promise.all(times(500, () => verify(second)))).toEqual(times(500, () => unavailable(5)));
     clock.nowMs += 3_000;
     expect(await verify(second)).toEqual(unavailable(2));
@@ -73,7 +73,7 @@ describe('unknown kid', () => {
     expect(await verify(first)).toEqual(passed);
   });
 
-  it('an invented kid does not delay a good token of a new key, however often keys rotate', async () => {
+  it('four rotations, each after an invented kid: tokens of the new key pass at once', async () => {
     const third = makeSigner('ES256', 'third');
     const { server, clock, source, verify } = await setUpJwks([first]);
     await source.start();
@@ -88,54 +88,54 @@ describe('unknown kid', () => {
   it.each([
     ['named', [first, second, makeSigner('ES256', 'third')]],
     ['nameless', [nameless, otherNameless, makeSigner('ES256')]],
-  ])('under a flood, good tokens of new %s keys are never called invalid', async (_, signers) => {
-    const { server, clock, source, verify } = await setUpJwks([signers[0] as Signer], {
-      fetchIntervalMs: 20,
-    });
-    await source.start();
-    const flood = () => times(30, (index) => verify(stranger, `invented-${index}`));
-    const seen = new Set<unknown>();
-    for (const signer of [...signers.slice(1), ...signers]) {
-      server.serve(signer);
-      for (let step = 0; step < 12; step++) {
-        const flooded = flood();
-        const verdict = await verify(signer);
-        seen.add('rejection' in verdict ? verdict.rejection : 'passed');
-        await Promise.all(flooded);
-        clock.nowMs += 500;
-      }
-      expect(await verify(signer)).toEqual(passed);
-    }
-    expect([...seen].filter((word) => word !== 'keys-unavailable')).toEqual(['passed']);
-  });
-
-  it.each([
-    ['has the new key', passed],
-    ['has it not', unknownKey],
-    ['fails', unavailable(30)],
   ])(
-    'asks once more where a fetch was under way, and believes the second one: it %s',
-    async (how, verdict) => {
-      const { server, source, verify } = await setUpJwks([first]);
+    'under a flood, a good token of a new key (%s) passes or is unavailable, never invalid',
+    async (_, signers) => {
+      const { server, clock, source, verify } = await setUpJwks([signers[0] as Signer], {
+        fetchIntervalMs: 20,
+      });
       await source.start();
-      const hit = server.nextHit();
-      const release = server.hold(first);
-      const background = source.refresh();
-      await hit;
-      const asked = verify(second);
-      release();
-      if (how === 'fails') server.goDown();
-      else server.serve(...(how === 'has the new key' ? [first, second] : [first]));
-      await background;
-      expect(await asked).toEqual(verdict);
-      expect(server.hits).toBe(3);
+      const flood = () => times(30, (index) => verify(stranger, `invented-${index}`));
+      const seen = new Set<unknown>();
+      for (const signer of [...signers.slice(1), ...signers]) {
+        server.serve(signer);
+        for (let step = 0; step < 12; step++) {
+          const flooded = flood();
+          const verdict = await verify(signer);
+          seen.add('rejection' in verdict ? verdict.rejection : 'passed');
+          await Promise.all(flooded);
+          clock.nowMs += 500;
+        }
+        expect(await verify(signer)).toEqual(passed);
+      }
+      expect([...seen].filter((word) => word !== 'keys-unavailable')).toEqual(['passed']);
     },
   );
 
   it.each([
+    ['has the new key', passed],
+    ['has no new key', unknownKey],
+    ['fails', unavailable(30)],
+  ])('that arrives during a fetch waits for a second fetch, which decides: it %s', async (how, verdict) => {
+    const { server, source, verify } = await setUpJwks([first]);
+    await source.start();
+    const hit = server.nextHit();
+    const release = server.hold(first);
+    const background = source.refresh();
+    await hit;
+    const asked = verify(second);
+    release();
+    if (how === 'fails') server.goDown();
+    else server.serve(...(how === 'has the new key' ? [first, second] : [first]));
+    await background;
+    expect(await asked).toEqual(verdict);
+    expect(server.hits).toBe(3);
+  });
+
+  it.each([
     [5, { maxWaiting: 5 }],
     [256, {}],
-  ])('lets %d wait for a source that hangs, and no more', async (most, options) => {
+  ])('while the server hangs: %d requests wait, the next ones are unavailable', async (most, options) => {
     const { server, source, verify } = await setUpJwks([first], options);
     await source.start();
     const release = server.hold(first, second);
@@ -150,12 +150,12 @@ describe('unknown kid', () => {
   });
 });
 
-// Side by side: here requests wait until the next fetch is due, by the clock of the machine.
+// Concurrent, because these requests wait for the next fetch in real time.
 describe.concurrent('unknown kid, the next fetch', () => {
-  it('asks no more often than the interval says, however many clients invent one', async (test) => {
+  it('is asked for at most once per interval, under 1200 requests with invented kids', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], { fetchIntervalMs: 5_000 }, test);
     await source.start();
-    // A minute. Four ticks are a little less than the interval, so that whoever asks then waits for the fetch, and not long.
+    // A minute. Four ticks are 20 ms less than the interval: a request at the fourth one waits for a fetch that is soon due.
     for (let tick = 0; tick < 48; tick++) {
       await Promise.all(times(25, (index) => verify(second, `invented-${tick}-${index}`)));
       clock.nowMs += 1_245;
@@ -164,7 +164,7 @@ describe.concurrent('unknown kid, the next fetch', () => {
     expect(server.hits).toBeLessThanOrEqual(1 + 12 + 1);
   });
 
-  it('has requests wait together for the next fetch, unless it is a second away: 503', async (test) => {
+  it('makes requests wait for a next fetch that is near; unavailable if it is a second away', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], {}, test);
     await source.start();
     // The clock of the test stands still, so that each fetch moves the next one 250 ms away.
@@ -180,7 +180,7 @@ describe.concurrent('unknown kid, the next fetch', () => {
 });
 
 describe('keys without a kid', () => {
-  it('are tried for one token up to a bound, however many the source has', async () => {
+  it('of 20 keys, 16 are tried', async () => {
     const signers = times(20, () => makeSigner('ES256'));
     const { source, verify } = await setUpJwks(signers);
     await source.start();
@@ -191,7 +191,7 @@ describe('keys without a kid', () => {
 });
 
 describe('rotation', () => {
-  it('is seen by the signature where tokens and keys have no kid', async () => {
+  it('is detected by a signature that fits no key, if tokens and keys have no kid', async () => {
     const { server, source, verify } = await setUpJwks([nameless]);
     await source.start();
     server.serve(otherNameless);
@@ -201,7 +201,7 @@ describe('rotation', () => {
     expect(server.hits).toBe(3);
   });
 
-  it('is not looked for where the token names a known key', async () => {
+  it('causes no fetch for a token that names a known key', async () => {
     const { server, source, verify } = await setUpJwks([first]);
     await source.start();
     expect(await verify(second, 'first')).toEqual(signature);

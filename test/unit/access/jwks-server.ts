@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { publicJwk, type Signer } from './signing.ts';
 
-/** A real key server that a test can make fail in every way. */
+/** A real key server whose answers a test chooses, failures included. */
 export interface JwksServer {
   readonly url: string;
   /** Requests so far. */
@@ -12,9 +12,9 @@ export interface JwksServer {
   serve(...signers: readonly Signer[]): void;
   /** Breaks every connection. */
   goDown(): void;
-  /** Lets requests wait; the returned function answers them, and serves from then on. */
+  /** Delays every answer; the returned function sends them, with these keys, and serves these keys from then on. */
   hold(...signers: readonly Signer[]): () => void;
-  /** Resolves once a request has come in that was not there before the call. */
+  /** Resolves at the next request after this call. */
   nextHit(): Promise<void>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { makeSigner, makeToken, type Signer } from './signing.ts';
 export const first = makeSigner('ES256', 'first');
 export const second = makeSigner('ES256', 'second');
 
-/** A source on a clock and a timer that only move when the test says so. `test`: which one, where several run at a time. */
+/** A source on a clock and a timer that the test moves. `test`: the context of the test, needed in `describe.concurrent`. */
 export async function setUpJwks(
   signers: readonly Signer[],
   options: Partial<JwksKeySourceOptions> = {},
@@ -40,7 +40,7 @@ export async function setUpJwks(
     now: () => clock.nowMs,
   });
   let serial = 0;
-  /** A good token, never the same twice, so that none is remembered. */
+  /** Verifies a valid token. Each one is new, so that no earlier verdict answers. */
   const verify = (signer: Signer, kid = signer.kid) =>
     verifier.verify(makeToken(signer, { sub: `${serial++}`, exp: 2_000_000_000 }, { kid }));
   return { server, clock, timer, source, verifier, verify };

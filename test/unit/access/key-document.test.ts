@@ -13,7 +13,7 @@ const pem = (key: KeyObject, type: 'spki' | 'pkcs1' = 'spki') =>
 const weakRsa = (modulusLength: number, publicExponent = 65_537) =>
   generateKeyPairSync('rsa', { modulusLength, publicExponent }).publicKey;
 
-/** Made for this test; its private key was thrown away. */
+/** A self-signed certificate, made for this test. Its private key is deleted. */
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBgjCCASmgAwIBAgIUNrPy0uC+psZkQOKpFWQR1k8+VTcwCgYIKoZIzj0EAwIw
 FzEVMBMGA1UEAwwMc2hvcC5leGFtcGxlMB4XDTI2MTEyMTA5MTk1N1oXDTM2MTEx
@@ -35,7 +35,7 @@ function read(document: unknown) {
   return { keys: keys.map((key) => `${key.kid} ${key.algorithms}`), problems, ignored };
 }
 
-describe('keys that can be used', () => {
+describe('usable keys', () => {
   const rsaAlgorithms = 'RS256,PS256';
   it.each<[string, unknown, string[]]>([
     ['JWK', publicJwk(rsa), [`rsa ${rsaAlgorithms}`]],
@@ -58,7 +58,7 @@ describe('keys that can be used', () => {
   });
 });
 
-describe('keys that nobody should use', () => {
+describe('keys that are refused', () => {
   it.each<[string, unknown, string]>([
     ['private JWK', { ...rsa.privateKey.export({ format: 'jwk' }) }, 'the key holds private parts'],
     ['private EC JWK', { ...ec.privateKey.export({ format: 'jwk' }) }, 'the key holds private parts'],
@@ -102,14 +102,14 @@ describe('keys that nobody should use', () => {
   });
 
   it.each(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'])(
-    'a public key that has %s as well',
+    'a public key with the private member %s',
     (name) => {
       const { keys, problems } = read({ ...publicJwk(rsa), [name]: 'AQAB' });
       expect([keys, problems]).toEqual([[], [expect.stringContaining('holds private parts')]]);
     },
   );
 
-  it('quotes nothing of a key', () => {
+  it('problems quote no part of the key', () => {
     const jwk = rsa.privateKey.export({ format: 'jwk' });
     const texts = JSON.stringify([read(jwk).problems, read(`{"d":"${jwk.d}"`).problems]);
     expect(texts).not.toContain(jwk.d?.slice(0, 12));
@@ -117,7 +117,7 @@ describe('keys that nobody should use', () => {
   });
 });
 
-describe('keys for something else', () => {
+describe('keys for another purpose', () => {
   it.each<[string, object, string]>([
     ['symmetric', { kty: 'oct', k: 'AAAA', kid: 'x' }, 'key 1 (kid "x") is a symmetric key'],
     ['encryption', publicJwk(rsa, { use: 'enc' }), 'key 1 (kid "rsa") has a use other than sig'],
@@ -131,13 +131,13 @@ describe('keys for something else', () => {
     ['alg not configured', publicJwk(rsa, { alg: 'RS512' }), 'key 1 (kid "rsa") fits none of the configured'],
     ['curve not configured', publicJwk(ec384), 'key 1 (kid "ec384") fits none of the configured'],
     ['X25519', generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }), 'key 1 fits none of the'],
-  ])('%s: the others are used', (_, jwk, text) => {
+  ])('%s: ignored, the other key is used', (_, jwk, text) => {
     const { keys, problems, ignored } = read({ keys: [jwk, publicJwk(ec)] });
     expect(keys).toEqual(['ec ES256']);
     expect({ problems, ignored }).toEqual({ problems: [], ignored: [expect.stringContaining(text)] });
   });
 
-  it('takes no symmetric key for HS256 out of a set', () => {
+  it('reads no symmetric key from a set, even if HS256 is configured', () => {
     const set = { keys: [{ kty: 'oct', k: Buffer.alloc(32, 1).toString('base64url'), alg: 'HS256' }] };
     expect(readJwks(set, ['HS256', 'RS256']).keys).toEqual([]);
   });
@@ -152,14 +152,14 @@ describe('hasRocaFingerprint', () => {
     1n,
   );
 
-  it('notices the structure of a broken generator', () => {
+  it('true for a modulus of two primes with the ROCA structure', () => {
     const structured = (k: bigint, a: number) => k * primorial + BigInt(65_537) ** BigInt(a);
     expect(
       hasRocaFingerprint(structured(0x1234_5678_9abc_def1n, 7) * structured(0xfedc_ba98_7654_3211n, 11)),
     ).toBe(true);
   });
 
-  it('does not see it in good keys', () => {
+  it('false for keys that Node generates', () => {
     for (let i = 0; i < 3; i++) {
       const modulus = Buffer.from(String(publicJwk(makeSigner('RS256')).n), 'base64url').toString('hex');
       expect(hasRocaFingerprint(BigInt(`0x${modulus}`))).toBe(false);
@@ -167,8 +167,8 @@ describe('hasRocaFingerprint', () => {
   });
 });
 
-describe('a document that would keep everybody waiting', () => {
-  it('holds a hundred keys at most', () => {
+describe('the limits of a document', () => {
+  it('refuses more than 100 keys', () => {
     const keys = (count: number) => ({ keys: Array.from({ length: count }, () => publicJwk(ec)) });
     expect(readKeyDocument(JSON.stringify(keys(100)), algorithms).keys).toHaveLength(100);
     const { isKeySet, problems } = readKeyDocument(JSON.stringify(keys(101)), algorithms);
@@ -181,13 +181,13 @@ describe('a document that would keep everybody waiting', () => {
     expect(named(65)).toEqual(named(64));
   });
 
-  it('is a set of keys or not, whatever the keys are', () => {
+  it('isKeySet is true for a set, a JWK and a PEM text, false for anything else', () => {
     const isSet = (text: string) => readKeyDocument(text, algorithms).isKeySet;
     const sets = ['{"keys":[]}', ` \n${JSON.stringify(publicJwk(ec))}`, publicPem(ec)];
     expect([...sets, '{"keys":{}}', '{', '', '{"a":1}'].filter(isSet)).toEqual(sets);
   });
 
-  it('holds no RSA key with which nobody could verify', () => {
+  it('refuses an RSA key of more than 16384 bits', () => {
     const longest = Buffer.alloc(2048, 0xff).toString('base64url');
     expect(read({ kty: 'RSA', e: 'AQAB', n: longest }).problems).toEqual([]);
     const n = Buffer.alloc(2049, 0xff).toString('base64url');

@@ -14,7 +14,7 @@ function read(rows: readonly string[]): ProtectedResources {
   return list;
 }
 
-describe('a packed list, sent to another process', () => {
+describe('a packed list after structuredClone', () => {
   const rows = [
     'GET /carts/{cart_id}',
     'PATCH /Carts/{id}',
@@ -70,7 +70,7 @@ describe('a packed list, sent to another process', () => {
     expect(packed.openedBy(request)?.template).toBe(compiled.openedBy(request)?.template);
   });
 
-  it('names the rows of a route', () => {
+  it('indexesOf gives the same rows as the compiled list', () => {
     for (const template of ['/carts/{x}', '/b/**', '/v1/orders', '/orders', '/', '/**', '/none'])
       expect(packed.indexesOf(template)).toEqual(compiled.indexesOf(template));
     expect(packed.indexesOf('/cARTS/{x}')).toHaveLength(3);

@@ -4,11 +4,11 @@ import { parseDocument } from 'yaml';
 import { rowsOf } from '../../../src/access/plain-rows.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 
-/** Longer than what is not cut. A comment, so that the list is the same. */
+/** A comment that makes the text long enough to be cut into rows. It changes no row. */
 const padding = `# ${'x'.repeat(20_000)}\n`;
 const withoutPlainRows = (text: string) => parseProtectedList(padding + text, 'list.yaml');
 
-/** The same list, parsed as a whole. */
+/** The same list, parsed as one document. Line numbers count the line of `padding`. */
 function inOne(text: string) {
   const { list, problems } = parseProtectedList(text, 'list.yaml');
   const below = <T extends { readonly line: number }>(one: T) => ({ ...one, line: one.line + 1 });
@@ -21,7 +21,7 @@ function inOne(text: string) {
   };
 }
 
-/** Lines of lists, good and bad, that are put together at random. */
+/** Lines of lists, valid and invalid, for random lists. */
 const parts = fc.constantFrom(
   ...`    - GET /a
     - GET /b/{id}
@@ -93,8 +93,8 @@ const texts = fc
   )
   .map(([head, lines, tail]) => [head, '  A:', ...lines, tail].join('\n'));
 
-describe('a long list, whose plain rows are not parsed as YAML', () => {
-  it('has the rows of the same list as one document, or an error if that has one', {
+describe('a long list, whose plain rows bypass the YAML parser', () => {
+  it('has the same rows and problems as when it is parsed as one document', {
     timeout: 120_000,
   }, () => {
     const seen = { lists: 0, errors: 0 };
@@ -135,7 +135,7 @@ describe('a long list, whose plain rows are not parsed as YAML', () => {
 
   it.each([
     [
-      'with too much besides its rows',
+      'with a megabyte besides its rows',
       `groups:\n  A: [GET /a]\n# ${'x'.repeat(1_000_000)}\ncomplete: true\n`,
       1,
     ],
@@ -144,7 +144,7 @@ describe('a long list, whose plain rows are not parsed as YAML', () => {
       `groups:\n  A:\n    - "GET /a\\\n${'      x\n'.repeat(20_000)}"\ncomplete: true\n`,
       3,
     ],
-  ])('is refused %s', (_, text, line) => {
+  ])('a list %s: an error at its line', (_, text, line) => {
     const { list, problems } = parseProtectedList(text, 'list.yaml');
     expect(list).toBeUndefined();
     expect(problems[0]).toMatchObject({ line, severity: 'error' });

@@ -4,7 +4,7 @@ import { createProofNonces } from '../../../src/access/proof-nonces.ts';
 const windowMs = 300_000;
 const secret = 'a-secret-of-at-least-thirty-two-characters';
 const at = (ms: number, own = secret) => createProofNonces(own, 5_000, () => ms);
-/** The begin of a window. */
+/** The start of a window. */
 const begin = 1_000 * windowMs;
 const nonce = at(begin).current();
 
@@ -19,9 +19,9 @@ it.each([
 });
 
 it.each([
-  ['of another secret', at(begin, `${secret}x`).current()],
-  ['with an octet more', `${nonce}A`],
-  ['cut', nonce.slice(1)],
+  ['made with another secret', at(begin, `${secret}x`).current()],
+  ['with an extra octet', `${nonce}A`],
+  ['without its first octet', nonce.slice(1)],
   ['in a list', [nonce]],
   ['that is a number', 1_000],
   ['that is missing', undefined],

@@ -15,7 +15,7 @@ const inGroup = (...rows: string[]) =>
   `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
 describe('rows', () => {
-  it('keep what is written, with group and place', () => {
+  it('have the method, decoded path, scopes, group and position of the file', () => {
     const { list } = parseProtectedList(
       inGroup('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
       'list.yaml',
@@ -44,13 +44,13 @@ describe('rows', () => {
     });
   });
 
-  it('may have a comment after them', () => {
+  it('may end with a comment', () => {
     expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
     expect(problemsOf(inGroup('"GET /a" #b'))).toEqual([]);
   });
 });
 
-it('reads conditions on claims', () => {
+it('a row with scopes and require: its conditions', () => {
   const row =
     '{ match: "GET /a/{b}/{c}", scopes: { any: [x, y] }, require: { b: sub.id, c: { claim: ["https://a.example/c"], contains: true }, d.e: [1, true], [https://a.example/d]: f } }';
   const { list, problems } = parseProtectedList(inGroup(row), 'list.yaml');
@@ -255,7 +255,7 @@ describe('a document that is refused', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  it('has all its problems reported at once, in the order of the file', () => {
+  it('reports all problems together, in the order of the file', () => {
     const text = inGroup('GET /a', 'get /b', 'GET /a', '{ match: "GET /c", foo: 1 }').replace(
       'true',
       'false',
@@ -268,12 +268,12 @@ describe('a document that is refused', () => {
     ]);
   });
 
-  it('is refused when it is longer than 10 MB, before it is parsed', () => {
+  it('is refused when it is longer than 10 MB', () => {
     const text = `#${'x'.repeat(10_000_000)}\n${inGroup('GET /a')}`;
     expect(problemsOf(text)).toEqual(['1:1 error the list is longer than 10 MB']);
   });
 
-  it('is refused when it is nested without end, or explodes', () => {
+  it('is refused with 20,000 levels, or with aliases that multiply', () => {
     expect(problemsOf('['.repeat(20_000)).length).toBeGreaterThan(0);
     expect(problemsOf('{a: '.repeat(20_000)).length).toBeGreaterThan(0);
     const bomb = `a: &a [x]\n${Array.from('bcdefghij', (key, i) => `${key}: &${key} [${`*${'abcdefghij'[i]},`.repeat(9)}]`).join('\n')}\n`;
@@ -287,7 +287,7 @@ describe('tokenIn', () => {
   const list = (places: string, ...rows: string[]) =>
     `${places}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
-  it('of a row, or else of the list; the header alone is the default', () => {
+  it('of a row wins over that of the list; the default is the header', () => {
     const rows = [
       'GET /a',
       '{ match: GET /b, tokenIn: header }',
@@ -305,7 +305,7 @@ describe('tokenIn', () => {
     ['body', 'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
     ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
     ['[]', 'tokenIn is a place, or a list of places, at least one'],
-  ])('%s is an error', (places, problem) => {
+  ])('%s is an error in a row and at the top', (places, problem) => {
     for (const text of [
       list('', `{ match: GET /a, tokenIn: ${places} }`),
       list(`tokenIn: ${places}\n`, 'GET /a'),

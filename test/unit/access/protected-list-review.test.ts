@@ -18,16 +18,21 @@ function compiled(list: ProtectedResources) {
   return compileProtectedList(list, { ignoredPrefixes: [] });
 }
 
-describe('the difference of two lists', () => {
+describe('differencesOf two lists', () => {
   it.each<[string, string[], string[], string[]]>([
     ['nothing', ['GET /a'], ['GET /a'], []],
     ['the order', ['GET /a', 'GET /b'], ['GET /b', 'GET /a'], []],
-    ['rows come and go', ['GET /a', 'GET /b'], ['GET /c', 'GET /a'], ['+ GET /c', '- GET /b, looser']],
+    [
+      'a row added, a row removed',
+      ['GET /a', 'GET /b'],
+      ['GET /c', 'GET /a'],
+      ['+ GET /c', '- GET /b, looser'],
+    ],
     ['names of parameters', ['GET /a/{x}'], ['GET /A/{y}'], []],
-    ['a second name', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], []],
+    ['a second name of a parameter removed', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], []],
     ['more scopes', ['GET /a'], ['{ match: GET /a, scopes: [x] }'], ['~ GET /a: scopes']],
     [
-      'a row less, which another one covers',
+      'a removed row that another row covers, and one that it does not',
       ['GET /a', 'GET /b/**'],
       ['GET /a/**'],
       ['+ GET /a/**', '- GET /a', '- GET /b/**, looser'],
@@ -50,8 +55,8 @@ describe('the difference of two lists', () => {
       ['{ match: GET /a, scopes: [y, x] }'],
       [],
     ],
-    ['only observed', ['GET /a'], ['{ match: GET /a, observe: true }'], ['~ GET /a: observe, looser']],
-    ['enforced', ['{ match: GET /a, observe: true }'], ['GET /a'], ['~ GET /a: observe']],
+    ['observe: true added', ['GET /a'], ['{ match: GET /a, observe: true }'], ['~ GET /a: observe, looser']],
+    ['observe: true removed', ['{ match: GET /a, observe: true }'], ['GET /a'], ['~ GET /a: observe']],
     [
       'conditions on claims',
       [
@@ -80,7 +85,7 @@ describe('the difference of two lists', () => {
       ['~ GET /a: require, looser', '~ GET /b: require, looser'],
     ],
     [
-      'several rows of one route, of which the second asks for less, or is gone',
+      'several rows of one route: the second one requires less, or is removed',
       [
         ...['{ match: GET /a, scopes: { any: [x, y] } }', '{ match: "GET /A", scopes: { any: [p, q] } }'],
         ...['{ match: GET /b, scopes: { any: [x, y] } }', '{ match: "GET /B", scopes: { any: [p, q] } }'],
@@ -102,7 +107,7 @@ describe('the difference of two lists', () => {
       ],
     ],
     [
-      'a condition less, where another row has none',
+      'a removed row with a condition, beside a row without one',
       ['{ match: "GET /a/{x}", require: { x: sub } }', 'GET /a/**'],
       ['GET /a/**'],
       ['- GET /a/{x}, looser'],
@@ -114,13 +119,13 @@ describe('the difference of two lists', () => {
       ['+ GET /c/**', '- GET /c/{id}, looser', '~ GET /a: require', '~ GET /b: require, looser'],
     ],
     [
-      'credentials for the shop',
+      'credentials: shop added, removed',
       ['GET /a', '{ match: GET /b, credentials: shop }'],
       ['{ match: GET /a, credentials: shop }', 'GET /b'],
       ['~ GET /a: credentials, looser', '~ GET /b: credentials'],
     ],
     [
-      'a POST is opened, another closed',
+      'one open POST replaced by another',
       ['GET /a', '{ match: POST /b, open: true }'],
       ['GET /a', '{ match: POST /c, open: true }'],
       ['+ POST /b', '- POST /c, looser'],
@@ -135,7 +140,7 @@ describe('the difference of two lists', () => {
   });
 });
 
-describe('what a list leaves open', () => {
+describe('findSuspicious', () => {
   it.each([
     [['GET /carts'], []],
     [['GET /carts/{id}'], ['3: GET /carts/{id} is protected, GET /carts is open']],
@@ -188,7 +193,7 @@ describe('what a list leaves open', () => {
       expect([severity, file]).toEqual([text.includes('no effect') ? 'warning' : 'note', 'list.yaml']);
   });
 
-  it('a form that does not count', () => {
+  it('with itemForms: false, GET /carts leaves GET /carts/{id} open', () => {
     const rules = { ignoredPrefixes: [], itemForms: false };
     const [found] = findSuspicious(compileProtectedList(listOf('GET /carts'), rules));
     expect(found?.text).toBe('GET /carts is protected, GET /carts/{id} is open');

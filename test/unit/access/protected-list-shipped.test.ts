@@ -18,7 +18,7 @@ const config = path.join(import.meta.dirname, '../../../config');
 const files = ['protected-resources.yaml', 'protected-resources.hardened.yaml'] as const;
 const [shipped, hardened] = files.map((file) => read(file));
 
-/** One request each of methods and the paths that follow them. */
+/** One request for each path, with the method that is its key. */
 function requests(paths: Readonly<Record<string, string>>): string[] {
   return Object.entries(paths).flatMap(([method, all]) => all.split(/\s+/).map((one) => `${method} ${one}`));
 }
@@ -39,25 +39,25 @@ function read(file: string) {
 }
 
 describe('config/protected-resources.yaml', () => {
-  it('holds the 56 rows of the contract, group by group, in its order, and nothing else', () => {
+  it('has exactly the 56 rows of the contract, in its order and groups', () => {
     expect(contractRows).toHaveLength(56);
     const rows = shipped?.list.rows.map(({ group, method, template }) => ({ group, method, template }));
     const wanted = contractRows.map((row) => ({ ...row, group: row.group.replace(/ \(.*\)$/, '') }));
     expect(rows).toEqual(wanted);
   });
 
-  it('asks for no scope and observes nothing', () => {
+  it('requires no scope and observes no row', () => {
     expect(shipped?.list.rows.every(({ scopes, observe }) => scopes.length === 0 && !observe)).toBe(true);
   });
 
-  it('has the one warning that the contract has: a route with two names', () => {
+  it('has one warning: a route of the contract with two names', () => {
     const texts = shipped?.problems.map(({ severity, text }) => `${severity}: ${text}`);
     expect(texts).toEqual([
       'warning: the same route as GET /customers/{customer_reference} in line 17: a request matches both',
     ]);
   });
 
-  it('gives one remark at start and in check, which names the hardened one', async () => {
+  it('gives one warning at the start and in check: it names the hardened list', async () => {
     const { text = '', list } = shipped ?? {};
     for (const validators of [fileValidators, startValidators(), adviceValidators]) {
       const found = (await validators.protectedResources?.(text, 'list.yaml', {})) ?? [];
@@ -74,7 +74,7 @@ describe('config/protected-resources.yaml', () => {
     expect(list?.rows).toHaveLength(56);
   });
 
-  it('names the place of each row', () => {
+  it('gives the line and column of each row', () => {
     const lines = shipped?.text.split('\n') ?? [];
     for (const { method, template, source } of shipped?.list.rows ?? []) {
       expect(lines[source.line - 1]?.slice(source.column - 1)).toBe(`${method} ${template}`);
@@ -83,7 +83,7 @@ describe('config/protected-resources.yaml', () => {
 });
 
 describe('config/protected-resources.hardened.yaml', () => {
-  it('holds the rows of the contract too, and loosens none', () => {
+  it('adds 48 rows to those of the contract, and changes none', () => {
     const differences = shipped && hardened ? [...differencesOf(shipped.list, hardened.list)] : [];
     expect(differences.map(({ kind }) => kind)).toEqual(Array(48).fill('added'));
   });
@@ -108,7 +108,7 @@ describe('config/protected-resources.hardened.yaml', () => {
       DELETE: `/shopping-list-items/17 /carts/1/configured-bundles/2
         /shopping-lists/1/shopping-list-items/2`,
     }),
-  )('protects %s, which the shop protects', (request) => {
+  )('protects %s', (request) => {
     expect(hardened?.compiled.match(tableRequest(request))).toBeDefined();
   });
 });
@@ -134,7 +134,7 @@ describe.each(files)('config/%s', (file) => {
     expect(read(file).compiled.match(tableRequest(request))?.route).toBeUndefined();
   });
 
-  it('names the schema in its first line, and is valid under it', () => {
+  it('names the schema in its first line, and is valid', () => {
     const { text } = read(file);
     expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./protected-resources.schema.json');
     const schema = JSON.parse(readFileSync(path.join(config, 'protected-resources.schema.json'), 'utf8'));

@@ -17,7 +17,7 @@ groups:
 complete: true
 `;
 
-/** Cuts the list off at every byte: it is the whole list, or none. */
+/** Cuts the list off at every byte. Each result is the whole list or an error. */
 function wholeOrNone(bytes: Buffer): { none: number; whole: number } {
   const whole = parseProtectedList(bytes.toString(), 'list.yaml').list?.rows;
   const seen = { none: 0, whole: 0 };
@@ -39,14 +39,14 @@ describe('a list that is cut off', () => {
   it.each([
     ['every form of row', Buffer.from(small)],
     ['flow style', Buffer.from('{groups: {A: ["GET /a", {match: "GET /b"}]}, complete: true}')],
-  ])('never takes effect with fewer rows: %s', (_, bytes) => {
+  ])('is an error, unless only the last newline is missing: %s', (_, bytes) => {
     const { none, whole } = wholeOrNone(bytes);
     // Only the newline at the very end may be missing.
     expect(whole).toBeLessThanOrEqual(1);
     expect(none).toBe(bytes.length - whole);
   });
 
-  it('never takes effect either when the beginning is missing', () => {
+  it('without its beginning: has all its rows or is an error', () => {
     const bytes = Buffer.from(small);
     const rows = parseProtectedList(small, 'list.yaml').list?.rows.length;
     for (let start = 1; start < bytes.length; start += 1) {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What was logged, a line each: level, event, and the fields that matter. */
+/** A logger that records its lines: level, fields and text. */
 function recordLog() {
   const lines: object[] = [];
   const at = (level: string) => (fields: object, text: string) => void lines.push({ level, ...fields, text });
@@ -37,7 +37,7 @@ describe('a secret', () => {
     return { keys, changes: () => changes };
   };
 
-  test('shows nothing by which it could be guessed', () => {
+  test('has no fingerprint in describe; the metrics count one key', () => {
     const { keys } = build();
     expect(keys.describe()).toEqual([
       { issuer: null, kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
@@ -61,10 +61,10 @@ describe('key files', () => {
     return { file, lines, keys };
   };
 
-  test('that are read anew are reported, and so is why they are not used', async () => {
+  test('log a reload and a refused reload; after a refused one the last good keys stay', async () => {
     const { file, lines, keys } = await open('a.pem', publicPem(first));
     await keys.start?.();
-    // The first reading is no news.
+    // The first read is not logged.
     expect([lines, keys.health().text]).toEqual([[], 'one usable key']);
     keys.useSecret('x'.repeat(48));
     const [before] = keys.describe();
@@ -78,7 +78,7 @@ describe('key files', () => {
     await keys.reload?.();
     expect(lines.at(0)).toMatchObject({ level: 'info', event: 'keys-reloaded', keys: 2 });
     expect(keys.health()).toMatchObject({ status: 'ok', text: '2 usable keys' });
-    // Since when each key is there: the first one has not come anew.
+    // The first key keeps its sinceMs.
     expect(keys.describe().find(({ fingerprint }) => fingerprint === before?.fingerprint)).toEqual(before);
 
     await writeFile(file, 'nonsense');
@@ -104,7 +104,7 @@ describe('key files', () => {
     keys.close?.();
   });
 
-  test('without a key do not start', async () => {
+  test('without a usable key: start rejects', async () => {
     const { keys } = await open('c.pem', '{"keys":[]}');
     await expect(keys.start?.()).rejects.toThrow('no key here can verify');
     expect(keys.health()).toMatchObject({ status: 'down', isUnready: true });

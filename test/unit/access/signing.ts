@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signOctets } from 'node:crypto';
 
-/** A signer made for one test file; real keys, made anew each time. */
+/** A real key pair, generated for one test file. */
 export interface Signer {
   readonly alg: string;
   readonly kid?: string;
@@ -31,13 +31,13 @@ export function publicPem(signer: Signer): string {
   return signer.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 }
 
-/** A good token unless claims or header say otherwise; `undefined` removes a member. */
+/** A signed token with these claims. `header` overwrites members of the header; `undefined` removes one. */
 export function makeToken(signer: Signer, claims: object = {}, header: object = {}): string {
   const kid = signer.kid === undefined ? {} : { kid: signer.kid };
   return signSegments(signer, encode({ typ: 'JWT', alg: signer.alg, ...kid, ...header }), encode(claims));
 }
 
-/** Signs any two texts: for tokens that no library would make. */
+/** Signs any two texts, also those of tokens that a library refuses to make. */
 export function signSegments(signer: Signer, header: string, payload: string): string {
   const input = `${header}.${payload}`;
   return `${input}.${signature(signer, Buffer.from(input)).toString('base64url')}`;

@@ -8,7 +8,7 @@ import {
 } from '../../../src/access/key-source.ts';
 import { publicJwk, type Signer } from './signing.ts';
 
-/** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
+/** A key source in memory. A test changes its keys with `use`; `asked` counts the calls of `keysFor`. */
 export interface StubKeySource extends KeySource {
   use(keys: readonly VerificationKey[]): void;
   asked: number;

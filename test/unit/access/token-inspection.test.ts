@@ -33,8 +33,8 @@ async function inspect(token: string, scopes: readonly string[] = [], source?: o
   };
 }
 
-describe('a token is inspected as the proxy checks it', () => {
-  /** Two faults at once: the earlier check is the one that the proxy stops at. */
+describe('inspectToken', () => {
+  /** In the order of the checks. Each token has two faults; the earlier check must fail. */
   const ordered = [
     ['exp', { exp: nowSeconds - 60 }],
     ['nbf', { nbf: nowSeconds + 60 }],
@@ -44,13 +44,13 @@ describe('a token is inspected as the proxy checks it', () => {
     ['subject', { sub: '' }],
   ] as const;
   it.each(ordered.slice(0, -1).map((one, i) => [one[0], { ...one[1], ...ordered[i + 1]?.[1] }] as const))(
-    '%s comes before what follows it',
+    'a token with two faults fails the earlier check: %s',
     async (check, claims) => {
       expect((await inspect(makeToken(rsa, { ...good, ...claims }))).failed).toBe(check);
     },
   );
 
-  it('a good token passes every check, and the report names no check that is not configured', async () => {
+  it('a good token: no check fails or is skipped, and no secret claim or signature is shown', async () => {
     const token = makeToken(rsa, good);
     const { failed, checks, text } = await inspect(token, ['customer']);
     expect(failed).toBeUndefined();
@@ -63,8 +63,8 @@ describe('a token is inspected as the proxy checks it', () => {
   it.each([
     [2048, undefined],
     [2049, 'identity-too-long'],
-  ])('a field of auth.forward with %i octets: %s', async (octets, reason) => {
-    // Each % takes three octets as it is forwarded.
+  ])('a forwarded claim of %i octets: %s', async (octets, reason) => {
+    // A forwarded % has three octets.
     const sub = `%${'x'.repeat(octets - 3)}`;
     const found = await inspect(makeToken(rsa, { ...good, sub }), ['customer'], undefined, {
       subject: 'X-Sub',
@@ -74,7 +74,7 @@ describe('a token is inspected as the proxy checks it', () => {
       name: 'fields',
       text: `X-Sub has ${octets} octets; 2048 at most (auth.forward)`,
     });
-    // A missing scope is found first, as the proxy finds it.
+    // A missing scope is reported first.
     const both = await inspect(makeToken(rsa, { ...good, sub }), ['analyst'], undefined, {
       subject: 'X-Sub',
     });
@@ -96,14 +96,14 @@ describe('a token is inspected as the proxy checks it', () => {
     [48 * 3600, 'in 2 days'],
     [-1, '1 s ago'],
     [-48 * 3600, '2 days ago'],
-  ])('an exp that is %i s away is told to be %s', async (seconds, distance) => {
+  ])('an exp in %i s is shown as %s', async (seconds, distance) => {
     const date = new Date((nowSeconds + seconds) * 1000).toISOString();
     expect(await textOf('exp', { exp: nowSeconds + seconds })).toBe(
       `${date}, ${distance} by the clock here, 5 s of tolerance`,
     );
   });
 
-  it('the age that is allowed is told, and what is no date is none', async () => {
+  it('shows the maximum age, a missing nbf as none, and a date after the year 9999', async () => {
     expect(await textOf('iat', {})).toMatch(/, 17 min old at most \(auth\.maxTokenAge\)$/);
     expect(await textOf('nbf', { nbf: undefined })).toBe('none');
     expect(await textOf('exp', { exp: 8.64e12 })).toContain('+275760-09-13');

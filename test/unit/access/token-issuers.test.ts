@@ -16,12 +16,12 @@ import {
 
 const a = makeSigner('RS256', 'a');
 const b = makeSigner('RS256', 'b');
-/** Of B, under the key id of A. */
+/** The key of B, with the key id of A. */
 const bAsA = { ...b, kid: 'a' };
 const [issA, issB] = ['https://a.example/', 'https://b.example/realms/ü'];
 const noLog = { info() {}, warn() {}, error() {}, debug() {} };
 
-/** Two issuers with a key server each, through the configuration. */
+/** Two issuers made from a configuration, each with its own key server. */
 async function setUp(more: { a?: object; b?: object; auth?: object } = {}, keysOfB: readonly Signer[] = [b]) {
   const [serverA, serverB] = [await startJwksServer(a), await startJwksServer(...keysOfB)];
   const { config, problems } = validateConfig({
@@ -63,7 +63,7 @@ const ofA = () => ({
 const ofB = () => ({ ...ofA(), iss: issB, aud: 'shop-b' });
 
 describe('several issuers', () => {
-  it('each verifies its own, and the same name means two users', async () => {
+  it('the same sub from two issuers: two subjects', async () => {
     const { say, issuers } = await setUp();
     expect(await say(makeToken(a, ofA()))).toBe('alpha DE--21');
     expect(await say(makeToken(b, ofB()))).toBe('beta DE--21');
@@ -72,9 +72,9 @@ describe('several issuers', () => {
 
   it.each<[string, () => string, string]>([
     ['a key of B for the issuer A', () => makeToken(b, ofA()), 'unknown-key'],
-    ['the same under the key id of A', () => makeToken(bAsA, ofA()), 'signature'],
-    ['the same without a key id', () => makeToken(b, ofA(), { kid: undefined }), 'signature'],
-    ['A for the audience of B', () => makeToken(a, { ...ofA(), aud: 'shop-b' }), 'audience'],
+    ['a key of B with the key id of A', () => makeToken(bAsA, ofA()), 'signature'],
+    ['a key of B without a key id', () => makeToken(b, ofA(), { kid: undefined }), 'signature'],
+    ['a token of A with the audience of B', () => makeToken(a, { ...ofA(), aud: 'shop-b' }), 'audience'],
     [
       'iss in another form of Unicode',
       () => makeToken(b, { ...ofB(), iss: issB.normalize('NFD') }),
@@ -106,7 +106,7 @@ describe('several issuers', () => {
     expect(await say(make())).toBe(`access-token-invalid ${reason}`);
   });
 
-  it('iss twice: the last one chooses, and the same one is checked; no order of them helps', async () => {
+  it('two iss members: the last one selects the keys and is checked', async () => {
     const { say } = await setUp();
     const twice = (signer: Signer, first: string, second: string, aud: string) => {
       const rest = JSON.stringify({ sub: 'DE--21', aud, exp: seconds() + 60, iat: seconds() }).slice(1);
@@ -118,7 +118,7 @@ describe('several issuers', () => {
     expect(await say(twice(b, issA, issB, 'shop-b'))).toBe('beta DE--21');
   });
 
-  it('one key id at both: each key judges its own tokens alone', async () => {
+  it('one key id at both issuers: each key verifies only the tokens of its issuer', async () => {
     const { say } = await setUp({}, [bAsA]);
     expect(await say(makeToken(a, ofA()))).toBe('alpha DE--21');
     expect(await say(makeToken(bAsA, ofB()))).toBe('beta DE--21');
@@ -126,7 +126,7 @@ describe('several issuers', () => {
     expect(await say(makeToken(a, ofB()))).toBe('access-token-invalid signature');
   });
 
-  it('each has its own algorithms, times and claims', async () => {
+  it('each has its own algorithms, maximum age and claims', async () => {
     const secret = 'a secret of B, long enough to be one';
     const { say } = await setUp({
       auth: { maxTokenAge: '10m' },
@@ -139,7 +139,7 @@ describe('several issuers', () => {
     expect(await say(makeToken(a, ofB()))).toBe('access-token-invalid algorithm');
   });
 
-  it('tokens that wait for the keys of one leave room for those of the other', async () => {
+  it('40 tokens wait for the keys of A: 25 verify, 15 are refused, a token of B passes', async () => {
     const { serverA, say, issuers } = await setUp();
     const release = serverA.hold(a);
     const waiting = Array.from({ length: 40 }, (_, i) => say(makeToken({ ...a, kid: `k${i}` }, ofA())));
@@ -151,7 +151,7 @@ describe('several issuers', () => {
     expect(words.filter((one) => one === 'overloaded verifications')).toHaveLength(15);
   });
 
-  it('the process is ready although one issuer has never had a key', async () => {
+  it('an issuer without a key is down, but does not make the process unready', async () => {
     const { components } = await setUp({}, []);
     const healths = components.map(({ name, health }) => ({ name, ...health?.() }));
     expect(healths).toMatchObject([

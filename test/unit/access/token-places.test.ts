@@ -29,7 +29,7 @@ function requestOf({ method = 'GET', url = '/a', fields = [], isHandshake = fals
   });
 }
 
-/** What is read and what goes on, or the refusal in two words. */
+/** The token and the query, cookies and subprotocols that are forwarded; or the refusal and its reason. */
 function read(sent: Sent, places: readonly TokenPlace[], origins: readonly string[] = []) {
   const request = requestOf(sent);
   const found = readPresentedToken(request, places, origins);
@@ -70,19 +70,19 @@ describe('one place', () => {
     ['a parameter of another name', { url: `/a?access_tokens=${token}` }, 'access-token-missing missing'],
     ['a cookie of another name', { fields: ['Cookie', `sid2=${token}`] }, 'access-token-missing missing'],
     [
-      'a subprotocol of no handshake',
+      'a subprotocol without a handshake',
       { fields: ['Sec-WebSocket-Protocol', `bearer, ${token}`] },
       'access-token-missing missing',
     ],
   ])('%s', (_, sent, expected) => expect(read(sent, every)).toBe(expected));
 });
 
-describe('what some backend reads as the same place', () => {
+describe('a name that a backend may read as the name of the token', () => {
   it.each([
     ...['sid=', 'SID=x', '%73id=x', 'sid', 'sid%00a=x', 'sid[]=x', 'sid="a.b.c"', ' sid =x', 'a=1, sid=x'],
     ...['s%u0069d=x', '%2573id=x', 'sid%=x'],
     ...['%20sid=x', '+sid=x', `sid=${token}x y`, 'sid%5B=x', 'sid=%zz'],
-  ])('cookie %j is malformed, and never passed on', (cookie) => {
+  ])('cookie %j is refused: alone, before and after the token', (cookie) => {
     expect(read({ fields: ['Cookie', cookie] }, every)).toBe('access-token-invalid malformed');
     expect(read({ fields: ['Cookie', `sid=${token}; ${cookie}`] }, every)).toBe(
       'access-token-invalid repeated',
@@ -107,14 +107,14 @@ describe('what some backend reads as the same place', () => {
       'access_token%00=x',
       '%20access_token=x',
       'a=1;access_token=x',
-      // PHP takes a bracket that is never closed for an underscore.
+      // PHP reads an unclosed bracket as an underscore.
       'access[token=x',
       'access%5btoken=x',
-      // CGI.pm and ASP.NET; a shop that decodes twice.
+      // CGI.pm and ASP.NET decode %u; some shops decode twice.
       ...['%u0061ccess_token=x', 'access%u005Ftoken=x', '%2561ccess_token=x', 'x%25=1', '%=1'],
     ],
     `access_token=${encodeURIComponent(`${token}=`)}`,
-  ])('parameter %j is malformed, and never passed on', (parameter) => {
+  ])('parameter %j is refused: alone and after the token', (parameter) => {
     expect(read({ url: `/a?${parameter}` }, every)).toBe('access-token-invalid malformed');
     const twice = `/a?access_token=${token}&${parameter}`;
     expect(read({ url: twice }, every)).toBe('access-token-invalid repeated');
@@ -152,37 +152,37 @@ it.each<[string, Sent]>([
   expect(read(sent, every)).toBe('access-token-repeated two-places');
 });
 
-it('a header that the row does not take is neither believed nor passed over', () => {
+it('a header where the row accepts only a cookie: refused, with and without the cookie', () => {
   expect(read({ fields: bearer }, ['cookie:sid'])).toBe('access-token-missing other-place');
   expect(read({ fields: [...bearer, 'Cookie', `sid=${token}`] }, ['cookie:sid'])).toBe(
     'access-token-repeated two-places',
   );
 });
 
-describe('a cookie that a browser sends by itself', () => {
+describe('the token in a cookie, which a browser adds by itself, from', () => {
   const refused = 'cross-site-request origin';
   it.each<[string, readonly string[], string]>([
     ['a page of the host', ['Origin', 'http://shop.example'], token],
     [
-      'the same, as browsers say it',
+      'a page of the host, with Sec-Fetch-Site',
       ['Origin', 'http://shop.example', 'Sec-Fetch-Site', 'same-origin'],
       token,
     ],
     ['Sec-Fetch-Site alone', ['Sec-Fetch-Site', 'same-origin'], token],
     ['an allowed page', ['Origin', 'https://app.example', 'Sec-Fetch-Site', 'cross-site'], token],
-    ['nobody says', [], refused],
-    ['another page', ['Origin', 'https://evil.example'], refused],
-    ['a sandboxed one', ['Origin', 'null'], refused],
+    ['no Origin and no Sec-Fetch-Site', [], refused],
+    ['a page of another host', ['Origin', 'https://evil.example'], refused],
+    ['a sandboxed page', ['Origin', 'null'], refused],
     ['another scheme', ['Origin', 'https://shop.example'], refused],
     ['another port', ['Origin', 'http://shop.example:81'], refused],
-    ['a host that begins so', ['Origin', 'http://shop.example.evil.example'], refused],
-    ['a page of a sibling', ['Sec-Fetch-Site', 'same-site'], refused],
+    ['a host that begins with the name of the shop', ['Origin', 'http://shop.example.evil.example'], refused],
+    ['a page of a sibling host', ['Sec-Fetch-Site', 'same-site'], refused],
     [
-      'a page of a sibling that says our origin',
+      'a page of a sibling host with the Origin of the shop',
       ['Origin', 'http://shop.example', 'Sec-Fetch-Site', 'same-site'],
       refused,
     ],
-    ['nobody in particular', ['Sec-Fetch-Site', 'none'], refused],
+    ['Sec-Fetch-Site: none', ['Sec-Fetch-Site', 'none'], refused],
     ['two origins', ['Origin', 'http://shop.example', 'origin', 'https://evil.example'], refused],
     ['two sites', ['Sec-Fetch-Site', 'same-origin', 'Sec-Fetch-Site', 'cross-site'], refused],
     ['an empty origin', ['Origin', ''], refused],
@@ -197,7 +197,7 @@ describe('a cookie that a browser sends by itself', () => {
     expect(read({ method: 'POST', fields: [...bearer, ...fields] }, every)).toBe(token);
   });
 
-  it('ports that a scheme has anyway are not compared', () => {
+  it('an Origin without a port fits a host with the default port', () => {
     const fields = ['Cookie', `sid=${token}`, 'Origin', 'http://shop.example'];
     const request = { ...requestOf({ method: 'POST', fields }), host: 'shop.example:80' };
     expect(isRejection(readPresentedToken(request, every, []))).toBe(false);
@@ -212,13 +212,13 @@ it.each([
   ['https://a.example/p?x=1#access_token=x', true],
   ['https://a.example/access_token=x', false],
   ['https://a.example/p?x=access_token', false],
-])('Referer %s: taken off: %s', (referer, isTaken) => {
+])('Referer %s: removed: %s', (referer, isTaken) => {
   const request = requestOf({ fields: ['Referer', referer] });
   const { fields } = withoutReferredToken(request, ['access_token']);
   expect(fieldValues(fields, 'referer')).toEqual(isTaken ? [] : [referer]);
 });
 
-it('an opaque token may be escaped where a form or a cookie escapes it', () => {
+it('an opaque token may be percent-encoded in a query or a cookie', () => {
   const opaque = 'a+b/c~-._==';
   const read = (fields: readonly string[], url: string) => {
     const found = readPresentedToken(requestOf({ fields, url }), every, [], true);
@@ -231,13 +231,13 @@ it('an opaque token may be escaped where a form or a cookie escapes it', () => {
   expect(read(['Cookie', 'sid=%0d%0aX: y'], '/a')).toBe('malformed');
 });
 
-it('names of places are plain', () => {
+it('isTokenPlace refuses unknown kinds and special characters', () => {
   expect(every.every(isTokenPlace)).toBe(true);
   for (const text of ['cookie:', 'cookie', 'cookie:a b', 'query:a=b', 'body:a', 'header:x', 'cookie:é', ''])
     expect(isTokenPlace(text)).toBe(false);
 });
 
-it('a request that meets two rows may use what both take', () => {
+it('a request that matches two rows may use the places that both accept', () => {
   expect(commonPlaces(undefined, undefined)).toBe(undefined);
   expect(commonPlaces(every, undefined)).toBe(undefined);
   expect(commonPlaces(['cookie:a'], undefined)).toEqual([]);

@@ -14,14 +14,14 @@ import {
   rsa,
 } from './verifier-setup.ts';
 
-it('tries the keys in turn where the token names none', async () => {
+it('tries every key for a token without a kid', async () => {
   const keySource = createStubKeySource([verificationKey(otherRsa), verificationKey(rsa)]);
   const { verifier } = createVerifier({ keySource });
   expect(await verifier.verify(makeToken(rsa, claims))).toEqual(identity);
   expect(await verifier.verify(makeToken(otherRsa, claims))).toEqual(identity);
 });
 
-it('looks at the signature before the claims: an expired forgery is a forgery', async () => {
+it('an expired token with a bad signature: signature', async () => {
   const token = makeToken(otherRsa, { ...claims, exp: 1 });
   expect(await createVerifier().verifier.verify(token)).toEqual(invalid('signature'));
 });
@@ -31,7 +31,7 @@ describe('algorithm confusion', () => {
   const both = { algorithms: ['RS256', 'HS256'], keySource: createStubKeySource([verificationKey(rsa)]) };
   const spki = rsa.publicKey.export({ type: 'spki', format: 'der' });
   it.each<[string, Options, string, string]>([
-    ['not configured', rsaOnly, makeToken(ec, claims), 'algorithm'],
+    ['ES256, not configured', rsaOnly, makeToken(ec, claims), 'algorithm'],
     ['HS256 with the PEM as secret', rsaOnly, makeHmacToken(publicPem(rsa), claims), 'algorithm'],
     ['HS256 with the PEM, HS256 allowed', both, makeHmacToken(publicPem(rsa), claims), 'unknown-key'],
     ['HS256 with the DER, HS256 allowed', both, makeHmacToken(spki, claims), 'unknown-key'],
@@ -48,13 +48,13 @@ describe('algorithm confusion', () => {
   });
 });
 
-it('asks for no key where the header is refused', () => {
+it('a refused header: asks for no key', () => {
   const { verifier, keySource } = createVerifier();
   expect(verifier.verify(makeToken(rsa, claims, { alg: 'none' }))).toEqual(invalid('algorithm'));
   expect(keySource.asked).toBe(0);
 });
 
-it('never takes none as an algorithm', () => {
+it('refuses none as a configured algorithm', () => {
   expect(() => createVerifier({ algorithms: ['none'] })).toThrow(TypeError);
 });
 
@@ -76,7 +76,7 @@ describe('a signature that no key fits', () => {
     return [await verifier.verify(token), renewals];
   };
 
-  it('is bad where the token names its key; else there may be a newer one', async () => {
+  it('is refused if the token names its key; otherwise renew is asked once and decides', async () => {
     expect(await ask(bad)).toEqual([invalid('signature'), 0]);
     expect(await ask(nameless)).toEqual([invalid('signature'), 1]);
     expect(await ask(nameless, { keys: [verificationKey(otherRsa)] })).toEqual([identity, 1]);
@@ -84,14 +84,14 @@ describe('a signature that no key fits', () => {
     expect(await ask(nameless, { retryAfterSeconds: 3 })).toEqual([away, 1]);
   });
 
-  it('and a fault of ours is no refusal', async () => {
+  it('with unusable key material: throws', async () => {
     const broken = { ...verificationKey(ec), material: {} as never };
     const { verifier } = createVerifier({ keySource: createStubKeySource([broken]) });
     await expect(verifier.verify(makeToken(ec, claims))).rejects.toThrow(TypeError);
   });
 });
 
-it('nothing is remembered where nothing may be, and a closed verifier forgets', async () => {
+it('remembers no token with maxRememberedTokens: 0, and none after close', async () => {
   const { verifier } = createVerifier({ maxRememberedTokens: 0 });
   expect(await verifier.verify(makeToken(ec, claims))).toEqual(identity);
   verifier.forgetAll();
@@ -104,7 +104,7 @@ it('nothing is remembered where nothing may be, and a closed verifier forgets', 
 });
 
 describe('what is remembered', () => {
-  it('does not remember what was under verification when keys changed', async () => {
+  it('excludes a token that was being verified when the keys changed', async () => {
     const { verifier, keySource } = createVerifier();
     const token = makeToken(ec, claims);
     const early = verifier.verify(token);
@@ -116,7 +116,7 @@ describe('what is remembered', () => {
     expect(await verifier.verify(token)).toEqual(invalid('unknown-key'));
   });
 
-  it('is bounded, and refusals take no place in it', async () => {
+  it('is bounded, and contains no refusals', async () => {
     const { verifier } = createVerifier({ maxRememberedTokens: 2 });
     const tokens = ['a', 'b', 'c'].map((sub) => makeToken(ed, { ...claims, sub }));
     for (const token of tokens) await verifier.verify(token);
@@ -127,7 +127,7 @@ describe('what is remembered', () => {
     expect(verifier.verify(tokens[0] ?? '')).toBeInstanceOf(Promise);
   });
 
-  it('verifies a token once, however many requests carry it', async () => {
+  it('100 requests with one token: one verification', async () => {
     const { verifier, keySource } = createVerifier();
     const token = makeToken(rsa, claims);
     const verdicts = await Promise.all(Array.from({ length: 100 }, () => verifier.verify(token)));
@@ -135,7 +135,7 @@ describe('what is remembered', () => {
     expect(keySource.asked).toBe(1);
   });
 
-  it('refuses verifications beyond its limit, and still serves remembered tokens', async () => {
+  it('50 verifications with a limit of 10: 40 are refused, a remembered token passes', async () => {
     const { verifier } = createVerifier({ maxVerifying: 10 });
     const known = makeToken(ed, claims);
     await verifier.verify(known);

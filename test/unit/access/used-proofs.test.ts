@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createUsedProofs } from '../../../src/access/used-proofs.ts';
 
-it('one client fills its share and no more; a proof is forgotten when it is too old, not before', () => {
+it('a client stores at most its share of proofs; a proof is forgotten after keptMs', () => {
   let now = 0;
   const useProof = createUsedProofs({ keptMs: 1000, sharePercent: 50, nowMs: () => now });
   const useMany = (client: string, from: number) => {

@@ -28,7 +28,7 @@ const allAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'];
 
 export type Options = Partial<TokenVerifierOptions & { readonly keySource: StubKeySource }>;
 
-/** A verifier on keys and a clock that a test moves by hand. */
+/** A verifier whose keys and clock a test changes. */
 export function createVerifier(options: Options = {}) {
   const keySource = options.keySource ?? createStubKeySource(all);
   const clock = { nowMs: nowSeconds * 1000 };

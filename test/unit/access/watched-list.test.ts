@@ -33,12 +33,12 @@ function open() {
 const usual = { rows: 1, isFirst: true, reloads: [0, 0], status: 'ok' };
 
 test.each<[string, FileBytes, string]>([
-  ['what is not a row', bytesOf(listOf('GET a')), ''],
-  ['no list', bytesOf('complete: true'), ''],
-  ['no UTF-8', { bytes: Buffer.from([0xff]) }, 'cannot be read: '],
-  ['a file that is gone', { fault: 'ENOENT' }, 'cannot be read: ENOENT'],
+  ['an invalid row', bytesOf(listOf('GET a')), ''],
+  ['no groups', bytesOf('complete: true'), ''],
+  ['invalid UTF-8', { bytes: Buffer.from([0xff]) }, 'cannot be read: '],
+  ['a missing file', { fault: 'ENOENT' }, 'cannot be read: ENOENT'],
 ])(
-  'what is no list leaves the one in force, and is reported until a good one comes: %s',
+  '%s: the list in force stays, and the problem is reported until a good list is applied',
   async (_, content, text) => {
     const { list, state, logged } = open();
     await list.apply(content);
