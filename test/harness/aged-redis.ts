@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 const hourMicros = 3_600_000_000;
 
 /**
- * Makes an empty Redis look as if its data had been the same for an hour, so that the hold of the entity tags (one lease
- * from when a new data set is met) is over at once. Of a Cluster, which has 64 buckets of them, each node is aged: it
- * refuses those that are another one's.
+ * Makes an empty Redis look as if its data had been the same for an hour. Entity tags otherwise wait for one lease
+ * after they first see a new data set. A Cluster has 64 buckets: each node is aged, and refuses the buckets of other
+ * nodes.
  */
 export async function ageRedis(port: number, keyPrefix = 'shopward', buckets = 1): Promise<void> {
   const client = new Redis({ port, host: '127.0.0.1' });

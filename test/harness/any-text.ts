@@ -2,7 +2,7 @@ import fc, { type StringConstraints } from 'fast-check';
 
 const surrogates = { first: 0xd800, count: 0x800 };
 
-/** Any code point but halves of a pair. */
+/** Any code point except surrogates. */
 const anyCharacter = fc.nat({ max: 0x10ffff - surrogates.count }).map(
   (n) => String.fromCodePoint(n < surrogates.first ? n : n + surrogates.count),
   (text) => {
@@ -13,17 +13,17 @@ const anyCharacter = fc.nat({ max: 0x10ffff - surrogates.count }).map(
 );
 
 /**
- * Any text, and now and then one that is dangerous to JavaScript, such as `__proto__`. As fast-check's own unit `binary`,
- * which first makes a table of all million characters, in each process that asks for it.
+ * Any text, sometimes one that is dangerous in JavaScript, such as `__proto__`. Like fast-check's unit `binary`, which
+ * first makes a table of a million characters in each process.
  */
 export function anyText(constraints: Omit<StringConstraints, 'unit'> = {}): fc.Arbitrary<string> {
   return fc.string({ ...constraints, unit: anyCharacter });
 }
 
-/** What a segment of a path may hold as it is (RFC 3986, section 3.3). */
+/** Characters that a path segment may contain without an escape (RFC 3986, section 3.3). */
 const plainCharacters = "ABCXYZabcxyz0189-._~!$&'()*+,;=:@";
 
-/** The path of a URL: segments of plain and of escaped characters. As fast-check's `webPath`, without its table. */
+/** The path of a URL: segments of plain and of escaped characters. Like fast-check's `webPath`, without its table. */
 export function anyPath(): fc.Arbitrary<string> {
   const character = fc.oneof(
     { arbitrary: fc.constantFrom(...plainCharacters), weight: 10 },

@@ -9,9 +9,9 @@ import { type HereOptions, startShopwardHere } from './shopward-here.ts';
 export interface AttackStageOptions extends Omit<HereOptions, 'upstream'> {
   /** What the upstream answers. Default: a short 200. */
   readonly script?: Script;
-  /** What must never be printed. Tokens never may. */
+  /** Texts that must never be printed. Tokens are always among them. */
   readonly secrets?: readonly string[];
-  /** A process of the file's own: whatever is printed counts, not the log alone. Default: a proxy in this process. */
+  /** Starts a process for this file and looks for secrets in its whole output. Default: a proxy in this process. */
   readonly asProcess?: boolean;
 }
 
@@ -20,19 +20,19 @@ export interface AttackStage {
   readonly shopward: RunningShopward;
   readonly upstream: RecordingUpstream;
   readonly port: number;
-  /** Sends the bytes on a new connection, which is the caller's to read and to close. */
+  /** Sends the bytes on a new connection, which the caller reads and closes. */
   send(bytes: string): Promise<RawConnection>;
-  /** Sends the bytes on a connection of their own: they must be refused so, and the upstream get no byte of them. */
+  /** Sends the bytes on a new connection: the proxy must refuse them so, without a byte to the upstream. */
   refuses(bytes: string, status: number, code: string): Promise<RawResponse>;
-  /** The same for the methods and paths of the shipped list: without a token, 401 and code 002. */
+  /** Like `refuses`, with 401 and code 002: for requests without a token to the shipped list. */
   demandsToken(bytes: string): Promise<RawResponse>;
-  /** Sends the bytes on a connection of their own: they must reach the upstream, as one request. */
+  /** Sends the bytes on a new connection: they must reach the upstream as one request. */
   passes(bytes: string): Promise<Passed>;
 }
 
 export interface Passed {
   readonly response: RawResponse;
-  /** As the upstream read it. */
+  /** The request line that the upstream read. */
   readonly requestLine: string;
   /** Request line and fields, as the upstream read them. */
   readonly head: string;
@@ -41,7 +41,7 @@ export interface Passed {
 }
 
 const metadata = 'resource_metadata="http://shop.example/.well-known/oauth-protected-resource"';
-/** Of a request without credentials: it says nothing about an error (RFC 6750, section 3.1). */
+/** The challenge to a request without credentials: it names no error (RFC 6750, section 3.1). */
 export const bareChallenge = `Bearer realm="Access to shop API", ${metadata}`;
 export const invalidTokenChallenge = `Bearer realm="Access to shop API", error="invalid_token", ${metadata}`;
 
@@ -55,21 +55,21 @@ export function request(
   return [`${line} HTTP/1.1`, `Host: ${host}`, ...fields, '', body].join('\r\n');
 }
 
-/** Of every JSON Web Token the first letters. */
+/** Each JSON Web Token begins with these letters. */
 const tokenStart = 'eyJ';
 const marker = 'GET /is-still-alive';
-/** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed or too large. */
+/** Path of requests whose first bytes may reach the upstream before their body proves malformed or too large. */
 export const streamed = '/streamed';
 
 /** A proxy and its upstream. */
 interface ProxyAndUpstream {
   readonly shopward: RunningShopward;
   readonly upstream: RecordingUpstream;
-  /** Of the file that runs. */
+  /** The script of the current test file. */
   script: Script;
 }
 
-/** A process, its upstream, and what is counted of it where nobody asks it anything. */
+/** A process, its upstream, and how many sockets it has without any client. */
 export interface Pair extends ProxyAndUpstream {
   readonly shopward: Shopward;
   readonly socketsAtRest: number;
@@ -82,7 +82,7 @@ export async function startPair(options: Omit<ShopwardOptions, 'upstream'> = {})
   return pair;
 }
 
-/** The same in this process. */
+/** Like `startPair`, in this process. */
 async function startHere(options: Omit<HereOptions, 'upstream'>): Promise<ProxyAndUpstream> {
   const upstream = await startRecordingUpstream((received) => here.script(received));
   const shopward = await startShopwardHere({ ...options, upstream: `http://127.0.0.1:${upstream.port}` });
@@ -96,8 +96,8 @@ async function stop({ shopward, upstream }: ProxyAndUpstream): Promise<void> {
 }
 
 /**
- * Files that configure nothing share one pair in a worker: to start it costs more than their tests. What fails when the
- * worker ends is not told by Vitest: so whatever has to hold is looked at when a file ends (`expectRest`).
+ * Test files without settings of their own share one pair per worker, because a start costs more than their tests.
+ * Vitest does not report failures at the end of a worker, so `expectRest` checks at the end of each file.
  */
 const test = base.extend<{ sharedPair: Pair }>({
   sharedPair: [
@@ -112,8 +112,8 @@ const test = base.extend<{ sharedPair: Pair }>({
 });
 
 /**
- * When clients and shop have gone, nothing is left of them: no exchange, no place, no one who waits, no socket. It is
- * what a drain waits for, and the next file begins with nothing of this one.
+ * Once clients and shop have closed their connections, the process must have no request, connection, queue entry or
+ * socket left. A drain waits for the same, and the next file starts clean.
  */
 export async function expectRest(
   { shopward, upstream, socketsAtRest }: Pair,
@@ -148,7 +148,7 @@ function countSockets({ pid }: Shopward): number {
   return readdirSync(folder).filter((name) => isSocket(path.join(folder, name))).length;
 }
 
-/** One that is closed meanwhile is none. */
+/** A socket that is closed meanwhile does not count. */
 function isSocket(file: string): boolean {
   try {
     return readlinkSync(file).startsWith('socket:');
@@ -158,10 +158,9 @@ function isSocket(file: string): boolean {
 }
 
 /**
- * The stage for the tests of a file. After each test the same proxy must answer, and the upstream must have got
- * nothing behind the test's back. At the end nothing may be left of the file's requests, and none of the secrets be
- * printed. A file that configures anything has a proxy of its own, which must drain cleanly: in this process, where an
- * exception that nobody catches is an error of the run.
+ * The stage for the tests of a file. After each test the proxy must answer, and the upstream must have got no
+ * unexpected byte. At the end no request may be left, and no secret printed. A file with settings has its own proxy in
+ * this process (an uncaught exception fails the run), which must drain cleanly.
  */
 export function useAttackStage({
   script,
@@ -258,7 +257,7 @@ export function useAttackStage({
   return stage;
 }
 
-/** The process, with a log that begins here: everything that was asked before has been logged before. */
+/** The process, with a log that begins now: lines of all earlier requests are left out. */
 async function sinceNow(shopward: RunningShopward): Promise<RunningShopward> {
   const { length } = shopward.log();
   const beginning = '/a-file-begins';
@@ -272,7 +271,7 @@ async function sinceNow(shopward: RunningShopward): Promise<RunningShopward> {
   };
 }
 
-/** The one error body (design, section 11). */
+/** Checks the error body, which is the same for all refusals. */
 export function expectRejection(response: RawResponse, status: number, code: string, method = 'GET'): void {
   const body = method === 'HEAD' ? undefined : JSON.parse(response.body.toString());
   expect({ status: response.status, code: body?.errors[0].code ?? code }).toEqual({ status, code });

@@ -7,13 +7,13 @@ export interface Replica {
   readonly adminPort: number;
 }
 
-/** A small round-robin balancer that believes /readyz, as those in front of a real installation do. */
+/** A small round-robin balancer that follows /readyz, as real balancers do. */
 export interface Balancer {
   readonly port: number;
-  /** Takes a new replica in, once it says that it is ready. */
+  /** Sends requests to a new replica once it is ready. */
   add(replica: Replica): Promise<void>;
   remove(replica: Replica): void;
-  /** Answers that the balancer had to make up itself, with their reasons. */
+  /** Answers that the balancer itself had to make, with their reasons. */
   readonly failures: readonly string[];
   close(): Promise<void>;
 }
@@ -21,8 +21,8 @@ export interface Balancer {
 const pollMs = 250;
 
 /**
- * Keeps connections to its replicas. What was sent on one that then broke is a failure, as it is for a write that must not
- * be repeated. So is a connection that is refused: a replica has to say that it is not ready for some time before.
+ * Keeps connections to its replicas. A request on a connection that breaks is a failure, because a write must not be
+ * repeated. A refused connection is one too: a replica must say early enough that it is not ready.
  */
 export async function startBalancer(): Promise<Balancer> {
   const ready: Replica[] = [];
@@ -39,7 +39,7 @@ export async function startBalancer(): Promise<Balancer> {
     if (!isReady && place >= 0) ready.splice(place, 1);
     return isReady;
   };
-  // One after the other: a word that is late must not be believed over one that is newer.
+  // One look at a time: an old answer must not replace a newer one.
   const watch = async (replica: Replica) => {
     for (;;) {
       await sleep(pollMs);

@@ -1,6 +1,6 @@
 /**
- * What is awaited later. Where a step before that throws, that is what the test tells: a rejection of this one besides,
- * which nobody awaits any more, would fail the whole run besides.
+ * A promise that is awaited later. If an earlier step throws, its error is the result of the test; without this, a
+ * rejection of the promise would be unhandled and fail the whole run.
  */
 export function begun<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});

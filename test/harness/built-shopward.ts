@@ -16,7 +16,7 @@ import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 
 const root = path.join(import.meta.dirname, '../..');
-/** Of what is built, and of what lies beside `dist` in the package. */
+/** Files that decide what is built, and files that the package has beside `dist`. */
 const sources = [
   'src/**',
   'scripts/{build,arguments}.ts',
@@ -26,27 +26,27 @@ const sources = [
 ];
 
 /**
- * Vitest's global set-up of those who start hundreds of processes: they start what is shipped, `npm run build`, whose start
- * takes less CPU than one from the sources. `npm run test:quick` and the watch mode start the sources.
+ * Vitest's global set-up for projects that start hundreds of processes. They start what `npm run build` makes, which
+ * takes less CPU to start than the sources. `npm run test:quick` and the watch mode start the sources.
  */
 export default function setUp({ vitest }: TestProject): void {
   if (!vitest.config.watch) process.env.SHOPWARD_BUILT = build();
 }
 
-/** What a process is started with. */
+/** The file that a process is started with. */
 export function findMain(): string {
   return process.env.SHOPWARD_BUILT ?? path.join(root, 'src/main.ts');
 }
 
-/** Where it keeps what it has compiled: with what is built, so that both go together. */
+/** Where the built program keeps compiled code: beside it, so that both are removed together. */
 export function compiledFolder(): string | undefined {
   const built = process.env.SHOPWARD_BUILT;
   return built === undefined ? process.env.NODE_COMPILE_CACHE : path.join(built, '../../compiled');
 }
 
 /**
- * The built `main.js`, in a folder named by its sources: it is never older than they are, and two that run at a time
- * write the same.
+ * Builds `main.js` into a folder named by a digest of its sources: it is never out of date, and two builds at the same
+ * time write the same files.
  */
 function build(): string {
   const files = globSync(sources, { cwd: root, withFileTypes: true })
@@ -77,7 +77,7 @@ function build(): string {
   return path.join(folder, 'dist/main.js');
 }
 
-/** Sources change often; what no run has asked for within an hour is not in use. */
+/** Sources change often. A build that no run has used for an hour is removed. */
 function removeOld(cache: string): void {
   for (const name of readdirSync(cache)) {
     const folder = path.join(cache, name);

@@ -19,8 +19,8 @@ export interface CarelessTokenShop {
 let issued = 0;
 
 /**
- * A shop that gives a new pair to whoever asks its token endpoints, by any method and as often as asked, and lets the client
- * choose how the answer is written.
+ * A shop that gives a new pair of tokens to each request to its token endpoints, whatever the method, and lets the
+ * client choose how the answer is encoded.
  */
 export async function startCarelessTokenShop(): Promise<CarelessTokenShop> {
   const asked: Asked[] = [];

@@ -1,7 +1,7 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { needProgram } from './programs.ts';
 
-/** Nothing of it talks to anybody but the page under test. */
+/** With these flags Chromium contacts no host but that of the page under test. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -18,7 +18,7 @@ export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: flags, headless: true, timeout: 120_000 });
 }
 
-/** The page's errors, warnings (a violation of its policy is one) and dialogs, as they come. */
+/** Errors, warnings (such as a violation of the page's policy) and dialogs, as they occur. */
 export function complaintsOf(page: Page): string[] {
   const complaints: string[] = [];
   page.on('pageerror', (fault) => complaints.push(String(fault)));

@@ -5,9 +5,9 @@ import path from 'node:path';
 const root = path.join(import.meta.dirname, '../..');
 
 /**
- * Where processes of a test run keep what they have compiled (`NODE_COMPILE_CACHE`), for later ones. Node never removes an
- * entry, and a file at another place is another entry. So at the start of a run what another set of packages has left goes,
- * and everything does once there are more than `mostEntries`: of 8 KB each on average, and a whole run of the tests makes some 4,000.
+ * Where processes of a test run keep compiled code (`NODE_COMPILE_CACHE`) for later ones. Node never removes an entry,
+ * and a moved file gets a new one. So a run removes the caches of other package sets, and its own above `mostEntries`
+ * entries (8 KB each on average; a full run of the tests makes some 4,000).
  */
 export function placeCompileCache(
   folder: string,
@@ -21,7 +21,7 @@ export function placeCompileCache(
   return kept;
 }
 
-/** Others may write into it meanwhile: what they add goes with the next run. */
+/** Other processes may still write into it. The next run removes what they add. */
 function remove(place: string): void {
   try {
     rmSync(place, { recursive: true, force: true });

@@ -9,8 +9,8 @@ PouchDB.plugin(memory);
 let databases = 0;
 
 /**
- * CouchDB's protocol over a database of PouchDB: documents, `_local`, `_changes`, and what a replication asks. Its tags are
- * revisions, and a client that does not ask for JSON gets it as text.
+ * CouchDB's protocol over a PouchDB database: documents, `_local`, `_changes`, and the requests of a replication. Its
+ * tags are revisions. A client that does not ask for JSON gets text.
  */
 export async function startCouchServer() {
   databases += 1;
@@ -50,7 +50,7 @@ async function answerOf(database: PouchDB, request: IncomingMessage) {
   // The first segment is the database.
   const id = pathname.split('/').slice(2).map(decodeURIComponent).join('/');
   const options = Object.fromEntries([...searchParams].map(([name, text]) => [name, parameterOf(text)]));
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the client sends is the database's to check
+  // biome-ignore lint/suspicious/noExplicitAny: the database checks what the client sends
   const sent: any = request.method === 'PUT' || request.method === 'POST' ? await json(request) : {};
   const sentRev = request.headers['if-match']?.replaceAll('"', '') ?? options.rev;
   const toWrite = { ...sent, ...(sentRev !== undefined && { _rev: sentRev }), _id: id };
@@ -80,7 +80,7 @@ async function answerOf(database: PouchDB, request: IncomingMessage) {
   }
 }
 
-/** Parameters are JSON, or a word. */
+/** A parameter is JSON, or else a plain word. */
 function parameterOf(text: string): unknown {
   try {
     return JSON.parse(text);

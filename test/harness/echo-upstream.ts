@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What one request was to the upstream's own parser, and on the wire. */
+/** One request as the upstream's own parser read it. */
 export interface EchoedRequest {
   readonly method: string;
   /** `req.url` of node:http. */
   readonly target: string;
 }
 
-/** A `node:http` server that answers with what it read, and keeps every byte that came. */
+/** A `node:http` server that answers with the request it read, and records all bytes. */
 export interface EchoUpstream {
   readonly port: number;
-  /** By X-Request-Id. */
+  /** Keyed by X-Request-Id. */
   readonly requests: ReadonlyMap<string, EchoedRequest>;
-  /** Every request line that is in the bytes, in the order of their connections; requests have no bodies here. */
+  /** All request lines in the bytes, connection by connection. Requests have no bodies here. */
   requestLines(): string[];
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Asks again until there is an answer; bounded, so that only a hang fails. What takes long is asked for less often: a
- * tenth of the time that it has taken later, and five times a second.
+ * Calls `ask` until it gives a value. Throws after `withinMs`, which only a hang exceeds. Between two calls it waits a
+ * tenth of the time passed so far, at least 20 ms and at most 200 ms.
  */
 export async function eventually<T>(
   what: string,

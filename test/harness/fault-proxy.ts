@@ -7,8 +7,8 @@ export type { Cut, StreamFaults } from './fault-pump.ts';
 
 export interface Faults {
   /**
-   * What becomes of new connections. `refuse`: nobody listens, and the open ones are reset; `reset`: accepted and reset
-   * at once; `hang`: accepted, and never answered. Default `pass`.
+   * What happens to new connections. `refuse`: nothing listens, and the open ones are reset; `reset`: accepted and
+   * reset at once; `hang`: accepted, and never answered. Default `pass`.
    */
   readonly connections?: 'pass' | 'refuse' | 'reset' | 'hang';
   readonly toUpstream?: StreamFaults;
@@ -17,17 +17,17 @@ export interface Faults {
 
 /** A TCP proxy on the loopback interface that breaks what passes through it, as scripted while it runs. */
 export interface FaultProxy {
-  /** Stays the same, also through `refuse`. */
+  /** The same port throughout, also after `refuse`. */
   readonly port: number;
   /** Open connections from clients. */
   readonly open: number;
-  /** Connections taken so far. */
+  /** Connections accepted so far. */
   readonly accepted: number;
-  /** From now on, for open connections too; what is not named works. */
+  /** Also applies to open connections. Faults that are not named end. */
   set(faults: Faults): Promise<void>;
   /** Everything works for new connections; open ones that a fault has touched are reset. */
   heal(): Promise<void>;
-  /** Everything works for new connections; on the open ones nothing comes any more, and nobody ends them. */
+  /** New connections work. Open ones stay open, but no more bytes arrive on them. */
   abandon(): Promise<void>;
   /** RST to both sides of every open connection. */
   resetAll(): void;
@@ -36,7 +36,7 @@ export interface FaultProxy {
 
 export async function startFaultProxy(upstreamPort: number, host = '127.0.0.1'): Promise<FaultProxy> {
   const proxy = new RunningProxy(upstreamPort, host);
-  // Nobody else is given it while the proxy refuses.
+  // A port that no other process gets while the proxy refuses connections.
   await proxy.listen(await freePort());
   return proxy;
 }
@@ -170,7 +170,7 @@ class RunningProxy implements FaultProxy {
   }
 }
 
-/** An RST overtakes what its receiver has not read yet. */
+/** An RST discards bytes that the receiver has not read, so it is sent this much later. */
 const readWithinMs = 20;
 
 function endBy(by: Cut['by'], receiver: Socket, { client, upstream }: Link): void {

@@ -1,23 +1,23 @@
 import type { Socket } from 'node:net';
 
-/** What goes wrong with the bytes of one direction; bytes are counted per connection, from when the fault was set. */
+/** Faults of one direction. Bytes are counted per connection, from when the fault was set. */
 export interface StreamFaults {
   /** Each chunk arrives this many milliseconds later; order is kept. */
   readonly delayMs?: number;
   readonly bytesPerSecond?: number;
-  /** Bytes are read and never arrive: a path that loses everything. */
+  /** Bytes are read and never delivered. */
   readonly drop?: boolean;
   /**
-   * Each chunk arrives twice, in one piece: a second copy that comes when the next question has been asked on the same
-   * connection cannot be told from its answer by anybody.
+   * Each chunk arrives twice, in one write: a copy that came after the next request on the connection would look like
+   * its answer.
    */
   readonly duplicate?: boolean;
-  /** Arrives once in the place of what was sent. */
+  /** Arrives once, instead of the bytes that were sent. */
   readonly replaceBy?: string;
   readonly cut?: Cut;
 }
 
-/** Ends the stream behind `bytes` bytes, counted from the end of `behind` where that is given. */
+/** Ends the stream after `bytes` bytes, counted from the end of the text `behind` if it is given. */
 export interface Cut {
   readonly behind?: string;
   readonly bytes: number;
@@ -28,7 +28,7 @@ export interface Cut {
 const slicesPerSecond = 20;
 const maxQueuedBytes = 256 * 1024;
 
-/** Carries bytes from one socket to another as the faults of the moment say. */
+/** Carries bytes from one socket to another, with the faults set at the time. */
 export class FaultPump {
   readonly #source: Socket;
   readonly #sink: Socket;
@@ -38,7 +38,7 @@ export class FaultPump {
   #queued = 0;
   #freeAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** What came since the faults were set, as far as a cut needs it. */
+  /** Bytes since the faults were set, as many as a cut needs. */
   #seen = '';
   #passed = 0;
   #replaced = false;
@@ -56,7 +56,7 @@ export class FaultPump {
     sink.on('close', () => this.stop());
   }
 
-  /** From the next chunk on. */
+  /** Takes effect with the next chunk. */
   set(faults: StreamFaults): void {
     this.#faults = faults;
     this.#seen = '';

@@ -21,16 +21,16 @@ export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'client' | 
   readonly scheme?: 'http' | 'https';
   readonly client?: Partial<ClientOptions>;
   readonly hooks?: (request: CanonicalRequest) => UpstreamHooks | undefined;
-  /** Changes to the request that the forwarder is given. */
+  /** Changes the request that the forwarder gets. */
   readonly edit?: (request: CanonicalRequest) => CanonicalRequest;
 }
 
 export interface ForwardingFront {
   readonly port: number;
-  /** Of every forwarded request, in the order in which they ended. */
+  /** Results of all forwarded requests, in the order in which they ended. */
   readonly results: ForwardResult[];
   readonly forwarder: Forwarder;
-  /** The next `count` results (counted from the start). */
+  /** Resolves with the first `count` results once there are so many. */
   resultsOf(count: number): Promise<ForwardResult[]>;
   close(): Promise<void>;
 }
@@ -145,7 +145,7 @@ export interface Stage {
 
 export type StartStage = (script: Script, options?: Partial<FrontOptions>) => Promise<Stage>;
 
-/** Concurrent tests, each with an upstream and a front of its own, which end when all tests have. */
+/** Concurrent tests. Each starts its own upstreams and fronts, which are closed after all tests. */
 export function frontSuite(title: string, define: (start: StartStage) => void): void {
   describe.concurrent(title, () => {
     const stages: Stage[] = [];

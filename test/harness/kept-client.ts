@@ -1,8 +1,8 @@
 import { openRawConnection, type RawConnection, type RawResponse } from './raw-client.ts';
 
-/** Sends one request after the other over one connection, and opens another where the last one was closed. */
+/** Sends requests one after the other over one connection, and opens a new one after `Connection: close`. */
 export interface KeptClient {
-  /** Interim responses are left out. */
+  /** Skips interim responses. */
   exchange(bytes: string): Promise<RawResponse>;
   close(): void;
 }

@@ -1,19 +1,19 @@
 import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** A group of processes that the kernel lets have so much memory together, as a container has. */
+/** A group of processes that share one memory limit of the kernel, as a container does. */
 export interface MemoryLimit {
-  /** Starts what follows it in the group. */
+  /** Command that starts the command after it in the group. */
   readonly launcher: readonly string[];
   /** Processes that the kernel ended for lack of memory. */
   killed(): number;
-  /** Once all of its processes have ended. */
+  /** Call it after all of its processes have ended. */
   close(): void;
 }
 
 const root = '/sys/fs/cgroup';
 
-/** Undefined: this machine lets us limit nothing (no cgroups, or no right to make one). */
+/** Undefined: no limit can be set on this machine (no cgroups, or no permission). */
 export function limitMemory(mib: number): MemoryLimit | undefined {
   const isFirst = statSync(path.join(root, 'memory'), { throwIfNoEntry: false })?.isDirectory() === true;
   const group = path.join(root, isFirst ? 'memory' : '', `shopward-test-${process.pid}`);

@@ -1,4 +1,4 @@
-/** As much of the library as the tests use; it has no types of its own. */
+/** Types of the parts that the tests use; the library has none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
   export default class Provider {

@@ -1,6 +1,6 @@
 /**
- * A strict reader of the OpenMetrics text format 1.0, after the ABNF and the prose of its specification: what a lenient
- * scraper would forgive is an error here.
+ * A strict parser of the OpenMetrics text format 1.0, written from its ABNF and specification: it rejects text that a
+ * lenient scraper accepts.
  */
 export interface Family {
   readonly name: string;
@@ -38,7 +38,7 @@ const nameShape = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const sampleShape = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (\S+)(?: (\S+))?$/;
 const numberShape = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?inf(?:inity)?|nan)$/i;
 
-/** @throws {Error} that names the line and what the specification says of it. */
+/** @throws {Error} that names the line and the rule that it breaks. */
 export function parseOpenMetrics(text: string): ReadonlyMap<string, Family> {
   if (!text.endsWith('# EOF\n')) throw new Error('the text must end with "# EOF" and a line feed');
   const lines = text.slice(0, -'# EOF\n'.length).split('\n');

@@ -1,4 +1,4 @@
-/** As much of PouchDB as the tests use; it has no types of its own. */
+/** Types of the parts of PouchDB that the tests use; it has none. */
 declare module 'pouchdb-core' {
   type Document = { readonly _id?: string; readonly _rev?: string; readonly [name: string]: unknown };
   interface Written {

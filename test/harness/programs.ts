@@ -3,19 +3,19 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** What runs beside a test or in the bench and is not ours: where it is looked for, and who names another. */
+/** A third-party program that tests or the bench need, and where to find it. */
 interface Program {
-  /** The first of these in the PATH; or, for a library, the path of one of its files. */
+  /** Names to look for in the PATH; the first one found is used. For a library: absolute paths of a file. */
   readonly files: readonly string[];
-  /** Of Debian; a release that lacks the first set has the next one. */
+  /** Debian packages. If a release lacks the first set, the next one is installed. */
   readonly packages: readonly (readonly string[])[];
-  /** Of the environment. */
+  /** Environment variable with another path. */
   readonly variable: string;
 }
 
 const programs = {
   'redis-server': program('redis-server', 'redis-server', 'REDIS_SERVER'),
-  // Rather its headless shell: the same engine without windows, tabs and all that is around a page, for half the CPU.
+  // The headless shell is preferred: the same engine without the user interface takes half the CPU.
   chromium: {
     files: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
     packages: [['chromium-headless-shell'], ['chromium']],
@@ -26,7 +26,7 @@ const programs = {
   caddy: program('caddy', 'caddy', 'CADDY'),
   varnish: program('varnishd', 'varnish', 'VARNISHD'),
   php: program('php', 'php-cli', 'PHP'),
-  // A file of Symfony's routers, which it is found by.
+  // Found by one file of Symfony's routing component.
   symfony: {
     files: ['/usr/share/php/Symfony/Component/Routing/Matcher/CompiledUrlMatcher.php'],
     packages: [['php-symfony-http-foundation', 'php-symfony-routing']],
@@ -36,7 +36,7 @@ const programs = {
   ruby: program('ruby', 'ruby', 'RUBY'),
   rackup: program('rackup', 'ruby-rack', 'RACKUP'),
   go: program('go', 'golang-go', 'GO'),
-  // Files of Perl's libraries, which they are found by.
+  // Found by one file of each Perl library.
   'cgi-pm': {
     files: ['/usr/share/perl5/CGI.pm'],
     packages: [['libcgi-pm-perl']],
@@ -62,9 +62,9 @@ const programs = {
   'docker-compose': program('docker-compose', 'docker-compose', 'DOCKER_COMPOSE'),
   unzip: program('unzip', 'unzip', 'UNZIP'),
   wrk: program('wrk', 'wrk', 'WRK'),
-  // With its modules for WebDAV.
+  // Includes the modules for WebDAV.
   apache2: program('apache2', 'apache2', 'APACHE'),
-  // For Apache's Lua.
+  // For Lua in Apache.
   'lua-socket': {
     files: ['/usr/share/lua/5.3/socket/http.lua'],
     packages: [['lua-socket']],
@@ -79,7 +79,7 @@ function program(file: string, debianPackage: string, variable: string): Program
   return { files: [file], packages: [[debianPackage]], variable };
 }
 
-/** Path of a program, installed from Debian's packages if it is missing and we are root. Undefined: not to be had, which is said. */
+/** Path of a program, installed from Debian packages if missing (as root). Undefined if that fails; prints why. */
 export function findProgram(name: ProgramName): string | undefined {
   const wanted: Program = programs[name];
   const found = present(wanted) ?? (mayInstall() ? installed(name, wanted) : undefined);
@@ -87,7 +87,7 @@ export function findProgram(name: ProgramName): string | undefined {
   return found;
 }
 
-/** As `findProgram`, where nothing can be left out: throws one line that says what to do. */
+/** Like `findProgram` for a program that is required: throws one line that says what to do. */
 export function needProgram(name: ProgramName): string {
   const found = findProgram(name);
   if (found === undefined) throw new Error(`no ${name}: ${advice(name)}`);
@@ -100,15 +100,15 @@ export function searchPath(file: string): string | undefined {
 }
 
 /**
- * All that is missing at once, before any test runs: an installation takes a processor, and longer than a test may wait.
- * What cannot be installed is said by whoever asks for it.
+ * Installs all missing programs before any test runs: an installation takes much CPU, and longer than a test may wait.
+ * `findProgram` later reports what could not be installed.
  */
 export function installPrograms(): void {
   const missing = Object.values<Program>(programs).filter((each) => present(each) === undefined);
   if (missing.length === 0 || !mayInstall()) return;
   const packages = missing.flatMap((each) => each.packages[0] ?? []);
   say(`installing what the tests run beside shopward, from Debian's packages: ${packages.join(' ')}`);
-  // One that this release lacks keeps apt-get from installing the others.
+  // One package that this release lacks makes apt-get fail for all, so install them one by one.
   if (!install(packages)) for (const each of missing) each.packages.some(install);
 }
 
@@ -135,16 +135,16 @@ function mayInstall(): boolean {
 let isUpdated = false;
 
 /**
- * One at a time of all processes, for apt-get does not wait for another one's lists: test files run side by side. The
- * lists are asked for only if what is known of the packages does not do, and once.
+ * Uses a lock, because test files run concurrently and apt-get does not wait for the lists of another one. Package
+ * lists are updated once, and only if the first attempt fails.
  */
 export function install(packages: readonly string[]): boolean {
   const apt = (...args: string[]) => {
     const lock = path.join(os.tmpdir(), 'shopward-install.lock');
-    // Where no mirror answers, the tests begin all the same.
+    // If no mirror answers, the tests must still start.
     const bounds = ['DPkg::Lock::Timeout=300', 'Acquire::http::Timeout=20', 'Acquire::Retries=0'];
     const options = bounds.flatMap((bound) => ['-o', bound]);
-    // Level 1 keeps a package from starting the server that it brings.
+    // Run level 1 keeps packages from starting their servers.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     return spawnSync('flock', [lock, 'apt-get', '-qq', ...options, ...args], { env, encoding: 'utf8' });
   };

@@ -4,30 +4,30 @@ import { parseResponse, type RawResponse } from './raw-response.ts';
 
 export type { RawResponse } from './raw-response.ts';
 
-/** Only a hang is longer. */
+/** Only a hang takes longer. */
 const patienceMs = 60_000;
 
 export interface RawConnectionOptions {
   readonly host?: string;
-  /** Milliseconds that each read may wait before it rejects. Default 60000. */
+  /** How long each read may wait before it rejects. Default 60000. */
   readonly timeoutMs?: number;
 }
 
-/** A client that sends exactly the bytes it is given and reads answers as they are framed (RFC 9112 section 6.3). */
+/** A client that sends exactly the given bytes and reads responses as RFC 9112 section 6.3 frames them. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** Strings are sent as latin-1, one octet a character. Resolves when the kernel has the bytes. */
+  /** Strings are sent as latin-1, one octet per character. Resolves when the kernel has the bytes. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Half-closes: nothing more is sent, answers are still read. */
+  /** Half-closes the connection: responses can still be read. */
   end(): void;
   /**
-   * The next response, interim ones (1xx) included. `method` is the request's: an answer to HEAD has no body. A
-   * connection that ends inside the response gives it with `complete: false`; one that ends before its head rejects.
+   * The next response, interim ones (1xx) included. `method` is that of the request: a response to HEAD has no body. If
+   * the connection ends inside the body, `complete` is false; if it ends inside the head, this rejects.
    */
   readResponse(method?: string): Promise<RawResponse>;
-  /** Everything not read yet, once the other side has closed. */
+  /** Resolves with all unread bytes once the other side has closed. */
   readAll(): Promise<Buffer>;
-  /** What has arrived and was not read yet. */
+  /** Bytes that have arrived and are unread. */
   pending(): Buffer;
   close(): void;
 }
@@ -57,7 +57,7 @@ export async function openRawConnection(
     });
   }
 
-  /** Asks `attempt` after each change until it gives a result. */
+  /** Calls `attempt` after each event until it gives a result. */
   function poll<T>(what: string, attempt: () => T | undefined): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const timer = setTimeout(() => {
@@ -107,7 +107,7 @@ export async function openRawConnection(
   };
 }
 
-/** Opens, sends, reads one response, closes. */
+/** Opens a connection, sends the bytes, reads one response, closes. */
 export async function exchangeRaw(
   port: number,
   bytes: string | Uint8Array,

@@ -1,30 +1,30 @@
-/** A response as it came over the wire. */
+/** A response as it was received. */
 export interface RawResponse {
   /** `HTTP/1.1`, as sent. */
   readonly version: string;
   readonly status: number;
   readonly reason: string;
-  /** Field lines, flat: name, value, name, value …, spelling and order kept, values trimmed. */
+  /** Field lines, flat: name, value, name, value …, in the sent order and spelling, with trimmed values. */
   readonly rawFields: readonly string[];
   /** All values of a field, in order; the name is compared case-insensitively. */
   fields(name: string): string[];
   /** The first value of a field, or undefined. */
   field(name: string): string | undefined;
-  /** The body, unchunked; what has come of it where `complete` is false. */
+  /** The body, unchunked. If `complete` is false: the part that arrived. */
   readonly body: Buffer;
   /** Field lines of the trailer section of a chunked body. */
   readonly trailers: readonly string[];
-  /** Whether the body ended as its framing says; a close-delimited one is complete if the connection was not reset. */
+  /** Whether the body ended as its framing says. A close-delimited body is complete unless the connection was reset. */
   readonly complete: boolean;
 }
 
 interface Parsed {
   readonly response: RawResponse;
-  /** Octets that the response takes. */
+  /** Length of the whole response in octets. */
   readonly length: number;
 }
 
-/** Undefined: more must come first. Throws on bytes that are not HTTP/1. */
+/** Undefined: more bytes are needed. Throws on bytes that are not HTTP/1. */
 export function parseResponse(
   received: Buffer,
   method: string,
@@ -103,7 +103,7 @@ function readChunkedBody(rest: Buffer): Body {
     at = sizeEnd + 2 + size + 2;
   }
   const lastChunkEnd = rest.indexOf('\r\n', at);
-  // With no trailer the empty line follows the last chunk at once, so the search starts at the last chunk's own CRLF.
+  // Without trailers an empty line follows the last chunk at once, so the search starts at the CRLF of that chunk.
   const end = rest.indexOf('\r\n\r\n', lastChunkEnd);
   if (end < 0) return cutShort();
   const trailerLines = rest.toString('latin1', lastChunkEnd + 2, end).split('\r\n');

@@ -1,37 +1,37 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** One connection that the upstream took, and every byte that came over it. */
+/** One connection that the upstream accepted, with all bytes that it received. */
 export interface RecordedConnection {
   readonly socket: Socket;
   /** All bytes so far, latin-1. */
   received(): string;
-  /** Waits until `received()` holds `text`, or rejects with what is there instead. */
+  /** Resolves when `received()` contains `text`; else rejects with what was received. */
   waitFor(text: string, timeoutMs?: number): Promise<string>;
-  /** Resolves when the other side has closed, in whatever way. */
+  /** Resolves when the connection is closed, however it ended. */
   readonly closed: Promise<void>;
 }
 
 export interface RecordedRequest {
-  /** Request line and fields, up to and with the empty line. */
+  /** Request line and fields, including the empty line. */
   readonly head: string;
   readonly connection: RecordedConnection;
   /** 0 for the first request of its connection. */
   readonly index: number;
 }
 
-/** What the upstream does on a request: bytes to answer (latin-1), or whatever it likes with the socket. */
+/** Bytes to answer with (latin-1); undefined: the script itself uses the socket. */
 type Answer = string | Buffer | undefined;
 export type Script = (request: RecordedRequest) => Answer | Promise<Answer>;
 
 export interface RecordingUpstream {
   readonly port: number;
   readonly connections: RecordedConnection[];
-  /** Request lines, in order, as a strict reader of the bytes finds them. */
+  /** Request lines in order, as a strict parser finds them in the bytes. */
   readonly requestLines: string[];
   /** All bytes of all connections. */
   bytes(): string;
-  /** How many have come so far: to ask costs nothing, however many they are. */
+  /** Number of bytes received so far. Cheap, unlike `bytes()`. */
   readonly octets: number;
   close(): Promise<void>;
   /** Called with each new connection. */
@@ -40,13 +40,13 @@ export interface RecordingUpstream {
 
 export interface RecordingUpstreamOptions {
   readonly host?: string;
-  /** The script runs when a request's body is there, instead of right after its head. */
+  /** Runs the script after the whole request body instead of after the head. */
   readonly answersWhole?: boolean;
 }
 
 /**
- * A raw TCP upstream that records every byte and answers as scripted. It frames requests by Content-Length and chunked
- * only, and takes everything after a framed end for the next request: a smuggled one shows as a request line.
+ * A raw TCP upstream that records every byte and answers from a script. It frames requests by Content-Length and
+ * chunked only. Bytes after that end are the next request, so a smuggled request shows up as a request line.
  */
 export async function startRecordingUpstream(
   script: Script,
@@ -121,7 +121,7 @@ export async function startRecordingUpstream(
   return upstream;
 }
 
-/** A complete small answer with Content-Length. */
+/** A short complete answer with Content-Length. */
 export function answer(body = 'ok', fields = '', status = '200 OK'): string {
   return `HTTP/1.1 ${status}\r\nContent-Length: ${Buffer.byteLength(body, 'latin1')}\r\n${fields}\r\n${body}`;
 }
@@ -132,14 +132,14 @@ function bodyOf(head: string): 'none' | 'chunked' | number {
   return length === undefined || Number(length) === 0 ? 'none' : Number(length);
 }
 
-/** Octets of a whole body at the start of `text`, or undefined while it is not whole. */
+/** Length of the body at the start of `text`, in octets; undefined while it is incomplete. */
 function lengthOf(body: 'none' | 'chunked' | number, text: string): number | undefined {
   if (body === 'none') return 0;
   if (body === 'chunked') return chunkedLength(text);
   return text.length >= body ? body : undefined;
 }
 
-/** Length of a whole chunked body at the start of `text`, or undefined while it is not whole. */
+/** Length of the chunked body at the start of `text`; undefined while it is incomplete. */
 function chunkedLength(text: string): number | undefined {
   for (let at = 0; ; ) {
     const line = text.indexOf('\r\n', at);

@@ -5,10 +5,10 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { type RedisProcess, type RedisProcessOptions, startRedisProcess } from './redis-server.ts';
 
-/** A single Redis: `url` is what `store.url` takes. */
+/** A single Redis: `url` is a value for `store.url`. */
 export interface SingleRedis {
   readonly url: string;
-  /** The process behind it; undefined when `REDIS_URL` names one that is not ours to stop. */
+  /** The process, or undefined if `REDIS_URL` names a server that we must not stop. */
   readonly process: RedisProcess | undefined;
   close(): Promise<void>;
 }
@@ -23,17 +23,17 @@ export interface RedisSentinel {
   readonly url: string;
   readonly name: string;
   readonly sentinel: RedisProcess;
-  /** The processes of primary and replicas, in the order of their start; who is primary changes. */
+  /** The processes of primary and replicas, in the order of their start. The primary may change. */
   readonly servers: readonly RedisProcess[];
   primary(): Promise<RedisProcess>;
-  /** Asks the Sentinel for a failover and waits until another server is the primary and takes writes. */
+  /** Asks the Sentinel for a failover and waits until another server is the primary and accepts writes. */
   failover(): Promise<void>;
   /** Waits until a server other than `before` is the primary (after its kill or pause). */
   awaitNewPrimary(before: RedisProcess): Promise<RedisProcess>;
   close(): Promise<void>;
 }
 
-/** A Redis of the test's own; with `REDIS_URL` set and no options, that one. */
+/** Starts a Redis for the test. If `REDIS_URL` is set and there are no options: uses that one. */
 export async function startRedis(options?: RedisProcessOptions): Promise<SingleRedis> {
   const given = process.env.REDIS_URL;
   if (given !== undefined && given !== '' && options === undefined) {
@@ -52,7 +52,7 @@ export async function startCluster(size = 3): Promise<RedisCluster> {
         settings: {
           'cluster-enabled': 'yes',
           'cluster-port': await freePort(),
-          // Longer than any test stops a node: without its replica a Cluster would only be down altogether.
+          // Longer than any test stops a node: without replicas, a failed node would stop the whole Cluster.
           'cluster-node-timeout': 30_000,
           'cluster-config-file': 'nodes.conf',
         },
@@ -89,7 +89,7 @@ export async function startSentinel({
   readonly replicas?: number;
 } = {}): Promise<RedisSentinel> {
   const name = 'shop';
-  // A promoted replica must not keep an old primary's data by a partial copy that tests would wait for.
+  // A promoted replica must not keep an old primary's data through a partial copy, for which tests would wait.
   const settings = { 'repl-ping-replica-period': 1 };
   const primary = await startRedisProcess({ settings });
   const others = await Promise.all(
@@ -103,7 +103,7 @@ export async function startSentinel({
     sentinel: true,
     configFile: (directory, port) => sentinelFile({ directory, port, name, primaryPort: primary.port }),
   });
-  // Looks ten times as often as it would; an older Sentinel without this command is only slower.
+  // Sentinel checks ten times as often. An older Sentinel lacks this command and is only slower.
   await ask(sentinel.port, 'SENTINEL', 'DEBUG', 'INFO-PERIOD', '500', 'PUBLISH-PERIOD', '200').catch(
     () => {},
   );
@@ -129,7 +129,7 @@ export async function startSentinel({
     awaitNewPrimary,
     async failover() {
       const before = await findPrimary();
-      // Refused while the Sentinel has not yet seen a good replica, or too soon after the last one.
+      // Refused while the Sentinel knows no usable replica, or soon after the last failover.
       await until(async () => {
         const asked = client(sentinel.port);
         try {
@@ -148,8 +148,8 @@ export async function startSentinel({
 }
 
 /**
- * It pings once in `down-after-milliseconds`, or once a second: with less than a second the new primary counts as down
- * before its first answer, and one lost primary is four failovers.
+ * Sentinel pings each `down-after-milliseconds`, or each second if that is shorter. With less than a second it calls
+ * the new primary down before its first answer: one lost primary caused four failovers.
  */
 const downAfterMs = 1_500;
 
@@ -200,7 +200,7 @@ async function knownReplicas(sentinel: RedisProcess, name: string): Promise<numb
   return Array.isArray(replicas) ? replicas.length : 0;
 }
 
-/** No failover under way, and every replica follows the primary: another failover may begin. */
+/** No failover is under way and every replica follows the primary: the next failover may begin. */
 async function isSettled(sentinel: RedisProcess, name: string): Promise<boolean> {
   const primary = toRecord(await ask(sentinel.port, 'SENTINEL', 'MASTER', name));
   const replicas = (await ask(sentinel.port, 'SENTINEL', 'REPLICAS', name)) as unknown[];
@@ -220,7 +220,7 @@ async function role(port: number): Promise<unknown> {
   return Array.isArray(answer) ? answer[0] : undefined;
 }
 
-/** Online is not enough: until a replica has acknowledged a write, WAIT does not count it. */
+/** An online replica is not enough: WAIT does not count it until it has acknowledged a write. */
 async function untilReplicated(primary: RedisProcess, replicas: number): Promise<void> {
   const writer = client(primary.port);
   await until(async () => {
@@ -236,7 +236,7 @@ function slots(index: number, size: number): [string, string] {
   return [String(index * width), String(index === size - 1 ? 16383 : (index + 1) * width - 1)];
 }
 
-/** Asks until it is so; a question that fails counts as no. */
+/** Polls until the answer is yes; an error counts as no. */
 export async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await isSo().catch(() => false))) {

@@ -7,17 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 import { needProgram } from './programs.ts';
 
-/** One real redis-server process of a test, on a free port of the loopback interface, with a directory of its own. */
+/** A real redis-server process of a test, on a free loopback port, with its own directory. */
 export interface RedisProcess {
   readonly port: number;
   readonly pid: number;
   readonly directory: string;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** SIGSTOP: connections stay open, but are not answered. */
   pause(): void;
   resume(): void;
-  /** SIGKILL, waits for the end of the process; nothing is saved. */
+  /** SIGKILL; waits for the end of the process. Nothing is saved. */
   kill(): Promise<void>;
-  /** Kills what still runs and starts again on the same port: empty, with a new replication id. */
+  /** Kills the process if it is running and starts it on the same port: empty, with a new replication id. */
   restart(): Promise<void>;
   /** Kills the process and removes its directory. */
   close(): Promise<void>;
@@ -26,18 +26,18 @@ export interface RedisProcess {
 export interface RedisProcessOptions {
   /** Further `--name value` pairs of the command line. */
   readonly settings?: Readonly<Record<string, string | number>>;
-  /** A configuration file instead of settings (Sentinel rewrites its own). */
+  /** Content of a configuration file, instead of settings. (Sentinel rewrites its file.) */
   readonly configFile?: (directory: string, port: number) => string;
   readonly sentinel?: boolean;
-  /** A port that must be this one; default: a free one. */
+  /** A fixed port. Default: a free one. */
   readonly port?: number;
   /** Added to its environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The port speaks TLS: readiness is seen by the TCP connection only. */
+  /** The port speaks TLS, so a TCP connection alone shows that it is ready. */
   readonly tls?: boolean;
 }
 
-/** Starts a process and waits until it answers. A port that somebody else took in between is tried anew. */
+/** Starts a process and waits until it answers. If another process takes the port first, it tries a new one. */
 export async function startRedisProcess(options: RedisProcessOptions = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
     const started = new StartedRedis(options, options.port ?? (await freePort()));
@@ -81,7 +81,7 @@ class StartedRedis implements RedisProcess {
     let isListening = false;
     child.stdout.on('data', (chunk) => {
       said = (said + chunk).slice(-2000);
-      // What answers on the port may be somebody else's server.
+      // Another process could be answering on the port, so its own output must confirm it.
       isListening ||= /Ready to accept connections|Sentinel ID is/.test(said);
     });
     this.#child = child;
@@ -134,7 +134,7 @@ class StartedRedis implements RedisProcess {
       dir: this.directory,
       save: '',
       appendonly: 'no',
-      // A replica gets its data at once, instead of after five seconds in which others might ask for it, too.
+      // A replica gets its data at once. Redis otherwise waits 5 s for further replicas.
       'repl-diskless-sync-delay': 0,
       ...settings,
     };
@@ -152,7 +152,7 @@ function isAnswering(port: number, tcpOnly: boolean): Promise<boolean> {
     socket.setTimeout(5000, () => end(false));
     socket.once('error', () => end(false));
     socket.once('connect', () => (tcpOnly ? end(true) : socket.write('PING\r\n')));
-    // -NOAUTH is an answer too.
+    // -NOAUTH also shows that Redis is ready.
     socket.once('data', (answer) => end(/^(\+PONG|-NOAUTH)/.test(answer.toString('latin1'))));
   });
 }

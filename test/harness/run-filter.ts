@@ -3,7 +3,7 @@ import { type Answer, isRejection, type Rejection } from '../../src/http/rejecti
 import type { Matcher } from '../../src/proxy/filter.ts';
 import type { ObservedHooks } from '../../src/upstream/hooks.ts';
 
-/** What a filter does to a request, as the pipeline asks it, for tests of one filter alone. */
+/** The parts of a filter that the pipeline calls, for tests of one filter alone. */
 interface AskedFilter extends Pick<Matcher, 'match' | 'wantsBody'> {
   run(
     match: never,
@@ -18,7 +18,7 @@ interface AskedFilter extends Pick<Matcher, 'match' | 'wantsBody'> {
 
 type Identity = { readonly subject?: string } | undefined;
 
-/** Whether it matches the request, and whether it wants its body whole; what is refused for its form alone has neither. */
+/** Whether the filter matches, and whether it needs the whole body. False also if it refuses the form. */
 export function wishOf(
   filter: AskedFilter,
   request: CanonicalRequest,

@@ -5,13 +5,13 @@ export interface ShopCall {
   /** Octets as latin-1; a list is one field line each. */
   readonly ifMatch?: string | readonly string[] | undefined;
   readonly ifNoneMatch?: string | undefined;
-  /** Sent as JSON:API; a text goes as it is. */
+  /** Sent as JSON:API; a string is sent unchanged. */
   readonly body?: object | string | undefined;
-  /** Further field lines, such as `Content-Type: text/plain`, which then replaces the usual one. */
+  /** Further field lines. `Content-Type: text/plain`, for example, replaces the default type. */
   readonly fields?: readonly string[];
 }
 
-/** Sends one request of an API client on a raw connection of its own and reads the final response. */
+/** Sends one request of an API client on a new raw connection and reads the final response. */
 export async function callShop(
   port: number,
   line: string,
@@ -47,7 +47,7 @@ export function jsonOf(response: RawResponse): any {
   return JSON.parse(response.body.toString());
 }
 
-/** Status, and the code of a refusal. */
+/** The status; for a refusal, also its code. */
 export function outcomeOf(response: RawResponse): string {
   if (response.status < 400) return String(response.status);
   const [error] = jsonOf(response).errors;

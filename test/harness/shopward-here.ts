@@ -20,24 +20,24 @@ import {
 } from './shopward.ts';
 
 export interface ShopwardHere extends RunningShopward {
-  /** What SIGHUP does to a process. */
+  /** Does what SIGHUP does to a process. */
   reload(): Promise<void>;
 }
 
 export interface HereOptions extends Omit<ShopwardOptions, 'launcher' | 'awaitListening'> {
-  /** Another version, with other forms of records in the store. */
+  /** Runs as another version, with other record formats in the store. */
   readonly runs?: ThisVersion;
 }
 
-/** Standard error of each proxy that runs here: a warning of the process may be of any of them. */
+/** Standard error of each proxy in this process: a warning of the process may come from any of them. */
 const printers = new Set<(text: string) => void>();
 process.on('warning', ({ name, message }) => {
   for (const print of printers) print(`${name}: ${message}\n`);
 });
 
 /**
- * What `serve` runs, in this process: read from a configuration file and over real sockets, for a twentieth of the CPU of
- * a process. Signals, exit codes, standard output and workers are of a process alone (`startShopward`).
+ * Runs `serve` in this process, with a configuration file and real sockets, for a twentieth of the CPU of a process.
+ * For signals, exit codes, standard output and workers use `startShopward`.
  */
 export async function startShopwardHere(options: HereOptions): Promise<ShopwardHere> {
   const { folder, configFile, listFile, signer } = await prepare(options);
@@ -99,7 +99,7 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
   };
 }
 
-/** What `serve` says of a configuration that it refuses, and its exit code, in this process. */
+/** Output and exit code of `serve` for a configuration that it refuses, in this process. */
 export async function refuseHere(options: HereOptions): Promise<{ code: number; output: string }> {
   const { folder, configFile } = await prepare(options);
   let output = '';

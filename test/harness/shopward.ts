@@ -12,23 +12,23 @@ import { freePort } from './free-port.ts';
 export interface ShopwardOptions {
   /** Origin of the upstream. */
   readonly upstream: string;
-  /** Merged into the configuration, map by map; arrays and scalars replace, `undefined` removes. */
+  /** Merged into the configuration, map by map. Arrays and scalars replace, `undefined` removes. */
   readonly config?: object;
-  /** Rows of a list made for the test, as the list file writes them. */
+  /** Rows of a list for the test, written as in the list file. */
   readonly rows?: readonly (string | object)[];
-  /** A list file of the repository instead, such as `config/protected-resources.yaml` (the default). */
+  /** A list file of the repository instead of `rows`. Default: `config/protected-resources.yaml`. */
   readonly listFile?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Command and arguments that start what follows them, such as `sh -c 'ulimit -n 64; exec "$@"' sh`. */
+  /** Command and arguments that start the command after them, such as `sh -c 'ulimit -n 64; exec "$@"' sh`. */
   readonly launcher?: readonly string[];
-  /** Resolves only when requests are served. Default true. */
+  /** Resolves only once requests are served. Default true. */
   readonly awaitListening?: boolean;
 }
 
 /** One JSON line of the log. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** What `serve` runs, on free ports, with a configuration folder of its own. */
+/** A running `serve` on free ports, with its own configuration folder. */
 export interface RunningShopward {
   readonly url: string;
   readonly port: number;
@@ -37,24 +37,24 @@ export interface RunningShopward {
   readonly folder: string;
   readonly configFile: string;
   readonly listFile: string;
-  /** Whole lines of the log so far, without the first `skipped`. */
+  /** Complete lines of the log so far, without the first `skipped`. */
   log(skipped?: number): readonly LogLine[];
-  /** The first line, past or to come, that `isWanted`; the first `skipped` do not count. */
+  /** The first line for which `isWanted` is true, past or future, without the first `skipped`. */
   waitForLog(isWanted: (line: LogLine) => boolean, skipped?: number): Promise<LogLine>;
-  /** Everything that was printed, on either stream. */
+  /** All output of both streams. */
   output(): string;
-  /** A good access token; `claims` replace its own or, as `undefined`, remove them. */
+  /** A valid access token. `claims` replace the default ones, `undefined` removes one. */
   issueToken(claims?: object, header?: object): string;
-  /** Whose key it trusts; so does every other one that this worker starts. */
+  /** Holder of the key that the proxy trusts; all proxies of this worker share it. */
   readonly signer: Signer;
-  /** A drain without a fault. */
+  /** Drains without an error. */
   stop(): Promise<void>;
 }
 
 /** The real `serve` in a process of its own. */
 export interface Shopward extends RunningShopward {
   readonly pid: number;
-  /** Null while it runs, and where a signal ended it. */
+  /** Null while it runs, and if a signal ended it. */
   readonly exitCode: number | null;
   /** The signal that ended it. */
   readonly signalCode: NodeJS.Signals | null;
@@ -67,10 +67,10 @@ export interface Shopward extends RunningShopward {
 }
 
 const root = path.join(import.meta.dirname, '../..');
-/** Bound of every wait: only a hang is longer, whatever else the machine does. */
+/** Limit of every wait: only a hang takes longer, however busy the machine is. */
 const patienceMs = 90_000;
 
-/** Made once: all processes that a worker of Vitest starts trust one key. */
+/** Created once: all processes that a Vitest worker starts trust the same key. */
 let signerOfWorker: Signer | undefined;
 
 export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
@@ -140,7 +140,7 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       const code = await exited;
       clearTimeout(late);
       expect(code, streams.output()).toBe(0);
-      // Node's word for listeners that nobody takes away; so many on purpose would hide those.
+      // Node's warning about leaked listeners. If we added that many on purpose, leaks would be hidden.
       expect(streams.output()).not.toContain('MaxListenersExceededWarning');
     },
     kill: async () => {
@@ -150,7 +150,7 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   };
 }
 
-/** The folder of a configuration: what both a process and `startShopwardHere` start with. */
+/** The configuration folder for a process or for `startShopwardHere`. */
 export async function prepare(options: ShopwardOptions) {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));
   signerOfWorker ??= makeSigner('RS256');
@@ -158,11 +158,12 @@ export async function prepare(options: ShopwardOptions) {
   const listFile = await writeList(folder, options);
   const configFile = path.join(folder, 'shopward.yaml');
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  // Between the choice of a free port and the first worker that listens at it, the connection of another test could take it.
+  // Between the choice of a free port and the first worker's listen(), a connection of another test could take the
+  // port.
   const port = 'workers' in (options.config ?? {}) ? await freePort() : 0;
   const config = merge(
     {
-      // No balancer has to look elsewhere before a drain.
+      // No balancer needs time before a drain.
       listen: { host: '127.0.0.1', port, drainDelay: '0s' },
       admin: { host: '127.0.0.1', port: 0 },
       upstream: { url: options.upstream, connectTimeout: '30s' },
@@ -178,20 +179,20 @@ export async function prepare(options: ShopwardOptions) {
   return { folder, configFile, listFile, signer };
 }
 
-/** A token that the default configuration takes. */
+/** A token that the default configuration accepts. */
 export function issueToken(signer: Signer, claims: object = {}, header: object = {}): string {
   const now = Math.floor(Date.now() / 1000);
   const own = { sub: 'DE--21', iat: now - 10, nbf: now - 10, exp: now + 3600, jti: 'test' };
   return makeToken(signer, { ...own, ...claims }, header);
 }
 
-/** Deadlines of the store are the subject of tests that set them; in all others only a hang is as long as these. */
+/** Tests of store deadlines set them. In all other tests only a hang is as long as this. */
 const patientStore = {
   store: { timeout: '10s' },
   entityTags: { lease: '60s', sendBy: '20s', wait: '30s' },
 };
 
-/** Neither a proxy, nor debugging, nor flags of the machine that tests; what is compiled once is kept (vitest.config.ts). */
+/** Without proxies, debugging and Node flags of this machine. Compiled code is kept (vitest.config.ts). */
 export const bareEnvironment = {
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
@@ -211,18 +212,18 @@ export function listOf(rows: readonly (string | object)[]): string {
   return stringify({ groups: { Test: rows }, complete: true });
 }
 
-/** What is printed, and those who wait for it. */
+/** The output of a process, for readers that wait for it. */
 export function collect() {
   let stdout = '';
   let stderr = '';
-  /** Of stdout, what has no end of line yet. */
+  /** The end of stdout that has no line break yet. */
   let rest = '';
   const lines: string[] = [];
-  /** Each line is parsed once, when somebody asks for it: those who wait ask with each line that comes. */
+  /** Each line is parsed once, on demand: a waiting reader looks at all lines again after each new one. */
   const parsed: LogLine[] = [];
   let wake: () => void = () => {};
   let next: Promise<void> | undefined;
-  /** One promise for all who wait. */
+  /** One promise for all waiting readers. */
   const more = () => {
     next ??= new Promise((resolve) => {
       wake = () => {

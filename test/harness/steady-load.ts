@@ -9,22 +9,22 @@ export interface LoadRequest {
 }
 
 export interface SteadyLoad {
-  /** Answers so far, by status; 0 is none at all. */
+  /** Answers so far, by status; 0 counts requests without an answer. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly total: number;
-  /** Resolves when so many more requests have been answered. */
+  /** Resolves when this many more requests have been answered. */
   more(count: number): Promise<void>;
-  /** Ends after the requests that are under way. */
+  /** Ends after the current requests. */
   stop(): Promise<void>;
 }
 
 /**
- * Between two requests of a client: a load without pauses takes all of the machine, and meets nothing more. With it eight
- * clients meet each time in a hundred edits a list that is away for one turn of the event loop, also on a busy machine.
+ * Pause between two requests of a client. Without it the load takes the whole CPU and finds no more: with it, eight
+ * clients always notice, in a hundred edits, a list that is missing for one tick of the event loop.
  */
 const pauseMs = 15;
 
-/** `clients` that send one request after the other over connections that they keep. */
+/** `clients` that each send one request after the other, over keep-alive connections. */
 export function startSteadyLoad(
   port: number,
   clients: number,

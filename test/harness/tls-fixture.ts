@@ -1,4 +1,4 @@
-/** A self-signed certificate for localhost and 127.0.0.1, good for a hundred years and for nothing but tests. */
+/** A self-signed certificate for localhost and 127.0.0.1, valid for a hundred years. For tests only. */
 export const testCertificate = `-----BEGIN CERTIFICATE-----
 MIIBmjCCAUGgAwIBAgIUIaZZj98/D5gbqhb2N/dZkFg9bmkwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA5MjIzOVoYDzIxMjYxMDI4
@@ -19,7 +19,7 @@ Xshexl2qo3BpepksiAhK+xbAa1LObPgdqiIxU/e9SUl1gaTzejlD/YMV
 -----END PRIVATE KEY-----
 `;
 
-/** Another one, for rotations. */
+/** Another certificate, for rotations. */
 export const nextCertificate = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUX9JNTh14BSdYasxPlGqevXaKJIUwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE1NDMyMVoYDzIxMjYxMDI4
@@ -40,7 +40,7 @@ oqEnLAp7BMCikOVcW0WXE09WjtChRANCAARGgawf7NXPzd48YHT5PkV8dzOGXEgK
 -----END PRIVATE KEY-----
 `;
 
-/** One that ended in 2021. */
+/** A certificate that expired in 2021. */
 export const expiredCertificate = `-----BEGIN CERTIFICATE-----
 MIIBEDCBtgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwHhcN
 MjAwMTAxMDAwMDAwWhcNMjEwMTAxMDAwMDAwWjAUMRIwEAYDVQQDDAlsb2NhbGhv

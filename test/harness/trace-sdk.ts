@@ -1,4 +1,4 @@
-/** A small OpenTelemetry SDK, to be loaded before the program: prints each span that ended as one JSON line. */
+/** A small OpenTelemetry SDK, loaded before the program. Prints each ended span as one JSON line. */
 import { type Span, trace } from '@opentelemetry/api';
 
 trace.setGlobalTracerProvider({

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** So many turns in which the process might have taken more, and how often among them it is asked whether it has. */
+/** How many ticks without progress are enough, and after how many ticks the progress is read. */
 const stillTurns = 20;
 const turnsBetweenLooks = 10;
 
 /**
- * Until a process takes no more of what it is offered: every buffer that is bounded is full. `turn` resolves when its event
- * loop has come round, and `taken` counts octets, and never falls: what is the same at two looks was so between them. Turns
- * are counted and not the time, so that a process that the machine does not let run is not taken for one that waits.
+ * Waits until a process accepts no more bytes: every bounded buffer is full. `turn` resolves after a tick of its event
+ * loop. `taken` counts octets and never falls, so two equal readings mean no progress between them. It counts ticks,
+ * not time: a process that gets no CPU is not mistaken for one that is blocked.
  */
 export async function untilStill(turn: () => Promise<unknown>, taken: () => number): Promise<void> {
   let before = taken();
@@ -22,7 +22,7 @@ export async function untilStill(turn: () => Promise<unknown>, taken: () => numb
   }
 }
 
-/** Octets of what was written to sockets that the kernel has. */
+/** Octets written to these sockets that the kernel has accepted. */
 export function octetsTaken(sockets: Iterable<{ bytesWritten: number; writableLength: number }>): number {
   let taken = 0;
   for (const { bytesWritten, writableLength } of sockets) taken += bytesWritten - writableLength;
@@ -30,12 +30,12 @@ export function octetsTaken(sockets: Iterable<{ bytesWritten: number; writableLe
 }
 
 /**
- * Octets that the kernel has of what clients wrote to a port, and that nobody has read: sent or not (proc_net_tcp). The
- * kernel looks through all connections that there could be, for some milliseconds.
+ * Octets that clients wrote to a port and that are unread: not sent, or not received by the process (proc_net_tcp).
+ * Reading that file takes the kernel some milliseconds.
  */
 export function octetsUnread(port: number): number {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
-  // `sl local_address rem_address st tx_queue:rx_queue`; 0A listens.
+  // Columns: `sl local_address rem_address st tx_queue:rx_queue`. State 0A is LISTEN.
   const lines = /:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) (?!0A)[0-9A-F]{2} ([0-9A-F]+):([0-9A-F]+) /g;
   let unread = 0;
   for (const [, local, remote, unsent = '', waiting = ''] of readFileSync('/proc/net/tcp', 'latin1').matchAll(

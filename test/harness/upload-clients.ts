@@ -14,7 +14,7 @@ export const uploadSettings = {
   config: { limits: { routes: [{ path: '/orders', requestBody: '64MiB' }] } },
 };
 
-/** Sends an upload as clients do, and gives its status. */
+/** Sends an upload as common clients do; resolves with its status. */
 export const uploadClients: Readonly<Record<string, (url: string, bytes: number) => Promise<number>>> = {
   'fetch with FormData': async (url, bytes) => {
     const body = new FormData();
