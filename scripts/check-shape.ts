@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   routes: 1003,
   server: 1594,
   telemetry: 1372,
-  upstream: 3355,
+  upstream: 3361,
   'url-resolver': 1994,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */

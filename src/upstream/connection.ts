@@ -68,6 +68,8 @@ export class Connection implements Linked<Connection> {
   #reader: ResponseReader | undefined;
   #isAsked = false;
   #isDetached = false;
+  /** This connection has paused the socket after a long read; the reader has not. */
+  #isPausedForTurn = false;
 
   constructor(options: ClientOptions, owner: ConnectionOwner, open: OpenSocket = openSocket) {
     this.#owner = owner;
@@ -131,14 +133,18 @@ export class Connection implements Linked<Connection> {
 
   /** Resumes after a long read, unless the reader itself has paused the socket. */
   continueReading(): void {
-    if (!this.socket.isPaused()) this.socket.resume();
+    if (this.#isPausedForTurn || !this.socket.isPaused()) this.socket.resume();
+    this.#isPausedForTurn = false;
   }
 
   /** A socket that a 101 may hand over is read as a stream; its chunks are copied to the buffer. */
   readonly #onPiece = isolated(
     (piece: Buffer) => {
+      this.#isPausedForTurn = false;
       piece.copy(this.#buffer);
-      if (!this.#read(piece.length)) this.socket.pause();
+      if (this.#read(piece.length) || this.socket.isPaused()) return;
+      this.#isPausedForTurn = true;
+      this.socket.pause();
     },
     () => void this.socket.destroy(),
   );

@@ -13,6 +13,11 @@ const seen: string[] = [];
 const upstream = http.createServer((_, response) => response.end('plain'));
 upstream.on('upgrade', (request, socket) => {
   seen.push(`${request.method} ${request.url}`);
+  if (request.url === '/refused') {
+    const chunks = '1\r\na\r\n'.repeat(60_000);
+    socket.end(`HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+    return;
+  }
   const accept = createHash('sha1')
     .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
     .digest('base64');
@@ -64,6 +69,12 @@ test('an open route is joined, and bytes go both ways', async () => {
   await connection.write('\x81\x05hello');
   await expect.poll(() => connection.pending().toString('latin1')).toBe('\x81\x05hello');
   expect(seen).toEqual(['GET /open']);
+  connection.close();
+});
+
+test('an answer in place of 101 arrives whole, in 60,000 chunks of one octet', async () => {
+  const { connection, answer } = await shake(handshake('/refused'));
+  expect([answer.status, answer.body.length]).toEqual([400, 60_000]);
   connection.close();
 });
 
