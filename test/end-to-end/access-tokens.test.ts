@@ -64,7 +64,7 @@ const sources: readonly (readonly [string, () => object, readonly Name[]])[] = [
 ];
 
 describe.each(sources)('keys of %s', (_, keys, algorithms) => {
-  it(`${algorithms.join(', ')} are verified, and nothing else is believed`, async () => {
+  it(`${algorithms.join(', ')} are accepted; another key, algorithm or an expired token is 401`, async () => {
     const auth = { algorithms, keys: keys() };
     const shopward = await startShopwardHere({
       upstream: `http://127.0.0.1:${upstream.port}`,
@@ -76,7 +76,7 @@ describe.each(sources)('keys of %s', (_, keys, algorithms) => {
       for (const name of algorithms) {
         const signer = signers[name];
         expect([name, await ask(makeToken(signer, claims()))]).toEqual([name, '200']);
-        // Neither another key of that kind, nor another time, nor the same key under another algorithm.
+        // Another key of the same kind, an expired token, no signature, and the public key used as an HMAC secret.
         expect(await ask(makeToken(makeSigner(name, signer.kid), claims()))).toBe('401 001');
         expect(await ask(makeToken(signer, { ...claims(), exp: 1 }))).toBe('401 001');
         expect(await ask(makeToken(signer, claims(), { alg: 'none' }))).toBe('401 001');
@@ -91,7 +91,7 @@ describe.each(sources)('keys of %s', (_, keys, algorithms) => {
   });
 });
 
-it('a shared secret: HS256 is verified, and nothing else is believed', async () => {
+it('a shared secret: HS256 is accepted; another secret or algorithm is 401', async () => {
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { auth: { algorithms: ['HS256'], keys: { secret: '${JWT_SECRET}' } } },
@@ -109,7 +109,7 @@ it('a shared secret: HS256 is verified, and nothing else is believed', async () 
   }
 });
 
-describe('a user who is named by JSON text', () => {
+describe('a subject claim that holds JSON', () => {
   const sub = JSON.stringify({ customer_reference: 'DE--21', id_customer: 21 });
   const subjectLines = (shopward: RunningShopward) =>
     shopward.log().filter(({ event }) => event === 'subject-is-json');
@@ -120,7 +120,7 @@ describe('a user who is named by JSON text', () => {
       rows: ['GET /secret'],
     });
 
-  it('stands once in the log, with the setting that names the user in it', async () => {
+  it('is reported once in the log, with the setting that selects the user', async () => {
     const shopward = await start({});
     for (const jti of ['1', '2', '3']) {
       const token = shopward.issueToken({ sub, jti });
@@ -138,9 +138,9 @@ describe('a user who is named by JSON text', () => {
   });
 
   it.each([
-    ['the setting reaches into it', { subject: 'sub.customer_reference' }, sub],
-    ['the user is named plainly', {}, 'DE--21'],
-  ])('nothing is said where %s', async (_, auth, claim) => {
+    ['the setting selects a member', { subject: 'sub.customer_reference' }, sub],
+    ['the claim is plain text', {}, 'DE--21'],
+  ])('is not reported if %s', async (_, auth, claim) => {
     const shopward = await start(auth);
     const token = shopward.issueToken({ sub: claim });
     expect((await callShop(shopward.port, 'GET /secret', { token })).status).toBe(200);

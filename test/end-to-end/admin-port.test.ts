@@ -5,11 +5,11 @@ import { exchangeRaw } from '../harness/raw-client.ts';
 
 describe('the admin port on loopback', () => {
   const stage = useAttackStage();
-  /** Its connection is closed: that nothing is left of the file need not wait until `fetch` drops one that is idle. */
+  /** Uses a connection that closes after the answer: `fetch` would keep an idle one open at the end of the file. */
   const ask = (path: string, host = 'localhost') =>
     exchangeRaw(stage.shopward.adminPort, request(`GET ${path}`, [], '', host));
 
-  it('no request adds a series but by what is in the list', async () => {
+  it('paths, queries and fields of requests add no time series', async () => {
     const series = async () => {
       const families = parseOpenMetrics((await ask('/metrics')).body.toString());
       const own = [...families].filter(([name]) => /^(http|shopward)_/.test(name));

@@ -22,7 +22,7 @@ const ask = (head: string, more: string) =>
     `${head} HTTP/1.1\r\nHost: shop\r\nAccept: */*\r\nConnection: close\r\n${more}\r\n`,
   );
 
-test('a preflight of a known origin is answered here; a browser may then send If-Match', async () => {
+test('a preflight of a known origin is answered by the proxy and allows If-Match', async () => {
   shop.received.clear();
   const answer = await ask(
     'OPTIONS /carts/1',
@@ -34,7 +34,7 @@ test('a preflight of a known origin is answered here; a browser may then send If
   expect(shop.received.total).toBe(0);
 });
 
-test('browsers may read refusals, and the tag of a cart', async () => {
+test('browsers may read a refusal and the answer of an open path', async () => {
   const refused = await ask('GET /carts', `Origin: ${origin}\r\n`);
   expect([refused.status, refused.field('access-control-allow-origin')]).toEqual([401, origin]);
   expect(refused.field('access-control-expose-headers')).toContain('WWW-Authenticate');
@@ -72,7 +72,7 @@ const malformed = [
 ];
 
 test.each(malformed)(
-  'a page learns why its request of %s is refused: the preflight is answered',
+  'the preflight of the malformed target %s gets 204, so that the page can read the refusal',
   async (target) => {
     shop.received.clear();
     const preflight = (from: string) => `Origin: ${from}\r\nAccess-Control-Request-Method: PATCH\r\n`;
@@ -81,7 +81,7 @@ test.each(malformed)(
     const real = await ask(`PATCH ${target}`, `Origin: ${origin}\r\nContent-Length: 0\r\n`);
     expect([400, 414]).toContain(real.status);
     expect(real.field('access-control-allow-origin')).toBe(origin);
-    // Of another origin, or no preflight at all: refused as the request itself.
+    // OPTIONS from another origin, or without the fields of a preflight, is refused as the request is.
     const others = [preflight('https://evil.example'), `Origin: ${origin}\r\n`, ''];
     for (const fields of others) {
       const { status } = await ask(`OPTIONS ${target}`, fields);
@@ -91,7 +91,7 @@ test.each(malformed)(
   },
 );
 
-test('Allow of a 405 lists what is configured', async () => {
+test('Allow of a 405 lists the default and the configured methods', async () => {
   const usual = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
   expect((await ask('PROPFIND /carts', '')).field('allow')).toBe(usual);
   const more = await startShopwardHere({
@@ -106,7 +106,7 @@ test('Allow of a 405 lists what is configured', async () => {
   expect([refused.status, refused.field('allow')]).toEqual([405, `${usual}, REPORT, PROPFIND`]);
 });
 
-test('another origin is granted nothing', async () => {
+test('an unknown origin gets no Access-Control-Allow-Origin', async () => {
   const answer = await ask('GET /abstract-products/134', 'Origin: https://evil.example\r\n');
   expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([200, []]);
   expect(answer.fields('vary')).toContain('Origin');

@@ -40,7 +40,7 @@ afterAll(async () => {
 const call = (line: string, options: ShopCall = {}) =>
   callShop(shopward.port, line, { token: shopward.issueToken(), ...options });
 
-/** The database through shopward, of a client that sends the tag that it was given last, or none for a new document. */
+/** A PouchDB client of shopward. It sends the last tag of a document as `If-Match`, or `If-None-Match: *` for a new one. */
 function openNotes() {
   const tags = new Map<string, string>();
   return new PouchDB(`${shopward.url}/notes`, {
@@ -60,7 +60,7 @@ function openNotes() {
 }
 
 describe('a CouchDB whose documents are tracked', () => {
-  it('a document is created, read, changed and removed under its tags, as text', async () => {
+  it('creates, reads, changes and removes a text/plain document with its tags', async () => {
     expect(outcomeOf(await call('PUT /notes/raw', { body: { text: 'one' } }))).toBe('428 005');
     const created = await call('PUT /notes/raw', { body: { text: 'one' }, ifNoneMatch: '*' });
     expect([created.status, created.field('content-type')]).toEqual([201, 'text/plain; charset=utf-8']);
@@ -70,7 +70,7 @@ describe('a CouchDB whose documents are tracked', () => {
     const tag = read.field('etag') ?? '';
     expect([read.status, tag.includes(_rev)]).toEqual([200, false]);
     expect((await call('GET /notes/raw', { ifNoneMatch: tag })).status).toBe(304);
-    // The tag of the 201 is current, too.
+    // The tag of the 201 is also current.
     const ifMatch = created.field('etag') ?? '';
     const changed = await call('PUT /notes/raw', { body: { text: 'two', _rev }, ifMatch });
     expect(changed.status).toBe(201);
@@ -81,7 +81,7 @@ describe('a CouchDB whose documents are tracked', () => {
     expect((await call('GET /notes/raw')).status).toBe(404);
   });
 
-  it('PouchDB writes with tags; of two clients with one revision the second gets 412', async () => {
+  it('PouchDB writes with tags; if two clients change one revision, the second gets 412', async () => {
     const [anna, ben] = [openNotes(), openNotes()];
     await anna.put({ _id: 'note', text: 'one' });
     const seen = [await anna.get('note'), await ben.get('note')];
@@ -91,7 +91,7 @@ describe('a CouchDB whose documents are tracked', () => {
     expect(await couch.database.get('note')).toMatchObject({ text: 'of both' });
   });
 
-  it('PouchDB replicates from it, by the feed of changes, and continues where it was', async () => {
+  it('PouchDB replicates by the changes feed and continues from its checkpoint', async () => {
     const local = new PouchDB('local', { adapter: 'memory' });
     const notes = openNotes();
     await notes.put({ _id: 'first', text: 'one' });
@@ -100,14 +100,14 @@ describe('a CouchDB whose documents are tracked', () => {
     await notes.put({ _id: 'second', text: 'two' });
     const before = couch.lines.length;
     expect((await local.replicate.from(notes)).docs_written).toBe(1);
-    // Its checkpoint is a document of the database, without tags.
+    // PouchDB stores its checkpoint as a document, which is not tracked.
     const asked = couch.lines.slice(before);
     expect(asked.some((line) => line.startsWith('PUT /notes/_local/'))).toBe(true);
     expect(asked.some((line) => /^GET \/notes\/_changes\?.*since=[1-9]/.test(line))).toBe(true);
     await local.destroy();
   });
 
-  it('a change of many documents at once is refused: it names no tag', async () => {
+  it('428 for a bulk change, which names no tag', async () => {
     const before = couch.lines.length;
     const local = new PouchDB('pushing', { adapter: 'memory' });
     await local.put({ _id: 'pushed' });

@@ -13,7 +13,7 @@ let upstream: RecordingUpstream;
 let shopward: Shopward;
 let release: () => void;
 
-/** A fault of the kind that no code of ours catches, from outside: loaded before the program, thrown on a signal. */
+/** Loaded before the program: throws an error that no code catches when the process gets SIGUSR2. */
 const faultFile = path.join(tmpdir(), `shopward-fault-${process.pid}.mjs`);
 const fault = `process.on('SIGUSR2', () => { throw new Error('planted redis://u:s3cret@h/0'); });`;
 
@@ -48,7 +48,7 @@ async function openSlow() {
   return busy;
 }
 
-it('a fault that nobody caught: what is in flight is finished, nobody new is let in, and the process ends with 1', async () => {
+it('after an uncaught error the process finishes open requests, accepts no connection and exits with 1', async () => {
   await start();
   const busy = await openSlow();
   shopward.signal('SIGUSR2');
@@ -68,7 +68,7 @@ it('a fault that nobody caught: what is in flight is finished, nobody new is let
   expect(shopward.output()).not.toContain('s3cret');
 });
 
-it('in a worker: another one takes its place, and no request is lost', async () => {
+it('a worker with an uncaught error is replaced, and no request is lost', async () => {
   redis = await startRedisProcess();
   await start({ workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } });
   const busy = await openSlow();

@@ -17,7 +17,7 @@ const seeds = [1, 2, 20_261_121, 0x5eed, 741_776_139];
 const batchesPerSeed = 20;
 const batchSize = 40;
 
-/** What became of a request that reached the upstream. */
+/** A request that reached the upstream, and the target that the upstream received. */
 interface Forwarded extends SampleRequest {
   readonly requestId: string;
   readonly received: string;
@@ -36,7 +36,7 @@ beforeAll(async () => {
   upstream = await startEchoUpstream();
   shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // What these add to a decision has tests of its own.
+    // These features have their own tests.
     config: { entityTags: false, refreshTokens: false, urlResolver: false },
   });
   const text = await readFile(shopward.listFile, 'utf8');
@@ -51,7 +51,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** Without a token first, then, where one is wanted, with it. */
+/** Sends the request without a token, and again with one after a 401. */
 async function compare(client: KeptClient, sample: SampleRequest, token: string): Promise<void> {
   const { method, target, isForm } = sample;
   const type = isForm ? [] : ['Content-Type: application/json'];
@@ -72,20 +72,20 @@ async function compare(client: KeptClient, sample: SampleRequest, token: string)
   expect(echoed?.method).toBe(method);
   const received = echoed?.target ?? '';
 
-  // What goes on is the canonical target, which is one for good.
+  // The upstream gets the canonical target. Canonicalising it again changes nothing.
   const canonical = canonicaliseTarget(target, 'shop.example', []);
   expect(isRejection(canonical)).toBe(false);
   if (isRejection(canonical)) return;
   expect(received).toBe(canonical.path + canonical.query);
   expect(canonicaliseTarget(received, 'shop.example', [])).toEqual({ ...canonical });
 
-  // Whatever the shop reads in it that the contract protects has needed a token.
+  // If the shop reads the target as a protected row, the request needed a token.
   const rows = contractRowsMet(method, received, isForm);
   if (rows.size > 0) expect({ received, rows: [...rows], needsToken }).toMatchObject({ needsToken: true });
   forwarded.push({ ...sample, requestId, received, needsToken });
 }
 
-describe('what is decided on is what is forwarded', () => {
+describe('the upstream receives the request that shopward decided on', () => {
   it.each(seeds)('seed %i', async (seed) => {
     const token = shopward.issueToken();
     const batch = fc.array(sampleRequest, { minLength: batchSize, maxLength: batchSize });
@@ -100,20 +100,20 @@ describe('what is decided on is what is forwarded', () => {
     await fc.assert(property, { seed, numRuns: batchesPerSeed });
   });
 
-  it('tried enough, and enough of it was accepted, to mean something', () => {
+  it('the sample has enough requests, forwarded with and without a token', () => {
     expect(sent).toBeGreaterThanOrEqual(4_000);
     expect(forwarded.length).toBeGreaterThan(sent / 4);
     expect(forwarded.filter(({ needsToken }) => needsToken).length).toBeGreaterThan(sent / 10);
     expect(forwarded.filter(({ needsToken }) => !needsToken).length).toBeGreaterThan(sent / 20);
   });
 
-  it('the upstream got one request for each of these answers, and nothing else', () => {
+  it('the upstream got exactly one request for each forwarded answer', () => {
     const expected = forwarded.map(({ method, received }) => `${method} ${received} HTTP/1.1`);
     expect(answeredByUpstream).toBe(forwarded.length);
     expect(upstream.requestLines().toSorted()).toEqual(expected.toSorted());
   });
 
-  it('the row that the received path meets is the row that was decided on', async () => {
+  it('the received target matches the row that the log names', async () => {
     const last = forwarded.at(-1);
     await shopward.waitForLog(({ requestId }) => requestId === last?.requestId);
     const routes = new Map(shopward.log().map(({ requestId, route }) => [requestId, route]));
@@ -132,9 +132,9 @@ describe('what is decided on is what is forwarded', () => {
     }
   });
 
-  it('the process is the same, and has met no fault', () => {
+  it('the process still runs and has logged no fault', () => {
     expect(shopward.exitCode).toBe(null);
-    // Refusals beyond a rate are summed up in a line.
+    // The log sums up refusals above a rate in one line.
     const expected = ['request', 'requests-not-logged'];
     expect(shopward.log().filter(({ event }) => !expected.includes(event as string))).toEqual([]);
   });

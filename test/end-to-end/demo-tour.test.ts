@@ -54,7 +54,7 @@ afterAll(async () => {
   expect(code, printed).toBe(0);
 });
 
-/** Types one line and waits for everything that it prints. */
+/** Runs one line in the shell. Resolves with its output up to `mark`. */
 async function paste(line: string, mark: string): Promise<string> {
   let output = '';
   const done = new Promise<void>((resolve, reject) => {
@@ -76,7 +76,7 @@ async function paste(line: string, mark: string): Promise<string> {
 }
 
 describe('npm run demo', () => {
-  it('every command that it prints works when pasted, and shows what it promises', async () => {
+  it('each printed command works when pasted and shows the promised output', async () => {
     const address = (name: string) => new RegExp(`^ *${name} +(http://\\S+)`, 'm').exec(printed)?.[1] ?? '';
     const tour = stops({
       url: address('shopward'),
@@ -87,7 +87,7 @@ describe('npm run demo', () => {
     for (const [number, { title, commands, shows }] of tour.entries()) {
       let output = '';
       for (const [step, command] of commands.entries()) {
-        // What is pasted is what was printed.
+        // The demo printed this command.
         expect(printed).toContain(command);
         output = await paste(command, `--end-of-${number}-${step}--`);
       }
@@ -95,7 +95,7 @@ describe('npm run demo', () => {
     }
   });
 
-  it('its log is for people, and tells no token', () => {
+  it('its log is readable and contains no token', () => {
     expect(printed).toMatch(/GET \/orders 401/);
     expect(printed).not.toContain('eyJ');
   });

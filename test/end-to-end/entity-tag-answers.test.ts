@@ -17,7 +17,7 @@ let heads: string[] = [];
 
 const json = 'Content-Type: application/vnd.api+json\r\nETag: "shop"\r\n';
 const cart = (name: string, id = '1') => answer(JSON.stringify({ data: { type: 'carts', id, name } }), json);
-/** Of whatever cart was asked for. */
+/** The same answer for every cart; without a body for HEAD. */
 const anyCart = ({ head }: RecordedRequest) => {
   const whole = cart('a');
   return head.startsWith('HEAD ') ? whole.slice(0, whole.indexOf('\r\n\r\n') + 4) : whole;
@@ -59,9 +59,9 @@ describe('conditions of a read (RFC 9110 section 13.2.2)', () => {
   const long = answer(`"${'x'.repeat(70_000)}"`, json);
   it.each<[string, string[], string]>([
     ['If-None-Match beside a range', ['If-None-Match: TAG', 'Range: bytes=0-1'], '304'],
-    ['If-None-Match that is not met', ['If-None-Match: "x"', 'Range: bytes=0-1'], '200'],
+    ['If-None-Match with another tag', ['If-None-Match: "x"', 'Range: bytes=0-1'], '200'],
     ['If-Match with the tag', ['If-Match: TAG', 'Range: bytes=0-1'], '200'],
-    ['If-Match with another one', ['If-Match: "x"'], '412 006'],
+    ['If-Match with another tag', ['If-Match: "x"'], '412 006'],
     ['If-Match before If-None-Match', ['If-Match: "x"', 'If-None-Match: TAG'], '412 006'],
     ['both with the tag', ['If-Match: TAG', 'If-None-Match: TAG'], '304'],
   ])('%s', async (_, lines, expected) => {
@@ -94,7 +94,7 @@ describe('answers', () => {
     expect([head.status, head.fields('etag'), head.body.length]).toEqual([200, [tag], 0]);
     expect(heads[0]).toMatch(/^HEAD /);
     const known = await call('HEAD /carts/1', { ifNoneMatch: tag });
-    // Only a body shows whether the state is still the one of the tag.
+    // A HEAD answer has no body to compare with the tag, so there is no 304.
     expect([known.status, known.field('etag')]).toEqual([200, tag]);
     expect(heads[0]).not.toMatch(/if-none-match/i);
   });
@@ -104,7 +104,7 @@ describe('answers', () => {
     ['is no JSON', answer('<p>cart</p>', `Content-Type: text/html\r\n${shopTag}`), '<p>cart</p>'],
     ['has no type', answer('{}', shopTag), '{}'],
     ['has no content', answer('', json), ''],
-    ['is coded as nobody knows', answer('{}', `${json}Content-Encoding: rot13\r\n`), '{}'],
+    ['has an unknown content coding', answer('{}', `${json}Content-Encoding: rot13\r\n`), '{}'],
   ];
   it.each(tagged)(
     'an answer that %s is complete, and its tag is good for a write',
@@ -119,18 +119,18 @@ describe('answers', () => {
 
   const untagged: readonly (readonly [string, string, string])[] = [
     ['is an error', answer('{}', json, '404 Not Found'), '{}'],
-    ['is a part', answer('{}', `${json}Content-Range: bytes 0-1/9\r\n`, '206 Partial Content'), '{}'],
+    ['is partial', answer('{}', `${json}Content-Range: bytes 0-1/9\r\n`, '206 Partial Content'), '{}'],
   ];
   it.each(untagged)('an answer that %s is complete, with the tag of the shop', async (_, bytes, body) => {
     script = () => bytes;
     const response = await call('GET /carts/2');
     expect(response.body.toString()).toBe(body);
     expect([response.complete, response.fields('etag')]).toEqual([true, ['"shop"']]);
-    // Only the shop knows whether it is current.
+    // Shopward does not know the shop's tag.
     expect(outcomeOf(await patch('/carts/2', '"shop"'))).toBe('412 006');
   });
 
-  it('an answer larger than trackedResponse has a tag of this read alone, good for a write', async () => {
+  it('an answer larger than trackedResponse has a new tag for each read, and the last one is accepted by a write', async () => {
     const body = `"${'x'.repeat(70_000)}"`;
     script = () => answer(body, json);
     const read = async () => {
@@ -143,7 +143,7 @@ describe('answers', () => {
     expect(outcomeOf(await patch('/carts/4', first))).toBe('412 006');
     expect((await patch('/carts/4', second)).status).toBe(200);
     expect(outcomeOf(await patch('/carts/4', second))).toBe('412 006');
-    // A tag may be known from elsewhere, such as an answer to a write: the second read replaces it at the latest.
+    // The first read may return a stored tag, such as that of a write; the second returns a new one.
     await read();
     expect((await patch('/carts/4', await read())).status).toBe(200);
   });
@@ -165,7 +165,7 @@ describe('answers', () => {
     client.close();
   });
 
-  it('an answer that the upstream cuts is seen to be cut, and sets no tag', async () => {
+  it('an answer that the upstream cuts ends incomplete or as 502, and the next read gets a tag', async () => {
     script = ({ connection }) => {
       connection.socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Length: 100\r\n\r\n{"data":`);
       return undefined;
@@ -183,7 +183,7 @@ describe('answers', () => {
 });
 
 describe('ids', () => {
-  /** Each of them another cart: no tag of one may be good for another, nor mean a key or a slot of the store. */
+  /** Each is another cart. Some contain characters that have a meaning in keys or slots of Redis. */
   const ids = [
     '7',
     '{7}',
@@ -200,19 +200,22 @@ describe('ids', () => {
     'x'.repeat(4096),
     `${'x'.repeat(4095)}y`,
   ];
-  // What the grammar of targets refuses is bad for everybody; `%7B` and `{` may be one cart.
-  it.each(ids.filter((id) => !/^%7B/.test(id)))('the tag of cart %.20s is good for no other', async (id) => {
-    script = anyCart;
-    const tag = await tagOf(`/carts/${id}`);
-    expect(tag).toMatch(aTag);
-    for (const other of ids.filter((each) => decodeURIComponent(each) !== decodeURIComponent(id))) {
-      expect(outcomeOf(await patch(`/carts/${other}`, tag)), other).toBe('412 006');
-    }
-    expect((await patch(`/carts/${id}`, tag)).status).toBe(200);
-  });
+  // `%7B` and `{` may be one cart.
+  it.each(ids.filter((id) => !/^%7B/.test(id)))(
+    'the tag of cart %.20s is refused for every other cart',
+    async (id) => {
+      script = anyCart;
+      const tag = await tagOf(`/carts/${id}`);
+      expect(tag).toMatch(aTag);
+      for (const other of ids.filter((each) => decodeURIComponent(each) !== decodeURIComponent(id))) {
+        expect(outcomeOf(await patch(`/carts/${other}`, tag)), other).toBe('412 006');
+      }
+      expect((await patch(`/carts/${id}`, tag)).status).toBe(200);
+    },
+  );
 
   it.each(['/carts/8/', '/carts//8', '/CARTS/8', '/carts/8;v=1', '/index.php/carts/8', '/carts/x/carts/8'])(
-    'a change through %s is no way around the tag',
+    'PATCH %s without a tag is refused',
     async (path) => {
       script = anyCart;
       const response = await call(`PATCH ${path}`, { body: {} });
@@ -222,7 +225,7 @@ describe('ids', () => {
   );
 
   it.each(['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'a form POST (%s) may be any method to the shop, and needs the tag',
+    'a form POST (%s) without a tag is refused, because the shop may read any method in it',
     async (type) => {
       script = anyCart;
       const fields = [`Content-Type: ${type}`];
@@ -240,11 +243,11 @@ describe('ifMatch: lenient', () => {
     expect((await patch('/loose/1', spelt)).status).toBe(200);
     expect(outcomeOf(await patch('/loose/1', spelt))).toBe('412 006');
   });
-  it.each(['*', '', '"x"', 'x'])('does not take %s', async (value) => {
+  it.each(['*', '', '"x"', 'x'])('412 for %s', async (value) => {
     expect(outcomeOf(await patch('/loose/1', value))).toBe('412 006');
   });
 });
 
-it('nothing of all this was logged as a fault', () => {
+it('the log has no fault and no crash', () => {
   expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
 });

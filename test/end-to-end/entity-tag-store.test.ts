@@ -13,7 +13,7 @@ const cart = `/carts/${cartIds.everyday}`;
 const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
 const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantity: 1 } } };
 
-/** Two replicas over a Redis, in front of a shop, all of a test's own: most of each is waiting for a lease. */
+/** Two replicas, a Redis and a shop for each test. The tests run at once, because most of their time is waiting for a lease. */
 async function stage(context: TestContext) {
   const open = closingAtEnd(context);
   const redis = open(await startRedisProcess());
@@ -40,11 +40,11 @@ async function stage(context: TestContext) {
 }
 
 describe.concurrent('two replicas over one Redis', () => {
-  it('a writer that is killed leaves nothing locked for longer than its lease', async (context) => {
+  it('a write of a killed replica blocks its cart for no longer than the lease', async (context) => {
     const { open, shop, settings, token, call, patch, tag } = await stage(context);
     const killed = await startShopward(settings);
     open({ close: () => killed.kill() });
-    // Longer than the process lives: the shop is still at it when it is killed.
+    // The shop still works on the write when the process is killed.
     shop.settings.latencyMs = 30_000;
     const cut = callShop(killed.port, `PATCH ${cart}`, { token, ifMatch: tag, body }).catch(() => 'cut');
     await eventually(
@@ -54,7 +54,7 @@ describe.concurrent('two replicas over one Redis', () => {
     await killed.kill();
     expect(await cut).toBe('cut');
     shop.settings.latencyMs = 0;
-    // Nobody knows whether it was done: its tag is dead whatever the shop did, a new one comes, and is good.
+    // The outcome of the write is unknown, so its tag is refused and a later read gets a new one.
     const next = await eventually('a new tag', async () => (await call(1, `GET ${cart}`)).field('etag'));
     const after = await eventually('the end of the lease', async () => {
       const given = (await call(1, `GET ${cart}`)).field('etag');
@@ -65,7 +65,7 @@ describe.concurrent('two replicas over one Redis', () => {
     expect((await patch(1, after)).status).toBe(200);
   });
 
-  it('know one tag, and what one did the other holds to', async (context) => {
+  it('a tag of one replica is accepted by the other, and refused after a change through either', async (context) => {
     const { call, patch, tag } = await stage(context);
     expect((await call(1, `GET ${cart}`)).field('etag')).toBe(tag);
     const changed = await patch(0, tag);
@@ -74,7 +74,7 @@ describe.concurrent('two replicas over one Redis', () => {
     expect((await patch(1, changed.field('etag') ?? '')).status).toBe(200);
   });
 
-  it('of twenty writers with one tag exactly one reaches the shop', async (context) => {
+  it('of twenty writes with one tag exactly one reaches the shop', async (context) => {
     const { shop, patch, tag } = await stage(context);
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, async (_, i) => outcomeOf(await patch(i % 2, tag))),
@@ -84,7 +84,7 @@ describe.concurrent('two replicas over one Redis', () => {
   });
 });
 
-describe.concurrent('reads go on without a tag, writes are 503 and reach nobody, all else does not notice; then tags again', () => {
+describe.concurrent('without Redis reads have no tag, tracked writes are 503, other requests pass; afterwards tags return', () => {
   it.for<[string, (redis: RedisProcess) => unknown, (redis: RedisProcess) => unknown]>([
     ['has gone', (redis) => redis.kill(), (redis) => redis.restart()],
     ['does not answer', (redis) => redis.pause(), (redis) => redis.resume()],

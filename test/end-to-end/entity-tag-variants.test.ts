@@ -10,7 +10,7 @@ import { callShop, type ShopCall } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** What the shop says of each cart: its name is the `Vary` of its answer, with `_` for a comma. `none` has no such field. */
+/** Each cart is named after the `Vary` of its answer, with `_` for a comma; `none` has no such field. */
 const carts = [
   ...['x-currency', 'accept-language', 'x-currency_accept-language', 'authorization'],
   ...['cookie', 'star', 'none'],
@@ -24,7 +24,7 @@ let redis: RedisProcess;
 let browser: Browser;
 const proxies: Partial<Record<'memory' | 'redis', RunningShopward>> = {};
 
-/** A shop whose cart depends on currency, language and user, and that has no tags of its own. */
+/** A shop whose cart depends on currency, language and user, without its own tags. */
 function answerOf({ url = '', headers }: IncomingMessage) {
   const [, , cart = ''] = url.split(/[/?]/);
   const name = cart.split('.')[0] ?? '';
@@ -132,7 +132,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
       expect(through.map((body) => Object.values(JSON.parse(body).data.attributes).slice(0, 3))).toEqual(
         asked,
       );
-      // The cache was in use.
+      // The browser cache was used.
       const statuses = shopward()
         .log(before)
         .map(({ status }) => status);
@@ -157,7 +157,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
       expect([first, second]).toEqual([expect.stringMatching(aTag), expect.stringMatching(aTag)]);
       expect(second).not.toBe(first);
       const again = (ifNoneMatch: string) => get(`GET ${path}`, 'anna', one, { ifNoneMatch });
-      // Without a Vary, another representation under the same fields is another state.
+      // Without `Vary`, another representation for the same fields counts as another state.
       const isKnown = cart !== 'star' && second.slice(0, 33) === first.slice(0, 33);
       expect([(await again(second)).status, (await again(first)).status]).toEqual([200, isKnown ? 304 : 200]);
       expect((await again(`${first.slice(0, 33)}"`)).status).toBe(200);
@@ -171,7 +171,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     },
   );
 
-  test('the tag of a change is good for If-Match alone, with and without its variant', async () => {
+  test('the tag of a write is accepted in If-Match, with and without its variant, but gets no 304', async () => {
     const path = '/carts/x-currency';
     const tag = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';
     const changed = (await get(`PATCH ${path}`, 'anna', one, { ifMatch: tag, body: {} })).field('etag') ?? '';
@@ -195,7 +195,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
   });
 });
 
-test('tags reveal nothing of users: another process gives the same request another tag', async () => {
+test('another process gives the same request another tag, so that tags reveal nothing about users', async () => {
   const tags = new Set<string>();
   for (const kind of ['memory', 'redis']) {
     const response = await callShop(proxyOf(kind).port, 'GET /carts/authorization', {

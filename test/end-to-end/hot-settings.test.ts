@@ -10,7 +10,7 @@ import { callShop } from '../harness/shop-client.ts';
 import { type RunningShopward, startShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** Sections of the configuration that take effect without a restart, and what is kept then. */
+/** Sections of the configuration that take effect without a restart, and the state that a change keeps. */
 
 let upstream: EchoUpstream;
 beforeAll(async () => {
@@ -41,7 +41,7 @@ const until = (what: string, isSo: () => Promise<boolean>) =>
   eventually(what, async () => (await isSo()) || undefined);
 const json = async (one: RunningShopward, path: string) => (await fetch(one.adminUrl + path)).json();
 
-it('mode changes in both directions; tags of the embedded store, buckets and counts are kept', async () => {
+it('mode changes in both directions; tags of the embedded store and rate-limit buckets are kept', async () => {
   const rateLimits = { rows: [{ method: 'GET', path: '/odd', requests: 2, per: '1d', mode: 'enforce' }] };
   const one = await start({ rateLimits });
   const token = one.issueToken();
@@ -69,7 +69,7 @@ it('mode changes in both directions; tags of the embedded store, buckets and cou
   expect([await write('"other"'), await write(tag), await write(tag)]).toEqual([412, 200, 412]);
 });
 
-it('open WebSockets are checked again when mode or a secret has changed, not only every 30 s', async () => {
+it('open WebSockets are checked again when mode changes', async () => {
   const recheck = vi.spyOn(OpenWebSockets.prototype, 'recheck');
   onTestFinished(() => recheck.mockRestore());
   const one = await start({ mode: 'observe' });
@@ -114,7 +114,7 @@ it('log.level changes', async () => {
   });
 });
 
-it('a configuration with an error changes nothing, and is reported until it is mended; other keys need a restart', async () => {
+it('a configuration with an error changes nothing, and is reported until it is fixed; other keys need a restart', async () => {
   const one = await start({});
   const good = readFileSync(one.configFile, 'utf8');
   writeFileSync(one.configFile, `${good}mode: obsrve\n`);
@@ -140,7 +140,7 @@ it('a configuration with an error changes nothing, and is reported until it is m
   expect(await json(one, '/readyz')).toMatchObject({ status: 'ready', reasons: [] });
 });
 
-it('all workers follow, and a worker that is started later', async () => {
+it('a change reaches all workers, and workers that start later', async () => {
   const redis = await startRedisProcess();
   onTestFinished(() => redis.close());
   const store = { url: `redis://127.0.0.1:${redis.port}` };

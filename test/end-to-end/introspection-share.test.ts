@@ -5,7 +5,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
-/** An introspection endpoint that hangs on some tokens, as a firewall in front of one may, over real sockets. */
+/** An introspection endpoint that never answers for some tokens, as a firewall in front of it may. */
 const held: ServerResponse[] = [];
 const issuer = createServer(async (request, response) => {
   let form = '';
@@ -53,7 +53,7 @@ async function ask(token: string, address: string): Promise<number> {
   return answer.status;
 }
 
-it('one network whose tokens it hangs on keeps nobody else from being asked about', async () => {
+it('hanging questions for tokens of one network do not delay those of another', async () => {
   let answered = 0;
   const count = () => {
     answered += 1;
@@ -63,7 +63,7 @@ it('one network whose tokens it hangs on keeps nobody else from being asked abou
   );
   await eventually('a question that hangs', () => held.length === 1 || undefined);
   for (let i = 0; i < 5; i++) expect(await ask(`good-${i}`, '2001:db8:0:1::1')).toBe(200);
-  // Not because time had run out for the others.
+  // No hanging question had timed out, and only one had reached the endpoint.
   expect([answered, held.length]).toEqual([0, 1]);
   await shopward.kill();
   await Promise.all(hanging);

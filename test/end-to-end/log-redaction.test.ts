@@ -11,7 +11,7 @@ import { startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { type HereOptions, refuseHere } from '../harness/shopward-here.ts';
 
-/** In all of them, so that half a secret is found too. */
+/** Part of every secret below, so that half a secret is found too. */
 const secret = 'c4nary';
 const secretFile = path.join(tmpdir(), `shopward-secret-${process.pid}`);
 
@@ -39,7 +39,7 @@ async function everythingSaid(shopward: Shopward): Promise<string> {
   return shopward.output() + told.join('\n');
 }
 
-// Side by side: a start waits two seconds for a Redis that does not let it in.
+// Concurrent: a start waits two seconds for a Redis that refuses the password.
 describe.concurrent('no secret of the configuration is printed', () => {
   it.for<[string, (port: number) => string]>([
     ['wrong password', (port: number) => `redis://:${secret}@127.0.0.1:${port}`],
@@ -57,7 +57,7 @@ describe.concurrent('no secret of the configuration is printed', () => {
     expect(await everythingSaid(shopward)).not.toContain(secret);
   });
 
-  it('address of the keys, and answers of their server', async (context) => {
+  it('address of the key set, and answers of its server', async (context) => {
     const server = createServer((_incoming, response) =>
       response.writeHead(500, { 'X-Debug': secret }).end(`{"error":"${secret}"}`),
     );

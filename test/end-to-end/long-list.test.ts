@@ -46,7 +46,7 @@ function children(): number[] {
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
 
-/** MiB now, and at most since the start; 0: the process has ended, or is about to. */
+/** Resident memory in MiB: current, and the peak since the start. 0: the process has ended or is ending. */
 function memoryOf(pid: number): { readonly now: number; readonly peak: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -58,7 +58,7 @@ function memoryOf(pid: number): { readonly now: number; readonly peak: number } 
   }
 }
 
-/** Twelve connections: each worker has some. */
+/** Twelve connections, so that each worker gets some. */
 async function isInForce(edit: number): Promise<boolean> {
   const asked = Array.from({ length: 12 }, () =>
     exchangeRaw(shopward.port, `GET /edit-${edit} HTTP/1.1\r\nHost: x\r\n\r\n`),
@@ -66,7 +66,7 @@ async function isInForce(edit: number): Promise<boolean> {
   return (await Promise.all(asked)).every(({ status }) => status === 401);
 }
 
-it('edits that replace all 60,000 rows fit into 512 MiB with two workers, and no process keeps their memory', async () => {
+it('edits that replace all 60,000 rows fit into 512 MiB with two workers, and the processes release their memory', async () => {
   const served = [shopward.pid, ...children()];
   expect(served).toHaveLength(3);
   const rest = served.map((pid) => memoryOf(pid).now);
@@ -90,7 +90,7 @@ it('edits that replace all 60,000 rows fit into 512 MiB with two workers, and no
     expect(now - (rest[i] ?? 0)).toBeLessThan(100);
   }
   expect(limit?.killed() ?? 0).toBe(0);
-  // A process for each edit; some may be too short to be seen.
+  // Each edit starts a process; some end too soon to be seen.
   expect(checking.size).toBeGreaterThan(0);
   for (const peak of checking.values()) expect(peak).toBeLessThan(220);
 });

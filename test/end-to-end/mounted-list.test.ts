@@ -7,7 +7,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { listOf, startShopward } from '../harness/shopward.ts';
 
-/** Mounts that only the proxy sees need a namespace of its own, and this user may lack the right to make one. */
+/** The mount needs a mount namespace, which this user may lack the right to create. */
 const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0;
 
 let folder: string;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it.skipIf(!mayMount)(
-  'a list that is bind-mounted as a file is read again when its source is edited',
+  'a list that is bind-mounted as a file is reloaded when its source is edited',
   async ({ onTestFinished }) => {
     const [real, seen] = [path.join(folder, 'real'), path.join(folder, 'seen')];
     for (const place of [real, seen]) {

@@ -26,7 +26,7 @@ urlResolver: { source: urls.csv, locales: [en] }
   'urls.csv': 'url,entityType,entityId\n/en/a,abstract-products,1\n',
 };
 
-/** Stopped as soon as it listens. */
+/** Runs `serve`, and stops it once it listens. */
 async function serve(cwd: string) {
   const child = spawn(process.execPath, [findMain(), 'serve', '--config', 'shopward.yaml'], {
     cwd,
@@ -42,7 +42,7 @@ async function serve(cwd: string) {
   return { code, said };
 }
 
-it('serve with a mutated file listens, or ends with 78, line and column; nothing throws', async () => {
+it('serve with a mutated file listens, or exits with 78, line and column (75: port in use), without a stack trace', async () => {
   const cwd = makeFolder(valid);
   const first = await serve(cwd);
   expect(first.code, first.said).toBe(0);
@@ -59,7 +59,7 @@ it('serve with a mutated file listens, or ends with 78, line and column; nothing
       });
       const { code, said } = await serve(cwd);
       codes.push(code);
-      // Two listeners may want a port that is taken: 75.
+      // 75: a mutated port is in use.
       expect(checked.code === 0 ? [0, 75] : [78], said).toContain(code);
       expect(said).not.toMatch(/^ +at /m);
       if (code === 78) expect(said).toMatch(/^\S+:\d+:\d+: error: \S/m);

@@ -51,13 +51,13 @@ async function send(line: string, fields: readonly string[] = [], body = ''): Pr
 const bearer = (claims: object = {}) => `Authorization: Bearer ${shopward.issueToken(claims)}`;
 const exchange = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"one-and-only"}}}';
 
-/** The access line of the request that was answered so. */
+/** The access line of the request with this answer. */
 function lineOf(response: RawResponse) {
   const id = response.field('x-request-id');
   return shopward.waitForLog(({ event, requestId }) => event === 'request' && requestId === id);
 }
 
-/** What observe mode lets pass: name, request. */
+/** Refusals that observe mode does not enforce: name, request. */
 const soft: [string, string, () => readonly string[], string?][] = [
   ['access-token-missing', 'GET /carts/1', () => []],
   ['access-token-invalid', 'GET /carts/1', () => ['Authorization: Bearer nonsense']],
@@ -68,7 +68,7 @@ const soft: [string, string, () => readonly string[], string?][] = [
   ['if-match-invalid', 'PATCH /carts/1', () => [bearer(), 'If-Match: nonsense'], '{}'],
 ];
 
-/** What always holds: status, request. */
+/** Refusals that are always enforced: status, request. */
 const hard: [number, string, () => readonly string[], string?][] = [
   [400, 'GET /carts/../x', () => []],
   [400, 'GET /carts/%2e%2e/x', () => []],
@@ -93,7 +93,7 @@ describe.each<[string, object, Rows]>([
   afterAll(stop);
 
   it.each<(typeof soft)[number]>(soft)(
-    '%s is noted, and the request forwarded: %s',
+    '%s is logged and counted, and the request forwarded: %s',
     async (name, line, fields, body = '') => {
       const before = upstream.requestLines.length;
       const response = await send(line, fields(), body);
@@ -116,13 +116,13 @@ describe.each<[string, object, Rows]>([
     expect(upstream.requestLines).toHaveLength(before);
   });
 
-  it('nothing is noted of a request that would have passed', async () => {
+  it('a request that would have passed is not logged as observed', async () => {
     const response = await send('GET /carts/1', [bearer()]);
     expect(response.status).toBe(200);
     expect(await lineOf(response)).not.toHaveProperty('observed');
   });
 
-  it('writes that would have been refused name no state: they run beside one another, under the lease', async () => {
+  it('writes with a wrong tag run concurrently', async () => {
     busiest = 0;
     const released = Promise.withResolvers<void>();
     hold = released.promise;
@@ -146,20 +146,20 @@ describe('observe mode', () => {
   });
   afterAll(stop);
 
-  it('is said loudly at the start', () => {
+  it('is reported by a warning at start', () => {
     expect(shopward.output()).toMatch(/mode is observe: refusals are logged and counted, not enforced/);
     const line = shopward.log().find(({ event }) => event === 'observe');
     expect(line).toMatchObject({ level: 'warn' });
   });
 
-  it('lets a used refresh token pass, and notes it', async () => {
+  it('forwards a used refresh token, and logs it as observed', async () => {
     expect((await send('POST /refresh-tokens', [], exchange)).status).toBe(201);
     const again = await send('POST /refresh-tokens', [], exchange);
     expect(again.status).toBe(201);
     expect(await lineOf(again)).toMatchObject({ decision: 'forwarded', observed: 'refresh-token-invalid' });
   });
 
-  it('forwards writes while the store is away, and notes it', async () => {
+  it('forwards writes and exchanges while Redis is down, and logs them as observed', async () => {
     await redis?.kill();
     const write = await send('PATCH /carts/1', [bearer(), `If-Match: "${randomTag()}"`], '{}');
     expect(write.status).toBe(200);
@@ -174,7 +174,7 @@ describe('a row in observe mode', () => {
   beforeAll(() => start({}, [{ match: 'GET /lax', observe: true }, 'GET /strict', 'PATCH /carts/{cart_id}']));
   afterAll(stop);
 
-  it('makes nothing laxer for its neighbours', async () => {
+  it('does not change the enforcement of other rows', async () => {
     expect((await send('GET /lax')).status).toBe(200);
     expect((await send('GET /strict')).status).toBe(401);
     expect((await send('PATCH /carts/1', [bearer()], '{}')).status).toBe(428);

@@ -7,7 +7,7 @@ import { type Shopward, type ShopwardOptions, startShopward } from '../harness/s
 
 let upstream: RecordingUpstream | undefined;
 
-/** Shopward in a process, until the end of the test. */
+/** Starts shopward in a process that is killed at the end of the test. */
 async function start(options: ShopwardOptions): Promise<Shopward> {
   const shopward = await startShopward(options);
   onTestFinished(() => shopward.kill());
@@ -22,7 +22,7 @@ afterEach(async () => {
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop.example\r\n\r\n`;
 
 describe('overload', () => {
-  it('no file descriptors left: the process goes on, and serves again when some are free', async () => {
+  it('without free file descriptors the process survives, and it answers again once some are free', async () => {
     const recording = await startRecordingUpstream(() => answer());
     upstream = recording;
     const shopward = await start({

@@ -25,7 +25,7 @@ import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** DPoP between several processes, behind other proxies, and with real clients and a real provider. */
+/** Proofs of possession (DPoP, mTLS) with several proxies, behind other proxies, and with real clients and a real provider. */
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -57,7 +57,7 @@ async function tlsFiles() {
 const ask = ({ port }: { readonly port: number }, fields: readonly string[]) =>
   exchangeRaw(port, ['GET /bound HTTP/1.1', 'Host: shop.example', ...fields, '', ''].join('\r\n'));
 
-it('of two replicas that share a Redis one accepts a proof; without an answer of Redis it is 503', async () => {
+it('only one of two replicas that share a Redis accepts a proof; 503 if Redis does not answer', async () => {
   const redis = await startRedisProcess();
   cleanUps.push(() => redis.close());
   const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '300ms' };
@@ -74,7 +74,7 @@ it('of two replicas that share a Redis one accepts a proof; without an answer of
   expect([away.status, away.field('retry-after')]).toEqual([503, '1']);
   const line = await a.waitForLog((one) => one.rejection === 'keys-unavailable');
   expect(line.reason).toBe('proof-store');
-  // Used here, whatever Redis says; a new proof passes.
+  // This process remembers the proof as used, whatever Redis answers; a new proof passes.
   expect((await ask(a, fields)).status).toBe(401);
   const passes = async () => (await ask(a, withProof(a.bound, makeProof(signer, a.bound)))).status;
   await expect.poll(passes, { timeout: 30_000 }).toBe(200);
@@ -90,7 +90,7 @@ it('`verify` accepts the challenge of the scheme DPoP where a proof is required'
 const proofFor = (token: string, htu: string) =>
   withProof(token, makeProof(signer, token, { claims: { htu } }));
 
-it('htu is publicUrl, whatever the request says', async () => {
+it('htu must name publicUrl, not the host of the request', async () => {
   const publicUrl = 'https://api.shop.example';
   const shopward = await start({ publicUrl, trustedProxies: ['127.0.0.1'] });
   const { bound } = shopward;
@@ -98,7 +98,7 @@ it('htu is publicUrl, whatever the request says', async () => {
   expect((await ask(shopward, proofFor(bound, 'http://shop.example/bound'))).status).toBe(401);
 });
 
-it('htu has scheme and host as a trusted proxy says, and the host only if trustedFields names it', async () => {
+it('htu must have the scheme that a trusted proxy sends, and its host only if trustedFields names the field', async () => {
   const trustedProxies = ['127.0.0.1'];
   const named = await start({ trustedProxies, trustedFields: ['X-Forwarded-Host'] });
   const scheme = await start({ trustedProxies });
@@ -122,7 +122,7 @@ describe('auth.proofNonceSecret', () => {
   const proofNonceSecret = 'a-secret-of-at-least-thirty-two-characters';
   const asked = ({ port }: { readonly port: number }, token: string, claims: object = {}) =>
     ask({ port }, withProof(token, makeProof(signer, token, { claims })));
-  /** A nonce of this secret, some windows of five minutes from now. */
+  /** The nonce of this secret, some five-minute windows away from the present one. */
   const nonceOf = (secret: string, windows: number) => {
     const window = Math.floor(Date.now() / 300_000) + windows;
     return createHmac('sha256', secret).update(`dpop-nonce ${window}`).digest('base64url');
@@ -155,7 +155,7 @@ describe('auth.proofNonceSecret', () => {
     expect(a.output()).not.toContain(proofNonceSecret);
   });
 
-  it('a good nonce makes no other proof good, and every challenge of the scheme has one', async () => {
+  it('a valid nonce does not save an old or used proof, and every DPoP challenge has a nonce', async () => {
     const shopward = await start({ auth: { proofNonceSecret } });
     const bare = await ask(shopward, []);
     const nonce = bare.field('dpop-nonce');
@@ -205,7 +205,7 @@ it.each(['jwt', 'opaque'] as const)(
   },
 );
 
-/** Shows a certificate, and checks none. */
+/** Sends a client certificate, and does not check that of the server. */
 function fetchWith(certificate: object): openid.CustomFetch {
   const dispatcher = new Agent({ connect: { ...certificate, rejectUnauthorized: false } });
   cleanUps.push(() => dispatcher.close());
@@ -257,32 +257,35 @@ it.each(['jwt', 'opaque'] as const)(
   },
 );
 
-it.skipIf(certificateFront === undefined)('HAProxy names the certificate of its client', async () => {
-  const shopward = await start({
-    auth: { proof: 'mtls' },
-    ...{ trustedProxies: ['127.0.0.1'], trustedFields: ['Client-Cert'] },
-  });
-  const front = await certificateFront?.(shopward);
-  cleanUps.push(async () => front?.close());
-  const { raw } = new X509Certificate(nextCertificate);
-  const digest = createHash('sha256').update(raw).digest('base64url');
-  const Authorization = `Bearer ${shopward.issueToken({ cnf: { 'x5t#S256': digest } })}`;
-  const send = async (certificate: object, more: Record<string, string> = {}) => {
-    const options = {
-      method: 'GET',
-      headers: { Authorization, ...more },
-      body: null,
-      redirect: 'manual',
-    } as const;
-    return (await fetchWith(certificate)(`https://127.0.0.1:${front?.port}/bound`, options)).status;
-  };
-  const forged = { 'Client-Cert': `:${raw.toString('base64')}:` };
-  const [own, other] = [
-    { cert: nextCertificate, key: nextKey },
-    { cert: expiredCertificate, key: expiredKey },
-  ];
-  await expect.poll(() => send(own), { timeout: 30_000 }).toBe(200);
-  expect([await send(other), await send(other, forged), await send({}), await send({}, forged)]).toEqual([
-    401, 401, 401, 401,
-  ]);
-});
+it.skipIf(certificateFront === undefined)(
+  'mtls behind HAProxy, which sends Client-Cert: 200 for the bound certificate, 401 for another, none or a forged field',
+  async () => {
+    const shopward = await start({
+      auth: { proof: 'mtls' },
+      ...{ trustedProxies: ['127.0.0.1'], trustedFields: ['Client-Cert'] },
+    });
+    const front = await certificateFront?.(shopward);
+    cleanUps.push(async () => front?.close());
+    const { raw } = new X509Certificate(nextCertificate);
+    const digest = createHash('sha256').update(raw).digest('base64url');
+    const Authorization = `Bearer ${shopward.issueToken({ cnf: { 'x5t#S256': digest } })}`;
+    const send = async (certificate: object, more: Record<string, string> = {}) => {
+      const options = {
+        method: 'GET',
+        headers: { Authorization, ...more },
+        body: null,
+        redirect: 'manual',
+      } as const;
+      return (await fetchWith(certificate)(`https://127.0.0.1:${front?.port}/bound`, options)).status;
+    };
+    const forged = { 'Client-Cert': `:${raw.toString('base64')}:` };
+    const [own, other] = [
+      { cert: nextCertificate, key: nextKey },
+      { cert: expiredCertificate, key: expiredKey },
+    ];
+    await expect.poll(() => send(own), { timeout: 30_000 }).toBe(200);
+    expect([await send(other), await send(other, forged), await send({}), await send({}, forged)]).toEqual([
+      401, 401, 401, 401,
+    ]);
+  },
+);

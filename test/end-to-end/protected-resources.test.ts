@@ -5,7 +5,7 @@ import { callShop, jsonOf, outcomeOf } from '../harness/shop-client.ts';
 import { listOf } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-it('the protected list for clients follows a hot reload at once, and challenges name the metadata', async () => {
+it('the list for clients changes with a reload, and challenges name the metadata', async () => {
   const upstream = await startEchoUpstream();
   const config = { publicUrl: 'https://api.shop.example' };
   const shopward = await startShopwardHere({
@@ -49,7 +49,7 @@ it('the protected list for clients follows a hot reload at once, and challenges 
   }
 });
 
-it('without publicUrl: conditions, HEAD, other methods and paths, and the metadata of the host that was asked', async () => {
+it('without publicUrl: conditions, HEAD, other methods and paths, and metadata that names the requested host', async () => {
   const upstream = await startEchoUpstream();
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,

@@ -42,7 +42,7 @@ let folder: string;
 let app: App;
 let port: number;
 let adminUrl: string;
-/** What the log gets about faults. */
+/** Error lines of the log. */
 const faults: object[] = [];
 const held: http.ServerResponse[] = [];
 
@@ -94,13 +94,13 @@ const put = (start: string, length: number, sent: string) =>
     port,
     `PUT ${start} HTTP/1.1\r\nHost: shop.example\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n${sent}`,
   );
-/** Escaped, too long, and with the id of a token. */
+/** A path with an escape, a long segment, and a token as id. */
 const odd = `/%c3%a4/${'x'.repeat(90)}/refresh-tokens/my-secret`;
 
 const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
   'request-timeout': () => put(`${odd}?query=secret`, 10, 'x'),
   async overloaded() {
-    // What was refused before may still be on its way out.
+    // A slot of an earlier refused request may not be free yet.
     await eventually('no place is left', async () => {
       for (let i = held.length; i < inFlight; i++)
         void exchangeRaw(port, 'GET /slow HTTP/1.1\r\nHost: shop.example\r\n\r\n').catch(() => {});
@@ -114,13 +114,13 @@ const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
   'internal-error': () => put(`/buggy${odd}?query=secret`, 1, 'x'),
 };
 
-it('are all that are provoked nowhere else', () => {
+it('the table covers all refusals that are not provoked elsewhere', () => {
   expect(Object.keys(provocations).sort()).toEqual([...provokedElsewhere].sort());
 });
 
 it.each([
   ['request-timeout', 408, 'slow-body', '/%C3%A4/…/refresh-tokens/…'],
-  // Before it was read: what is plain of its path.
+  // Refused before the path was parsed, so only its plain start is kept.
   ['overloaded', 503, 'in-flight', '/…'],
   ['internal-error', 500, 'ERR_BUG', '/buggy/%C3%A4/…/refresh-tokens/…'],
 ])('%s has an id, and a record with method, cut path and the rule', async (name, status, reason, cutPath) => {

@@ -12,7 +12,7 @@ import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts
 import { startSentinel } from '../harness/redis-processes.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** Honest clients of every kind of provider: tokens that are kept, rotated and checked for reuse; two tabs; cut connections. */
+/** Honest clients of providers that keep, rotate or check tokens for reuse; two tabs; cut connections. */
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -54,7 +54,7 @@ async function serveShop(listener: RequestListener, port = 0): Promise<number> {
   return (shop.address() as AddressInfo).port;
 }
 
-/** A provider that gives each refresh the next of these answers, and the last one from then on. */
+/** A provider that gives each refresh the next of these answers; the last one repeats. */
 async function startScripted(...answers: readonly (object | string)[]) {
   let count = 0;
   const upstream = await startRecordingUpstream(
@@ -72,8 +72,8 @@ async function startScripted(...answers: readonly (object | string)[]) {
 }
 
 /**
- * oidc-provider, which keeps the refresh tokens of the client `keeps` and rotates those of `rotates`; it ends the grant when a
- * token that it rotated comes again. `tokenOf`: a token as a client gets it after a sign-in.
+ * oidc-provider, which keeps the refresh tokens of the client `keeps` and rotates those of `rotates`; it ends the grant if a
+ * rotated token is used again. `tokenOf`: the token of a new sign-in.
  */
 async function startProvider({ latencyMs = 0, ...settings }: { latencyMs?: number; replay?: string } = {}) {
   let handle: ReturnType<Provider['callback']> = (_, response) => response.end();
@@ -114,7 +114,7 @@ describe('a token that the provider does not replace is refreshed again and agai
     ['repeats the token', { access_token: 'a', refresh_token: sent }],
     ['names no refresh token', { access_token: 'a', token_type: 'Bearer' }],
     ['names an empty one', { access_token: 'a', refresh_token: '' }],
-    ['repeats the token alone', { refresh_token: sent }],
+    ['repeats the token, without an access token', { refresh_token: sent }],
   ])('%s', async (_, text) => {
     const { refresh, count } = await startScripted(text);
     for (let i = 0; i < 4; i += 1) expect((await refresh(sent)).status).toBe(200);
@@ -122,7 +122,7 @@ describe('a token that the provider does not replace is refreshed again and agai
   });
 });
 
-describe('a token that was exchanged for another one is used', () => {
+describe('a token is used once the provider has replaced it', () => {
   const next = `next${sent}`;
 
   it.each([
@@ -135,7 +135,7 @@ describe('a token that was exchanged for another one is used', () => {
     const { refresh, count } = await startScripted(...answers);
     for (const __ of answers) expect((await refresh(sent)).status).toBe(200);
     const { status, json } = await refresh(sent);
-    // The shop is asked, in case it detects reuse; this one does not, and its answer is withheld.
+    // The shop is asked, because it may detect reuse. This one does not, and its answer is withheld.
     expect([status, json.error, count()]).toEqual([400, 'invalid_grant', answers.length + 1]);
   });
 });
@@ -145,7 +145,7 @@ describe('oidc-provider, by client and setting: what each refresh gets', () => {
   it.each<[string, string, string | undefined, readonly (readonly [Sent, number])[]]>([
     ['keeps its tokens', 'keeps', undefined, [0, 0, 0, 0].map(() => ['first', 200])],
     ['rotates them', 'rotates', undefined, [0, 0, 0, 0].map(() => ['latest', 200])],
-    // The provider sees the reuse and ends the grant, so that the stolen family is over.
+    // The provider sees the reuse and ends the grant, which ends the stolen family.
     [
       'sees reuse, by default',
       'rotates',
@@ -246,16 +246,19 @@ it.each([
   ['a page', 'We are back soon.'],
   ['JSON without tokens', { status: 'maintenance' }],
   ['an access token that is no text', { access_token: null }],
-])('the outcome of %s is not known: the token waits', async (_, text) => {
-  const { refresh, count } = await startScripted(text);
-  expect((await refresh(sent)).status).toBe(200);
-  expect([(await refresh(sent)).status, count()]).toEqual([503, 1]);
-});
+])(
+  'after %s the outcome is unknown: the next refresh gets 503 and does not reach the shop',
+  async (_, text) => {
+    const { refresh, count } = await startScripted(text);
+    expect((await refresh(sent)).status).toBe(200);
+    expect([(await refresh(sent)).status, count()]).toEqual([503, 1]);
+  },
+);
 
-describe('a connection that was cut', () => {
+describe('a cut connection', () => {
   const pair = '{"access_token":"a"}';
 
-  it('before a byte was sent frees the token at once', async () => {
+  it('frees the token at once if nothing was sent', async () => {
     const port = await freePort();
     const refresh = await startFront(port);
     for (let i = 0; i < 3; i += 1) expect((await refresh(sent)).status).toBe(502);
@@ -263,7 +266,7 @@ describe('a connection that was cut', () => {
     expect((await refresh(sent)).status).toBe(200);
   });
 
-  it('after the request blocks the token only while the shop may still work on it', async () => {
+  it('blocks the token after the request was sent, but only while the shop may still work on it', async () => {
     let count = 0;
     const shop = createSocketServer((socket) => {
       count += 1;
@@ -309,16 +312,16 @@ it('a failover that loses the used mark does not exchange the token again', asyn
   cleanUps.push(async () => direct.disconnect());
   const first = refresh(sent);
   await expect.poll(() => count).toBe(1);
-  // Between claim and mark the replica loses its primary; nothing reaches it any more.
+  // Detaches the replica between claim and mark, so that it misses the mark.
   await direct.replicaof('127.0.0.1', 1);
   answered.resolve();
   expect((await first).status).toBe(200);
   await primary.kill();
   await sentinel.awaitNewPrimary(primary);
-  // It comes back as the replica that new claims need.
+  // It restarts as the replica that must confirm new claims.
   await primary.restart();
   const seen = new Set<number>();
-  // Longer than the claim on the replica lasts: 4 s, and 5 s of margin.
+  // Longer than the claim on the replica lasts: 4 s and a margin of 5 s.
   for (const endMs = performance.now() + 11_000; performance.now() < endMs; await sleep(250))
     seen.add((await refresh(sent)).status);
   expect([[...seen].filter((status) => status !== 503), count]).toEqual([[400], 1]);

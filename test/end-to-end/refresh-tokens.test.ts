@@ -65,7 +65,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect((await ask(accessToken)).status).toBe(200);
     const now = Math.floor(Date.now() / 1000);
     expect(outcomeOf(await ask(await shop.issueToken({ exp: now - 1 })))).toBe('401 001');
-    // The default lifetime holds, whatever the token says of its own.
+    // `iat` is older than the default lifetime, which counts in spite of `exp`.
     const old = { iat: now - 28_801, nbf: now - 28_801, exp: now + 60 };
     expect(outcomeOf(await ask(await shop.issueToken(old)))).toBe('401 001');
   });
@@ -96,7 +96,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect(outcomeOf(await exchange(next))).toBe('401 004');
   });
 
-  it('`mine` revokes all of the user’s', async () => {
+  it('`mine` revokes all tokens of the user', async () => {
     const [one, two, karl] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
     expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
     for (const { refreshToken } of [one, two]) {
@@ -105,7 +105,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect((await exchange(karl.refreshToken)).status).toBe(201);
   });
 
-  it('the form endpoint speaks RFC 6749, and knows the same states', async () => {
+  it('the form endpoint answers by RFC 6749, and shares its states with the JSON:API endpoint', async () => {
     const { refreshToken } = await signIn();
     expect((await exchangeForm(refreshToken)).status).toBe(200);
     const again = await exchangeForm(refreshToken);
@@ -115,7 +115,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect(outcomeOf(await exchange(refreshToken))).toBe('401 004');
   });
 
-  it('company users’ tokens are exchanged once', async () => {
+  it('the token of a company user can be exchanged once', async () => {
     const { accessToken } = await signIn('spencor@shop.example');
     const sub = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()).sub;
     const idCompanyUser = JSON.parse(sub).id_company_user;
@@ -138,7 +138,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect(shop.received.total).toBe(before + 1);
   });
 
-  it('a body over the limit is 413, here as everywhere', async () => {
+  it('413 for a body over the limit', async () => {
     const body = bodyOf('refresh-tokens', { refreshToken: 'x'.repeat(2_100_000) });
     expect(outcomeOf(await call('POST /refresh-tokens', { body }))).toBe('413 payload-too-large');
   });
@@ -156,7 +156,7 @@ it('refresh token valid -> expired', async () => {
     const { signIn, exchange } = clientOf(() => shopward.port);
     const { refreshToken } = await signIn();
     const endsAt = Date.now() + 1000;
-    await eventually('the end of its life', () => Date.now() > endsAt || undefined);
+    await eventually('the end of its lifetime', () => Date.now() > endsAt || undefined);
     expect(outcomeOf(await exchange(refreshToken))).toBe('401 004');
     expect(exchangesAt(shop)).toBe(0);
   } finally {
@@ -195,7 +195,7 @@ describe('two replicas over one Redis', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, async () => outcomeOf(await exchange(refreshToken))),
     );
-    // Who comes while it is under way is answered 503; after its end it is used.
+    // 503 during the exchange, 401 after it.
     expect(outcomes.filter((outcome) => outcome === '201')).toHaveLength(1);
     const known = ['201', '401 004', '503 refresh-token-busy'];
     expect(outcomes.filter((outcome) => !known.includes(outcome))).toEqual([]);
@@ -203,7 +203,7 @@ describe('two replicas over one Redis', () => {
     expect(exchangesAt(shop)).toBe(before + 1);
   });
 
-  it('what one saw the other holds to', async () => {
+  it('a token that is revoked through one replica is refused by both', async () => {
     const { accessToken, refreshToken } = await signIn();
     expect((await revoke(accessToken, refreshToken)).status).toBe(204);
     expect([await exchange(refreshToken), await exchange(refreshToken)].map(outcomeOf)).toEqual([
@@ -226,27 +226,30 @@ describe('two replicas over one Redis', () => {
   it.each([
     ['has gone', () => redis.kill(), () => redis.restart()],
     ['does not answer', async () => redis.pause(), async () => redis.resume()],
-  ])('Redis %s: exchange and revocation are 503, nothing else is touched', async (_, leave, comeBack) => {
-    const { accessToken, refreshToken } = await signIn();
-    await leave();
-    shop.received.clear();
-    const refused = [
-      await exchange(refreshToken),
-      await revoke(accessToken, refreshToken),
-      await revoke(accessToken, 'mine'),
-    ];
-    for (const response of refused) {
-      expect(outcomeOf(response)).toBe('503 token-store-unavailable');
-      expect(response.field('retry-after')).toMatch(/^[1-9]\d*$/);
-    }
-    const form = await exchangeForm(refreshToken);
-    expect([form.status, jsonOf(form).error]).toEqual([503, 'temporarily_unavailable']);
-    expect(shop.received.total).toBe(0);
-    const meanwhile = await signIn();
-    expect((await call('GET /orders', { token: meanwhile.accessToken })).status).toBe(200);
-    await comeBack();
-    await eventually('an exchange', async () =>
-      (await exchange((await signIn()).refreshToken)).status === 201 ? true : undefined,
-    );
-  });
+  ])(
+    'Redis %s: exchange and revocation get 503, sign-in and other requests pass',
+    async (_, leave, comeBack) => {
+      const { accessToken, refreshToken } = await signIn();
+      await leave();
+      shop.received.clear();
+      const refused = [
+        await exchange(refreshToken),
+        await revoke(accessToken, refreshToken),
+        await revoke(accessToken, 'mine'),
+      ];
+      for (const response of refused) {
+        expect(outcomeOf(response)).toBe('503 token-store-unavailable');
+        expect(response.field('retry-after')).toMatch(/^[1-9]\d*$/);
+      }
+      const form = await exchangeForm(refreshToken);
+      expect([form.status, jsonOf(form).error]).toEqual([503, 'temporarily_unavailable']);
+      expect(shop.received.total).toBe(0);
+      const meanwhile = await signIn();
+      expect((await call('GET /orders', { token: meanwhile.accessToken })).status).toBe(200);
+      await comeBack();
+      await eventually('an exchange', async () =>
+        (await exchange((await signIn()).refreshToken)).status === 201 ? true : undefined,
+      );
+    },
+  );
 });

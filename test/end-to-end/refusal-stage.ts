@@ -14,29 +14,29 @@ import { issueToken, type RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
-/** Slow, or not to be had from outside without a fault: their own tests have them. */
+/** These are slow, or need a fault inside the proxy; rare-refusals.test.ts covers them. */
 export const provokedElsewhere: readonly RejectionName[] = [
   'request-timeout',
   'overloaded',
   'internal-error',
 ];
 
-/** Every other refusal of the table, got from running proxies by raw octets. */
+/** Provokes every other refusal of the table over raw sockets. */
 export interface RefusalStage {
-  /** What refuses by this name; one of them knows no keys, and neither its Redis nor its shop is there. */
+  /** The proxy that gives this refusal: the usual one, or one that reaches neither keys nor Redis nor shop. */
   shopwardOf(name: string): RunningShopward;
-  /** Both trust it. */
+  /** Its public key verifies tokens at the usual proxy. */
   readonly signer: Signer;
-  /** The shop of all others. It answers as it should once it is mended. */
+  /** The shop of the usual proxy. Its answers are wrong until `mendShop`. */
   readonly upstream: RecordingUpstream;
   mendShop(): void;
-  /** Lets the shop answer what it holds: `GET /held`. */
+  /** Lets the shop answer the requests that it delays, such as `GET /held`. */
   release(): void;
-  /** Where the one that is cut off looks for what is not there. */
+  /** The closed ports that the cut-off proxy uses. */
   readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
-  /** Of both, so that another one can differ in what a cure changes. */
+  /** Settings of the usual proxy, for a test that starts another one with a cure applied. */
   readonly settings: Omit<HereOptions, 'config'> & { readonly config: object };
-  /** The refusal; asked once, since some leave a state. */
+  /** The refusal. It is provoked once and kept, because some change state. */
   provoke(name: string): Promise<RawResponse>;
   readonly provoked: readonly string[];
   close(): Promise<void>;
@@ -80,13 +80,13 @@ export const requestText = (start: string, fields: readonly string[] = [], body 
 /** The fields of a body that is JSON. */
 export const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
 
-/** The shop, a proxy in front of it, and another one that is cut off from everything else. */
+/** Starts a shop, a proxy in front of it, and a proxy that is cut off from shop, keys and Redis. */
 export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
   let shopward: RunningShopward;
   let isMended = false;
   let held = Promise.withResolvers<void>();
   const script: Script = async ({ head, connection }) => {
-    // The first of two, until the second has been answered.
+    // The first of two requests waits until the second has its answer.
     const isFirst = /^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head);
     if (head.startsWith('GET /held') || (isFirst && !isMended)) await held.promise;
     if (!isMended) {
@@ -122,12 +122,12 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     limits: {
       requestBody: '1KiB',
       requestHeaders: '16KiB',
-      // Of these alone: a busy machine is in time for all others.
+      // For these routes only, so that a busy machine causes no other time-out.
       routes: ['/silent', '/slow'].map((path) => ({ path, responseTimeout: '1s' })),
     },
-    // A refresh that nobody knows the outcome of is settled after so long.
+    // A refresh with an unknown outcome blocks its token for so long.
     upstream: { responseTimeout: '3s' },
-    // Longer than any test looks at it.
+    // Longer than any test runs.
     urlResolver: { notFoundTtl: '1h' },
     auth: { proof: 'dpop' },
     rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
@@ -191,11 +191,11 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
 
 interface Provoking {
   readonly shopward: RunningShopward;
-  /** Where fronts ask; no peer is trusted. */
+  /** Port of `authorize`, which trusts no peer. */
   readonly askPort: number;
   readonly cutOff: RunningShopward;
   readonly upstream: RecordingUpstream;
-  /** Lets the shop answer what it holds. */
+  /** Lets the shop answer the requests that it delays. */
   readonly release: () => void;
 }
 

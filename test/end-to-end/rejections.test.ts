@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { isFailureOfShop } from '../../src/http/rejection.ts';
 import { provokedElsewhere, type RefusalStage, rejectionNames, startRefusalStage } from './refusal-stage.ts';
 
-/** Another status, code and detail for every rejection there is. */
+/** Overrides status, code and detail of every rejection. */
 const overrides = Object.fromEntries(
   rejectionNames.map((name, i) => [
     name,
@@ -18,13 +18,13 @@ const overrides = Object.fromEntries(
 let stage: RefusalStage;
 beforeAll(async () => {
   stage = await startRefusalStage({ config: { rejections: overrides } });
-  // The time-out passes while others are refused.
+  // Starts now, so that its time-out passes during the other tests.
   stage.provoke('upstream-timeout').catch(() => {});
 });
 afterAll(() => stage?.close());
 const provoked = rejectionNames.filter((name) => !provokedElsewhere.includes(name));
 
-/** Refused before it is understood. */
+/** Rejections of requests that could not be parsed. */
 const unread = /^(?:bad-|fields-|target-too|expectation|http-version|transfer-encoding|method-)/;
 const { list } = parseProtectedList('groups:\n  A:\n    - GET /secret\ncomplete: true\n', 'list.yaml');
 if (list === undefined) throw new Error('the list is broken');
@@ -32,11 +32,11 @@ const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/
   config: Config;
 };
 
-it('each rejection of the table is here', () => {
+it('each rejection of the table is provoked here or elsewhere', () => {
   expect([...stage.provoked, ...provokedElsewhere].sort()).toEqual([...rejectionNames].sort());
 });
 
-describe('what a shop team overrides is what clients get', () => {
+describe('clients get the overridden status, code and detail', () => {
   it.each(provoked)('%s', async (name) => {
     const response = await stage.provoke(name);
     const own = overrides[name];
@@ -47,7 +47,7 @@ describe('what a shop team overrides is what clients get', () => {
   });
 });
 
-describe('each refusal is found again by the id on its answer, and is explained as what it was', () => {
+describe('the log line of each refusal has the id of its answer, and is explained as that refusal', () => {
   it.each(provoked)('%s', async (name) => {
     const response = await stage.provoke(name);
     const ids = response.fields('x-request-id');
@@ -66,7 +66,7 @@ describe('each refusal is found again by the id on its answer, and is explained 
     const { verdict, refusal, forward } = explained;
     const said = [verdict, refusal?.rejection, forward];
     if (line.path === '' || unread.test(name)) expect(said).toEqual(['refused', name, null]);
-    // All but its body was understood, and met no row.
+    // The head was parsed and matched no row.
     if (name === 'payload-too-large') expect(said).toEqual(['open', name, null]);
   });
 });

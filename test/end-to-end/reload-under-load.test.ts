@@ -11,14 +11,14 @@ import { type LoadRequest, startSteadyLoad } from '../harness/steady-load.ts';
 
 const edits = 200;
 /**
- * Edits between two that are waited for until they are in force: each of those is read in a thread of its own. An odd
- * number, so that each way to write has its turn among them.
+ * Only the last edit of each burst is awaited until it is in force. An odd number, so that the awaited edits use the ways to
+ * write in turn.
  */
 const burst = 25;
-/** More than are asked for between two edits of the keys: a token that is remembered needs no key. */
+/** More tokens than requests between two edits of the keys, because a cached token needs no key. */
 const tokens = 64;
 const fill = (name: string) => Array.from({ length: 40 }, (_, i) => `GET /${name}/${i}`);
-/** In both of them the row that counts is the last one: half a list would not have it. */
+/** The checked row is the last one, so that half a list would lack it. */
 const lists = [listOf([...fill('odd'), 'GET /secret']), listOf([...fill('even'), 'GET /secret'])];
 
 let upstream: RecordingUpstream;
@@ -26,7 +26,7 @@ let shopward: Shopward;
 let folder: string;
 let mappingFile: string;
 
-/** Every mapping has the same id: an answer of half a file would lack some, one of two files would differ. */
+/** All mappings of a file have one id, so that half a file or a mix of two is noticed. */
 const mappings = (id: number) =>
   `url,entityType,entityId\n${Array.from({ length: 2000 }, (_, i) => `/en/p${i},abstract-products,${id}\n`).join('')}`;
 
@@ -47,7 +47,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** As editors, scripts and mounts do it. */
+/** The ways in which editors, scripts and mounts write a file. */
 const waysToWrite: readonly ((file: string, text: string) => Promise<void>)[] = [
   (file, text) => writeFile(file, text),
   async (file, text) => {
@@ -73,7 +73,7 @@ it('200 edits of the list, with edits of the keys and of the mapping file, under
   const others = ['/open', '/url-resolver?url=/en/p0', '/url-resolver?url=/en/p1999'].map((path) => {
     return { method: 'GET', path, expected: 200 };
   });
-  // A list that is away for a moment lets the first pass, and keys that are away refuse the second.
+  // Without a list the first would pass; without keys the second would be refused.
   const requests: readonly (LoadRequest & { readonly expected: number })[] = Array.from(
     { length: tokens },
     (_, i) => [withoutToken, withToken(`${i}`), ...(i % 4 === 0 ? others : [])],
@@ -93,7 +93,7 @@ it('200 edits of the list, with edits of the keys and of the mapping file, under
   const keyFile = path.join(shopward.folder, 'public.pem');
   const seen = { reloads: 0 };
   const keyReloads = () => shopward.log().filter(({ event }) => event === 'keys-reloaded').length;
-  // Keys come and go beside the list; the one that signs is there all the time.
+  // Another key is added and removed; the signing key stays.
   const editKeys = async () => {
     const before = keyReloads();
     await waysToWrite[1]?.(keyFile, before % 2 === 0 ? `${good}${other}` : good);
@@ -104,7 +104,7 @@ it('200 edits of the list, with edits of the keys and of the mapping file, under
     const text = lists[(edit / burst) % 2 < 1 ? 0 : 1] ?? '';
     await way?.(shopward.listFile, `${text}# ${edit}\n`);
     if (edit % burst > 0) continue;
-    // Half of it first, which is no mapping file yet or one with fewer rows; or one with a mistake, which is refused.
+    // Every fifth mapping file has an error and is refused.
     const mapped = mappings(edit);
     if (edit % (5 * burst) === 0) await writeFile(mappingFile, `${mapped}/en/p1,nonsense,1\n`);
     else await waysToWrite[(edit / burst) % waysToWrite.length]?.(mappingFile, mapped);
@@ -116,7 +116,7 @@ it('200 edits of the list, with edits of the keys and of the mapping file, under
       );
       return response.status === 401 || undefined;
     });
-    // Two of them while the list is read, one when it is in force.
+    // Two edits of the keys while the list is read, one once it is in force.
     await Promise.all([inForce, editKeys().then(editKeys)]);
     await editKeys();
     seen.reloads++;

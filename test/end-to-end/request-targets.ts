@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { contractCalls } from './demo/contract-calls.ts';
 
-/** What of a request the property varies. */
+/** The parts of a request that the property varies. */
 export interface SampleRequest {
   readonly method: string;
-  /** As it stands on the wire, latin-1. */
+  /** As sent on the wire, in latin-1. */
   readonly target: string;
   /** A form POST counts as every method of its path. */
   readonly isForm: boolean;
@@ -50,7 +50,7 @@ const word = fc.oneof(
   },
 );
 
-/** One change of a path, at a place between 0 and 1. */
+/** Each changes a path; `at` is the relative position, between 0 and 1. */
 const changes: readonly ((path: string, at: number) => string)[] = [
   (path, at) => escapeAt(path, at, (hex) => hex),
   (path, at) => escapeAt(path, at, (hex) => hex.toUpperCase()),
@@ -104,7 +104,7 @@ export const sampleRequest: fc.Arbitrary<SampleRequest> = fc.record({
   isForm: fc.boolean(),
 });
 
-/** `/carts/1/items` becomes `/carts/1/items/x/items`: to this shop the last pair is what is asked for. */
+/** `/carts/1/items` becomes `/carts/1/items/x/items`: the demo shop acts on the last pair. */
 function withLastPairTwice(path: string): string {
   const parts = path.split('/');
   const hasId = parts.length % 2 === 1;

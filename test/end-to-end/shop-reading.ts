@@ -9,7 +9,7 @@ export function shapeOf(row: string): string {
 
 const contractShapes = new Set(contractCalls.map(({ row }) => shapeOf(row)));
 
-/** The rows of the contract that this shop acts on when it gets the target, read as it stands, decoded once, and twice. */
+/** The protected rows that the demo shop acts on for this target, if it reads it undecoded, decoded once, or twice. */
 export function contractRowsMet(method: string, target: string, isForm: boolean): ReadonlySet<string> {
   const met = new Set<string>();
   const methods =
@@ -24,7 +24,7 @@ export function contractRowsMet(method: string, target: string, isForm: boolean)
   return met;
 }
 
-/** As a tolerant server does it: of the path alone, and what is no escape stays. */
+/** Decodes the path, not the query, and keeps invalid escapes, as a tolerant server does. */
 function decode(target: string): string {
   const [path = '', ...query] = target.split('?');
   const decoded = path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) =>

@@ -120,7 +120,7 @@ describe('method override', () => {
 
   it.each([
     ['GET', `GET /carts/${id}?_method=DELETE`, 'X-HTTP-Method-Override: DELETE', 200],
-    ['an unknown method', `POST /carts/${id}?_method=PUT`, 'Content-Length: 0', 404],
+    ['the unknown method PUT', `POST /carts/${id}?_method=PUT`, 'Content-Length: 0', 404],
     ['a list', `POST /carts/${id}?_method[]=DELETE`, 'Content-Length: 0', 404],
   ])('does nothing for %s', async (_, line, fields, status) => {
     const raw = await sendRaw(shop, `${line} HTTP/1.1\r\n${accept}\r\n${fields}`);

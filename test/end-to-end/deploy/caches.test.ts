@@ -5,12 +5,12 @@ import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { caches, type Front } from './front.ts';
 
-/** What shops send. The last four let every shared cache store the answer to a request with a token (RFC 9111 section 3.5). */
+/** The last four let every shared cache store the answer to a request with a token (RFC 9111 section 3.5). */
 const cacheControls = [
   ...['', 'max-age=60', 'private', 'no-cache'],
   ...['public, max-age=60', 'public, no-cache', 's-maxage=60', 'max-age=60, must-revalidate'],
 ];
-/** Fields of single caches, which they follow rather than `Cache-Control`. */
+/** Fields that some caches obey instead of `Cache-Control`. */
 const targeted = 'X-Accel-Expires: 60\r\nSurrogate-Control: max-age=60\r\n';
 
 let shop: RecordingUpstream;
@@ -48,7 +48,7 @@ describe.each(found)('$name in front', ({ start }) => {
   const token = () => `Authorization: Bearer ${shopward.issueToken()}`;
 
   it.each([...cacheControls.entries()])(
-    'no answer for a token is served without it: %i %j',
+    'an answer to a request with a token is not served without one: %i %j',
     async (index) => {
       const target = `/orders?${index}&owner-first`;
       const own = await ask(target, [token()]);
@@ -58,14 +58,17 @@ describe.each(found)('$name in front', ({ start }) => {
     },
   );
 
-  it.each([...cacheControls.entries()])('no stored refusal reaches the owner: %i %j', async (index) => {
-    const target = `/orders?${index}&other-first`;
-    expect((await ask(target)).status).toBe(401);
-    const own = await ask(target, [token()]);
-    expect([own.status, own.body.toString()]).toEqual([200, 'orders of Anna']);
-  });
+  it.each([...cacheControls.entries()])(
+    'a stored refusal is not served to a request with a token: %i %j',
+    async (index) => {
+      const target = `/orders?${index}&other-first`;
+      expect((await ask(target)).status).toBe(401);
+      const own = await ask(target, [token()]);
+      expect([own.status, own.body.toString()]).toEqual([200, 'orders of Anna']);
+    },
+  );
 
-  it('the answer of an open path is stored as the shop says, and has one Vary', async () => {
+  it('an answer of an open path is cached and has one Vary field', async () => {
     const first = await ask('/stores?4');
     const second = await ask('/stores?4');
     expect([first.field('x-cache'), second.field('x-cache')]).toEqual(['MISS', 'HIT']);

@@ -16,7 +16,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { findMain } from '../../harness/built-shopward.ts';
 import { findHelm } from '../../harness/helm.ts';
 
-/** The Helm chart as helm itself renders it, and the plain manifests, which are one of its renderings. */
+/** The Helm chart as helm renders it, and the plain manifests, which are the output of one such rendering. */
 const root = path.resolve(import.meta.dirname, '../../..');
 const chart = path.join(root, 'deploy/helm/shopward');
 const list = path.join(root, 'config/protected-resources.yaml');
@@ -34,7 +34,7 @@ interface Manifest {
   readonly apiVersion: string;
   readonly kind: Kind;
   readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
-  // biome-ignore lint/suspicious/noExplicitAny: what a kind has is for its schema to say
+  // biome-ignore lint/suspicious/noExplicitAny: the schema of each kind checks its fields
   readonly [part: string]: any;
 }
 
@@ -43,7 +43,7 @@ function template(...args: string[]): string {
 }
 
 const withList = ['--set-file', `protectedResources.text=${list}`];
-/** With all that the chart has. */
+/** Enables every object of the chart. */
 const everything = [...withList, '-f', path.join(root, 'deploy/helm/example-values.yaml')];
 
 function manifestsOf(text: string): Manifest[] {
@@ -59,7 +59,7 @@ function only(manifests: readonly Manifest[], kind: Kind, name = 'shopward'): Ma
   return found[0] as Manifest;
 }
 
-/** What `shopward check` says of a configuration as a pod has it: the ConfigMaps and the Secret as folders. */
+/** Returns the output of `shopward check` for the files of a pod: the ConfigMaps and the Secret as folders. */
 function check(manifests: readonly Manifest[]): string {
   const secrets = path.join(folder, 'secrets');
   mkdirSync(secrets, { recursive: true });
@@ -89,7 +89,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(out).toContain('0 chart(s) failed');
   });
 
-  test('each object holds by the schema of its kind', () => {
+  test('each object is valid by the schema of its kind', () => {
     const manifests = manifestsOf(template(...everything));
     expect(new Set(manifests.map(({ kind }) => kind))).toEqual(new Set(Object.keys(models)));
     for (const manifest of manifests) {
@@ -98,7 +98,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     }
   });
 
-  test('selectors meet the pods, and ports, secrets and ConfigMaps are there', () => {
+  test('selectors match the pods, and each named port, Secret and ConfigMap exists', () => {
     const manifests = manifestsOf(template(...everything));
     const { template: pod, selector } = only(manifests, 'Deployment').spec;
     const { labels } = pod.metadata;
@@ -121,7 +121,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(secret.secret.secretName).toBe(monitored.authorization.credentials.name);
   });
 
-  test('each alert leads to the page that the values name', () => {
+  test('runbook_url of each alert starts with prometheusRule.runbooks', () => {
     const enabled = [...withList, '--set', 'prometheusRule.enabled=true'];
     const urlsOf = (...more: string[]) =>
       only(manifestsOf(template(...enabled, ...more)), 'PrometheusRule').spec.groups[0].rules.flatMap(
@@ -134,7 +134,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     );
   });
 
-  test('pods have no right that they do not need, and memory for what was measured', () => {
+  test('pods drop all privileges, and request more memory than was measured', () => {
     const { spec } = only(manifestsOf(template(...withList)), 'Deployment').spec.template;
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,
@@ -160,7 +160,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(check(manifestsOf(template(...args)))).toContain('checked ');
   });
 
-  test('the ingress leads the whole host to the port of clients, and further volumes are mounted', () => {
+  test('the Ingress sends all paths of the host to the http port, and extra volumes are mounted', () => {
     const manifests = manifestsOf(template(...everything));
     const { ingressClassName, rules, tls } = only(manifests, 'Ingress').spec;
     const { metadata, spec } = only(manifests, 'Service');
@@ -178,7 +178,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(namesOf(pod.containers[0].volumeMounts)).toEqual(namesOf(pod.volumes));
   });
 
-  test('by default it shuts nobody out of the pods of the shop', () => {
+  test('by default it has no NetworkPolicy and no Ingress', () => {
     const kinds = manifestsOf(template(...withList)).map(({ kind }) => kind);
     expect(kinds).not.toContain('NetworkPolicy');
     expect(kinds).not.toContain('Ingress');
@@ -189,7 +189,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     ['a misspelled value', [...withList, '--set', 'replica=3'], /replica/],
     ['a misspelled key of the configuration', [...withList, '--set', 'config.upstreem.url=x'], /upstreem/],
     ['replicas without a store', [...withList, '--set', 'config.store.url=memory'], /shared store/],
-  ])('%s is refused before anything is installed', (_, args, text) => {
+  ])('helm template fails for %s', (_, args, text) => {
     const { status, stderr } = spawnSync(helm ?? '', ['template', 'shopward', chart, ...args], {
       encoding: 'utf8',
     });
@@ -197,7 +197,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(status).not.toBe(0);
   });
 
-  test('another release has names of its own, and one replica needs no store', () => {
+  test('names contain the release name, and one replica needs no shared store', () => {
     const single = ['--set', 'replicas=1,autoscaling.enabled=false,config.store.url=memory'];
     const text = execFileSync(helm ?? '', ['template', 'outlet', chart, ...withList, ...single], {
       encoding: 'utf8',
@@ -208,7 +208,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
   });
 
   /** `npx vitest run test/end-to-end/deploy/chart.test.ts -u` writes it. */
-  test('the plain manifests are one of its renderings', async () => {
+  test('the plain manifests are up to date with the chart', async () => {
     const rendered = template('--set', 'protectedResources.configMap=shopward-list');
     await expect(plainHead + rendered).toMatchFileSnapshot(
       path.join(root, 'deploy/kubernetes/shopward.yaml'),
@@ -228,7 +228,7 @@ test('the plain configuration passes shopward check', () => {
   expect(check(manifestsOf(read('deploy/kubernetes/shopward.yaml')))).toContain('checked ');
 });
 
-test('the chart has the version of the package, and its rules are those of deploy/prometheus', async () => {
+test('the chart has the version of the package and the rules of deploy/prometheus', async () => {
   const { version } = JSON.parse(read('package.json'));
   expect(parse(read('deploy/helm/shopward/Chart.yaml'))).toMatchObject({ version, appVersion: version });
   await expect(read('deploy/prometheus/shopward.rules.yaml')).toMatchFileSnapshot(

@@ -9,7 +9,7 @@ import { freePort } from '../../harness/free-port.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
-/** A TLS front of the shipped snippets, with other addresses and nothing else changed. */
+/** The TLS fronts of the shipped snippets; only their addresses are changed. */
 export interface Front {
   readonly port: number;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export interface Behind {
 
 interface Runnable {
   readonly name: string;
-  /** The program's own check of a file, then the program in the foreground. */
+  /** Commands that check the configuration file and that run the program in the foreground. */
   readonly check: (file: string, folder: string) => string[];
   readonly run: (file: string, folder: string, port: number) => string[];
 }
@@ -37,7 +37,7 @@ interface Kind extends Runnable {
 const shipped = (name: string, place = 'front') =>
   readFileSync(path.join(import.meta.dirname, '../../../deploy', place, name), 'utf8');
 
-/** Replaces text that must be there: a snippet that was edited must not slip through unchanged. */
+/** Replaces text, and throws if the text is missing, so that an edited snippet is noticed. */
 function swap(text: string, pairs: readonly (readonly [string, string])[]): string {
   return pairs.reduce((edited, [from, to]) => {
     if (!edited.includes(from)) throw new Error(`the snippet has no ${JSON.stringify(from)}`);
@@ -100,7 +100,7 @@ function wholeNginx(folder: string, snippet: string): string {
         http { access_log off; ${temp}\n${snippet} }`;
 }
 
-/** How each is started; undefined where its program cannot be had. */
+/** Functions that start each front; undefined if its program cannot be installed. */
 export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> =
   Object.fromEntries(
     kinds.map((kind) => {
@@ -113,7 +113,7 @@ export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>
     }),
   );
 
-/** HAProxy, which asks clients for certificates that no authority has to have signed; undefined where it cannot be had. */
+/** HAProxy that asks clients for certificates and accepts any issuer; undefined if it cannot be installed. */
 export const certificateFront = kinds
   .filter(({ name, program }) => name === 'HAProxy' && program !== undefined)
   .map((kind) => (behind: Behind) => {
@@ -143,7 +143,7 @@ const apacheModules = [
   'socache_shmcb',
 ];
 
-/** They forward to the shop themselves, and ask shopward at its port for questions. */
+/** Fronts that forward to the shop themselves and ask shopward for a decision on each request. */
 const askingKinds: readonly (Runnable & {
   readonly program: string | undefined;
   write(folder: string, port: number, ports: Asked): string;
@@ -208,7 +208,7 @@ const askingKinds: readonly (Runnable & {
     program: findProgram('caddy'),
     check: (file) => ['validate', '--adapter', 'caddyfile', '--config', file],
     run: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
-    // A name that its own DNS would have to know is swapped for any name.
+    // `server_name` becomes a catch-all, so that no name has to resolve.
     write: (folder, port, { shop, authorize }) =>
       `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n${swap(shipped('Caddyfile'), [
         ['https://api.shop.example:443 {', `https://:${port} {\n\tbind 127.0.0.1`],
@@ -222,7 +222,7 @@ const askingKinds: readonly (Runnable & {
 export interface Asked {
   readonly shop: number;
   readonly authorize: number;
-  /** Run in front of the question, where the front asks by a script in Lua. */
+  /** Lua code that runs before the question to shopward, if the front asks by a Lua script. */
   readonly script?: string;
 }
 
@@ -237,11 +237,11 @@ export const asking: Readonly<Record<string, ((ports: Asked) => Promise<Front>) 
     ]),
   );
 
-/** Caches that keep every answer that they may; undefined where the program cannot be had. */
+/** Caches that store every answer that they may; undefined if the program cannot be installed. */
 export const caches: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> = {
   nginx: cachingNginx(),
   'Varnish as it is installed': cachingVarnish(''),
-  // Looks up requests with a token, too, and stores each status, also where the shop says nothing.
+  // Also looks up requests with a token, and stores every status, even without `Cache-Control`.
   'Varnish that stores all it may': cachingVarnish(
     `sub vcl_recv { return (hash); }
      sub vcl_backend_response { if (beresp.ttl <= 0s) { set beresp.ttl = 60s; } }`,
@@ -268,7 +268,7 @@ function cachingNginx(): ((behind: Behind) => Promise<Front>) | undefined {
   return (behind) => start(kind, program, write(behind));
 }
 
-/** `rules`: of its own language, before the built-in ones. */
+/** `rules`: VCL that runs before the built-in rules. */
 function cachingVarnish(rules: string): ((behind: Behind) => Promise<Front>) | undefined {
   const program = findProgram('varnish');
   if (program === undefined) return undefined;
@@ -327,7 +327,7 @@ async function start(
   const file = path.join(folder, 'front.conf');
   writeFileSync(file, write(folder, port));
   execFileSync(program, kind.check(file, folder), { stdio: 'pipe' });
-  // A group of its own: Apache's children outlive a parent that is killed.
+  // A process group, because Apache's children outlive a killed parent.
   const child = spawn(program, kind.run(file, folder, port), { stdio: 'ignore', detached: true });
   const kill = () => {
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');

@@ -8,10 +8,10 @@ import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { testCertificate } from '../../harness/tls-fixture.ts';
 import { balancers, type Front, fronts } from './front.ts';
 
-/** Another address of this machine: the front's own is a trusted one. */
+/** Not 127.0.0.1: that address of the front is a trusted proxy. */
 const clientAddress = '127.0.0.9';
 const adminToken = 'a-token-for-operators';
-/** Long enough that a front which compresses would do so. */
+/** Long enough for a front to compress it. */
 const body = JSON.stringify({ data: { type: 'carts', id: '1', note: 'x'.repeat(4096) } });
 
 interface Answer {
@@ -64,7 +64,7 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
       await upstream?.close();
     });
 
-    it('tells who the client is, whatever that one says itself, and passes the target as it came', async () => {
+    it('sends the real client address despite forged fields, and the target byte for byte', async () => {
       const target = '/stores/a%2Bb;c?url=%2Fen&q=a%5Cb';
       const forged = { 'X-Forwarded-For': '6.6.6.6', 'X-Forwarded-Proto': 'ftp', 'X-Request-Id': 'forged' };
       expect((await ask(front.port, target, forged)).status).toBe(200);
@@ -78,7 +78,7 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
       expect(line).toMatchObject({ clientAddress, status: 200 });
     });
 
-    it('gives clients HTTP/2, under which the same is decided', async () => {
+    it('serves HTTP/2, with the same decisions', async () => {
       const session = connect(`https://127.0.0.1:${front.port}`, {
         ca: testCertificate,
         servername: 'localhost',
@@ -101,18 +101,18 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
       await new Promise<void>((resolve) => session.close(resolve));
     });
 
-    it('lets shopward decide on what was sent, not on what the front makes of it', async () => {
+    it('forwards the target unnormalised, so that shopward decides on it', async () => {
       expect((await ask(front.port, '//orders')).status).toBe(401);
       expect((await ask(front.port, '/stores/%2e%2e/orders')).status).toBe(400);
       expect((await ask(front.port, '/orders')).fields['www-authenticate']).toMatch(/^Bearer/);
     });
 
-    it('takes the largest token that shops issue', async () => {
+    it('accepts a token of more than 6,000 characters', async () => {
       const authorization = `Bearer ${shopward.issueToken({ permissions: 'p'.repeat(6000) })}`;
       expect((await ask(front.port, '/orders', { Authorization: authorization })).status).toBe(200);
     });
 
-    it('leaves entity tags strong, also for clients that take gzip', async () => {
+    it('leaves entity tags strong for clients that accept gzip', async () => {
       const headers = { 'Accept-Encoding': 'gzip', Authorization: `Bearer ${shopward.issueToken()}` };
       const { status, fields } = await ask(front.port, '/carts/1', headers);
       expect([status, fields.etag]).toEqual([200, expect.stringMatching(/^"[^"]+"$/)]);
@@ -151,7 +151,7 @@ describe.each(Object.entries(balancers))(
         return exchangeRaw(shopward.port, lines.join('\r\n'));
       };
 
-      it('spreads requests, and changes neither target nor tags', async () => {
+      it('spreads requests and changes neither targets nor tags', async () => {
         const target = '/stores/a%2Bb;c//d?url=%2Fen&q=a%5Cb';
         const asked = await Promise.all(Array.from({ length: 16 }, () => send(`GET ${target}`)));
         expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
@@ -162,7 +162,7 @@ describe.each(Object.entries(balancers))(
         expect([(await write()).status, (await write()).status]).toEqual([200, 412]);
       });
 
-      it('goes on with one of them when the other is gone', async () => {
+      it('uses the other shop after one has ended', async () => {
         await shops.shift()?.close();
         await eventually('ten answers in a row', async () => {
           for (let i = 0; i < 10; i += 1) if ((await send('GET /open')).status !== 200) return undefined;

@@ -5,16 +5,16 @@ import path from 'node:path';
 import { findProgram, searchPath } from '../../harness/programs.ts';
 
 export interface BuiltImage {
-  /** Where its files can be looked at. */
+  /** Folder where the files of the image are mounted. */
   readonly root: string;
-  /** What it says of how it is run (User, Entrypoint, Healthcheck, ...). */
+  /** Configuration of the image (User, Entrypoint, Healthcheck, ...). */
   readonly config: unknown;
-  /** Runs a command in a container of it, as its user. */
+  /** Runs a command in a container of the image, as the user of the image. */
   run(...command: string[]): string;
   remove(): void;
 }
 
-/** buildah, if it can build here at all: it needs root, and namespaces of its own to be without a network in. */
+/** Path of buildah; undefined without it, without root, or if `unshare -n` fails. */
 export function findBuildah(): string | undefined {
   const canIsolate = process.getuid?.() === 0 && spawnSync('unshare', ['-n', 'true']).status === 0;
   if (!canIsolate) process.stderr.write('test: no image is built, which needs root and `unshare -n`\n');
@@ -22,8 +22,8 @@ export function findBuildah(): string | undefined {
 }
 
 /**
- * Builds the Dockerfile as it stands, over a base with this machine's own node, npm, sh and tools of the build, with npm's
- * cache in the place of the registry, and in a network namespace that has no interface.
+ * Builds the Dockerfile unchanged, on a base with this machine's node, npm, sh and build tools, with npm's cache instead
+ * of the registry, in a network namespace without an interface.
  */
 export function buildImage(buildah: string, root: string): BuiltImage {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-buildah-'));
@@ -71,7 +71,7 @@ function build(
   const mounts = [...programs, '-v', `${cache}:/npm-cache`, '-v', `${packages}:${lentPackages}:ro`];
   say(...options, ...mounts, '--build-arg', 'NODE_IMAGE=localhost/base', '-t', 'shopward', root);
   const container = say('from', 'localhost/shopward');
-  // buildah looks for a program before what is lent is there, but not for one that is named by its path.
+  // buildah looks up a bare program name before the volumes are mounted, but accepts an absolute path.
   const run = [
     'run',
     '--isolation',
@@ -95,12 +95,12 @@ function build(
   };
 }
 
-/** Of memory, four times what a build needs at most. */
+/** Free memory that is required: four times the most that a build needs. */
 const enoughBytes = 2 * 1024 ** 3;
 
 /**
- * Where there is memory, a build's files need no disk: npm unpacks 13,000 of them, and a file system that has just deleted as
- * many takes twice as long to find a place for each.
+ * Keeps the files of a build in memory if enough is free: npm unpacks 13,000 files, which takes twice as long on a disk
+ * that has just deleted as many.
  */
 function keepInMemory(folder: string): boolean {
   if (os.freemem() < enoughBytes) return false;
@@ -111,8 +111,8 @@ function keepInMemory(folder: string): boolean {
 const bindings = globSync(path.join(import.meta.dirname, '../../../node_modules/@rolldown/binding-*/*.node'));
 
 /**
- * Options that mount the programs that the Dockerfile's lines call, and the libraries that they and the bundler are linked
- * to, where a command runs: in the base itself, each stage of the build would copy their 170 MB.
+ * Options that mount the programs that the Dockerfile calls, and the libraries that they and the bundler are linked to.
+ * In the base image, each stage of the build would copy their 170 MB.
  */
 function lendPrograms(): string[] {
   const programs = {
@@ -125,17 +125,17 @@ function lendPrograms(): string[] {
     const linked = spawnSync('ldd', [file], { encoding: 'utf8' }).stdout.match(/\/\S+/g) ?? [];
     for (const library of linked) lent.set(library, library);
   }
-  // npm is a link to its npm-cli.js, in a folder that has all it needs.
+  // `npm` is a link to npm-cli.js, whose folder contains all that it needs.
   lent.set('/usr/lib/npm', path.dirname(path.dirname(realpathSync(searchPath('npm') ?? ''))));
   return [...lent].flatMap(([at, place]) => ['-v', `${place}:${at}:ro`]);
 }
 
-/** Where the packages that are installed beside the tests can be read. */
+/** Mount point of the node_modules of this repository. */
 const lentPackages = '/lent/node_modules';
 
 /**
- * What runs is installed by npm as the Dockerfile says. The tools that build it are the same files as those beside the tests,
- * half a gigabyte that no layer has to have: they are linked to.
+ * npm installs the packages of the final image as the Dockerfile says. `npm ci` for the build stage links to the packages of
+ * this repository instead, so that no layer contains half a gigabyte of tools.
  */
 const npmOrLink = `#!/bin/sh
 case " $* " in
@@ -145,7 +145,7 @@ esac
 exec node /usr/lib/npm/bin/npm-cli.js "$@"
 `;
 
-/** What an image has besides programs. */
+/** Makes the folders and files that the base image needs besides programs. */
 function makeBase(base: string): void {
   for (const name of ['etc', 'root', 'dev', 'proc', 'sys', 'tmp', 'usr/bin'])
     mkdirSync(path.join(base, name), { recursive: true });

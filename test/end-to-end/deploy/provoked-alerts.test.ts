@@ -20,8 +20,8 @@ import { expiredCertificate, expiredKey } from '../../harness/tls-fixture.ts';
 import { makeSigner } from '../../unit/access/signing.ts';
 
 /**
- * Many proxies meet one fault each, and are scraped while they do. What was scraped is told to Prometheus's own `promtool` as
- * if there had been half a minute between two scrapes and all went on as in the last of them, so that no test waits for `for`.
+ * Starts one proxy for each fault and scrapes it. The samples go to Prometheus's `promtool`, as if scrapes were half a minute
+ * apart and the last ones went on, so that no test waits for the `for` of an alert.
  */
 const promtool = findProgram('promtool');
 const rulesFile = path.join(import.meta.dirname, '../../../deploy/prometheus/shopward.rules.yaml');
@@ -37,13 +37,13 @@ type Open = ReturnType<typeof closingAtEnd>;
 interface Stage {
   /** Addresses of admin ports. */
   readonly targets: readonly string[];
-  /** Traffic of a tick; `tick` counts from 1. */
+  /** Sends the traffic of a tick; `tick` counts from 1. */
   readonly play?: (tick: number) => unknown;
 }
 
 interface Row {
   readonly fault: string;
-  /** All alerts that fire, and those that may. */
+  /** `fires`: the alerts that must fire. `mayFire`: alerts that are ignored. */
   readonly fires: readonly string[];
   readonly mayFire?: readonly string[];
   readonly start: (open: Open, fault: string) => Promise<Stage>;
@@ -95,7 +95,7 @@ async function startProxy(open: Open, options: Partial<ShopwardOptions> = {}) {
   return { shopward, ask, write, targets };
 }
 
-/** A process of its own, at ports that stay the same. */
+/** A process whose ports stay the same after a restart. */
 async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}, listen = {}) {
   const upstream = options.upstream ?? (await startShop(open));
   const [port, adminPort] = [await freePort(), await freePort()];
@@ -126,12 +126,12 @@ async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}, 
   };
 }
 
-/** Several at once, so that one that waits does not keep the others from being sent. */
+/** Sends several requests without waiting for an answer. */
 const times = (count: number, ask: () => unknown) => {
   for (let i = 0; i < count; i += 1) ask();
 };
 
-/** Ticks until each counter was scraped before it rises. */
+/** Ticks before the first fault, so that each counter is scraped before it rises. */
 const soon = 20;
 
 const table: readonly Row[] = [
@@ -309,7 +309,7 @@ const table: readonly Row[] = [
       const { shopward, targets } = await startProxy(open, { rows: ['GET /secret', 'GET /other'] });
       const text = readFileSync(shopward.listFile, 'utf8');
       const edited = text.replace(/.*\/other.*\n/, '');
-      // Prometheus sees a rise only of what it has scraped before.
+      // Prometheus sees a rise only of a counter that it has scraped before.
       return { targets, play: (tick) => tick === soon && writeFileSync(shopward.listFile, edited) };
     },
   },
@@ -436,7 +436,7 @@ const table: readonly Row[] = [
       const launcher = ['sh', '-c', 'ulimit -n 110; exec "$@"', 'sh'];
       const config = { limits: { clientShare: 100 } };
       const { targets, port } = await startProcess(open, { launcher, config }, { maxConnections: 95 });
-      // A few at a time, since those that ask nothing are all ended after the same time.
+      // A few at a time: connections without a request are all closed after the same time.
       let count = 0;
       const keepOpen = () => {
         count += 1;
@@ -509,19 +509,19 @@ async function startCalm(open: Open): Promise<Stage> {
     play(tick) {
       times(2, () => ask('/secret'));
       if (tick % 3 === 0) write();
-      // One for each scrape.
+      // One event for each scrape.
       if (tick > soon && tick % ticksOfAScrape === 0) events.shift()?.();
     },
   };
 }
 
-/** Fire also where this process, in which most of them run, gets too little of a processor. */
+/** Alerts that also fire if this process, in which most proxies run, gets too little CPU time. */
 const starved = ['ShopwardSlow', 'ShopwardStoreAway'];
 
-/** Values of one series in the notation of promtool, oldest first; undefined: it was not there. */
+/** Values of one series in the notation of promtool, oldest first; undefined: not in that scrape. */
 type Values = (number | undefined)[];
 
-/** What was scraped of the proxies of a stage. */
+/** The samples of the proxies of a stage. */
 class History {
   readonly #series = new Map<string, { readonly isCounter: boolean; readonly values: Values }>();
   #scrapes = 0;
@@ -542,7 +542,7 @@ class History {
         if (!ruledNames.has(name) || !ruledBuckets.has(/\ble="(.*?)"/.exec(own ?? '')?.[1] ?? '')) continue;
         const type = types.get(name) ?? types.get(name.replace(/_(?:bucket|count|sum)$/, ''));
         const labelled = `${name}{${own ? `${own},` : ''}${labels}}`;
-        // The time of promtool begins in 1970.
+        // Time starts in 1970 in a promtool test.
         const ahead = name.endsWith('_expiry_timestamp_seconds') ? Date.now() / 1_000 : 0;
         this.#note(labelled, type !== 'gauge', Number(value) - ahead);
       }
@@ -561,7 +561,7 @@ class History {
       const all: Values = Array.from({ length: this.#scrapes }, (_, i) => values[i]);
       for (let i = all.length; i < historyLength; i += 1) {
         const [last, then, before] = [all[i - 1], all[i - repeated], all[i - repeated - 1]];
-        // A counter goes on by as much as it rose then.
+        // Repeats the rise of the counter in that scrape.
         const rise = Math.max((then ?? 0) - (before ?? then ?? 0), 0);
         all.push(isCounter && last !== undefined && then !== undefined ? last + rise : then);
       }

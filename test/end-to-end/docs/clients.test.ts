@@ -14,7 +14,7 @@ import { eventually } from '../../harness/eventually.ts';
 import { startShopward } from '../../harness/shopward.ts';
 import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** Every snippet of docs/clients.md as it stands there, in Node and in a browser page of another origin. */
+/** Runs the snippets of docs/clients.md unchanged, in Node and in a browser page of another origin. */
 
 const root = path.join(import.meta.dirname, '../../..');
 let files: ReadonlyMap<string, string>;
@@ -22,7 +22,7 @@ let shop: DemoShop;
 let shopward: ShopwardHere;
 let page: http.Server;
 let origin: string;
-/** Each page of it has cookies, storage and a cache of its own. */
+/** Each page has its own cookies, storage and cache. */
 let browser: Browser;
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ const forms = ['jsonapi', 'problem', 'json'] as const;
 const expectedOf = (form: (typeof forms)[number]) => {
   const refusal = (status: number, code: string, reason: string) => ({
     ...{ status, code, hasRequestId: true },
-    // The default form has no type.
+    // The default form has no `type` member.
     reason: form === 'jsonapi' ? null : reason,
   });
   return {
@@ -160,7 +160,7 @@ test.each(['fetch', 'axios'])(
       refreshes.push(response);
     });
     await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
-    // A process of its own: the timers of this one are looked at.
+    // Shopward runs in a process, because the test replaces the timers of this one.
     const one = await startShopward({ upstream: `http://127.0.0.1:${(slow.address() as AddressInfo).port}` });
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-busy-'));
     const delays: number[] = [];
@@ -168,7 +168,7 @@ test.each(['fetch', 'axios'])(
     const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
       if (ms >= 1000 && ms < 1250) {
         delays.push(ms);
-        // The wait is over as soon as the other request has its answer.
+        // The wait ends once the other request has its answer.
         refreshes[0]?.end(JSON.stringify({ data: { type: 'refresh-tokens', attributes: pair } }));
       }
       return realTimeout(run, ms);

@@ -23,12 +23,12 @@ describe('docs/reasons.md', () => {
       .map((line) => [/id="([^"]+)"/.exec(line)?.[1] ?? '', line]),
   );
 
-  it.each(Object.entries(buildRejections()))('has %s as it is spoken', (name, { status, code }) => {
+  it.each(Object.entries(buildRejections()))('has %s with its status and code', (name, { status, code }) => {
     const said = code === name ? String(status) : `${status}, \`${code}\``;
     expect(rows.get(name)).toContain(`\`${name}\`|${said}|`);
   });
 
-  it('has no other row', () => {
+  it('has no row for an unknown rejection', () => {
     const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('|<a '));
     expect(rows.size).toBe(Object.keys(buildRejections()).length + ofTokens.length);
   });
@@ -37,13 +37,13 @@ describe('docs/reasons.md', () => {
     inspectionReasons.filter(
       (reason) => !['form', 'header', 'payload', 'choice', 'require'].includes(reason),
     ),
-  )('has %s of a token, and it is found there', (reason) => {
+  )('has the token reason %s, and the lookup finds it', (reason) => {
     expect(ofTokenReasons).toContain(`|<a id="${reason}"></a>\`${reason}\`|`);
     const place = reasonPlace('access-token-invalid', reason);
     expect(place).toBe(`docs/reasons.md#${reason}`);
   });
 
-  it('gives each refusal a place, also with a reason that has none', () => {
+  it('links each refusal to the page, also one with an unlisted reason', () => {
     for (const name of Object.keys(buildRejections()) as (keyof ReturnType<typeof buildRejections>)[]) {
       expect(reasonPlace(name, 'whatever')).toBe(`docs/reasons.md#${name}`);
     }
