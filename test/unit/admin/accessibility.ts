@@ -1,9 +1,9 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
-/** What axe-core finds against WCAG 2.2 A and AA and its own advice, each with its element. */
+/** Runs axe-core: violations of WCAG 2.2 A and AA and of its best practices, each with its element. */
 export async function findAxeFaults(page: Page, rules: keyof typeof axeOptions = 'all'): Promise<string[]> {
-  // Not as a script of the page, which its policy would not run.
+  // Evaluated, not added as a script element, which the page's policy would block.
   if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe.source);
   const found = await page.evaluate<Pick<axe.AxeResults, 'violations'>>(
     `axe.run(document, ${JSON.stringify(axeOptions[rules])}).then(({ violations }) => ({ violations }))`,
@@ -22,7 +22,7 @@ const axeOptions = {
     rules: { 'target-size': { enabled: true } },
     resultTypes: ['violations'],
   },
-  /** Those that look at colours: nothing else of a page depends on its colour scheme. */
+  /** Rules about colours: nothing else depends on the colour scheme. */
   colours: {
     runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] },
     resultTypes: ['violations'],

@@ -7,7 +7,7 @@ import { exchangeRaw } from '../../harness/raw-client.ts';
 const token = 'a-token-for-operators';
 let server: AdminServer;
 const crowd: Socket[] = [];
-/** Resolves once the endpoint that never answers is asked. */
+/** Resolves when the request to the endpoint without an answer arrives. */
 const asked = Promise.withResolvers<void>();
 afterEach(async () => {
   for (const socket of crowd.splice(0)) socket.destroy();
@@ -40,7 +40,7 @@ const ready = async () => ({ ready: true, reasons: [] });
 const probe = async (port: number, path = '/livez') =>
   (await exchangeRaw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).status;
 
-/** Connections of somebody without a token, each of which has sent `bytes`. */
+/** Opens connections without a token, and sends `bytes` on each. */
 async function flood(
   port: number,
   count: number,
@@ -58,7 +58,7 @@ async function flood(
   return sockets;
 }
 
-describe('a probe always finds a place', () => {
+describe('a probe is answered', () => {
   it.each([
     ['say nothing', ''],
     ['never finish a head', 'GET /livez HTTP/1.1\r\nHo'],
@@ -73,26 +73,26 @@ describe('a probe always finds a place', () => {
     });
     for (let sent = 0; sent < 600; sent += 200) {
       for (const socket of await flood(port, 200, bytes)) socket.pause();
-      // It is answered after those before it have left the kernel's queue: where that is full, a client is tried again
-      // after a second.
+      // The probe waits behind the connections in the kernel's queue. If that is full, the client tries again after a
+      // second.
       expect(await probe(port)).toBe(200);
     }
     for (let i = 0; i < 10; i++) expect(await probe(port)).toBe(200);
   });
 
-  it('because no more than 64 are held', async () => {
+  it('64 of 300 silent connections stay open', async () => {
     const port = await start(ready);
     const sockets = await flood(port, 300, '');
     const isOpen = (socket: Socket) => !socket.destroyed && !socket.readableEnded;
     for (const socket of sockets) socket.resume();
-    const held = await eventually('those beyond are let go', async () => {
+    const held = await eventually('closing of the surplus connections', async () => {
       const count = sockets.filter(isOpen).length;
       return count <= 64 ? count : undefined;
     });
     expect(held).toBe(64);
   });
 
-  it('the connection of a waiting operator is never closed to make room', async () => {
+  it('300 more connections do not close that of an operator who waits', async () => {
     const port = await start(ready);
     const [operator] = await flood(
       port,
@@ -105,7 +105,7 @@ describe('a probe always finds a place', () => {
     expect(operator?.destroyed).toBe(false);
   });
 
-  it('the connections of another address are spared', async () => {
+  it('300 more connections do not close that of another address', async () => {
     const port = await start(ready);
     const [quiet] = await flood(port, 1, '', '127.0.0.2');
     await flood(port, 300, '');

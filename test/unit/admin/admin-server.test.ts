@@ -27,7 +27,7 @@ const endpoints: readonly AdminEndpoint[] = [
 describe('the admin port', () => {
   let faults: unknown[] = [];
 
-  /** `test`: which one, where several run at a time. */
+  /** `test`: the context of a concurrent test. */
   const start = async (
     options: Partial<AdminOptions> = {},
     test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
@@ -49,7 +49,7 @@ describe('the admin port', () => {
     return port;
   };
 
-  /** `fetch` would not let a Host or an Origin be set. */
+  /** `fetch` does not allow setting Host or Origin. */
   const ask = async (port: number, target: string, fields: Record<string, string> = {}, body = '') => {
     const length = target.startsWith('POST') ? { 'Content-Length': Buffer.byteLength(body) } : {};
     const all = { Host: 'localhost', Connection: 'close', ...length, ...fields };
@@ -96,7 +96,7 @@ describe('the admin port', () => {
     expect(faults).toEqual([]);
   });
 
-  it('says 503 while it is not ready, with the reasons', async () => {
+  it('answers /readyz with 503 and the reasons while it is not ready', async () => {
     const port = await start({ readiness: () => ({ ready: false, reasons: ['draining'] }) });
     const answer = await ask(port, 'GET /readyz');
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -108,14 +108,14 @@ describe('the admin port', () => {
   describe('with a token', () => {
     const good = `Bearer ${token}`;
 
-    it.each(['/livez', '/readyz'])('%s answers anybody, with the status only', async (path) => {
+    it.each(['/livez', '/readyz'])('%s answers without the token, with the status only', async (path) => {
       const port = await start({ token });
       const answer = await ask(port, `GET ${path}`, { Host: '10.0.0.7:8081' });
       expect(answer.status).toBe(200);
       expect(Object.keys(JSON.parse(answer.text))).toEqual(['status']);
     });
 
-    it('tells the reasons to whoever has the token', async () => {
+    it('answers /readyz with the reasons if the token is sent', async () => {
       const answer = await ask(await start({ token }), 'GET /readyz', { Authorization: good });
       expect(JSON.parse(answer.text).reasons).toEqual(['a reason']);
     });
@@ -132,7 +132,7 @@ describe('the admin port', () => {
       token,
       `Bearer ${token} x`,
       `Bearer x, Bearer ${token}`,
-    ])('refuses %j for all the rest', async (authorization) => {
+    ])('refuses %j on all other paths', async (authorization) => {
       const port = await start({ token });
       const fields = authorization === undefined ? {} : { Authorization: authorization };
       for (const target of ['GET /metrics', 'GET /api/thing', 'POST /api/thing', 'GET /nowhere', 'GET /']) {
@@ -142,14 +142,14 @@ describe('the admin port', () => {
       }
     });
 
-    it.each([good, `bearer  ${token}`, `BEARER ${token}`])('takes %j', async (authorization) => {
+    it.each([good, `bearer  ${token}`, `BEARER ${token}`])('accepts %j', async (authorization) => {
       const port = await start({ token });
       for (const target of ['GET /metrics', 'GET /api/thing', 'POST /api/thing', 'GET /']) {
         expect((await ask(port, target, { Authorization: authorization })).status, target).toBe(200);
       }
     });
 
-    it('gives the page itself with the 401, so that it can ask for the token, and nothing but static files', async () => {
+    it('serves the page and its static files without a token', async () => {
       const port = await start({ token });
       const page = await ask(port, 'GET /');
       expect(page.text).toContain('<title>shopward console</title>');
@@ -191,22 +191,19 @@ describe('the admin port', () => {
       ['10.1.2.3.evil.example', 421],
       ['0x0a010203', 421],
       ['evil.example', 421],
-    ])(
-      'with a token, %j is answered with %i: an address is no name that somebody bound',
-      async (host, status) => {
-        const port = await start({ token });
-        const fields = { Host: host, Authorization: `Bearer ${token}` };
-        expect((await ask(port, 'GET /metrics', fields)).status).toBe(status);
-        expect((await ask(port, 'GET /metrics', { Host: host })).status).toBe(status === 200 ? 401 : 421);
-      },
-    );
+    ])('with a token, %j is answered with %i: an address cannot be rebound', async (host, status) => {
+      const port = await start({ token });
+      const fields = { Host: host, Authorization: `Bearer ${token}` };
+      expect((await ask(port, 'GET /metrics', fields)).status).toBe(status);
+      expect((await ask(port, 'GET /metrics', { Host: host })).status).toBe(status === 200 ? 401 : 421);
+    });
 
-    it('does not tell the reasons to a page whose name was bound to this address', async () => {
+    it('answers /readyz without the reasons if the Host is unknown', async () => {
       const answer = await ask(await start(), 'GET /readyz', { Host: 'evil.example' });
       expect([answer.status, answer.text]).toEqual([200, '{"status":"ready"}\n']);
     });
 
-    it('takes an IPv6 address that it is bound to', async () => {
+    it('accepts an IPv6 address of admin.hosts', async () => {
       const port = await start({ hosts: ['fd00::7'] });
       expect((await ask(port, 'GET /metrics', { Host: '[fd00::7]:8081' })).status).toBe(200);
     });
@@ -231,7 +228,7 @@ describe('the admin port', () => {
       expect(answer.status).toBe(status);
     });
 
-    it('is no preflight’s business: no page of another origin is let in', async () => {
+    it('has no preflight: OPTIONS from another origin gets 405 and no CORS fields', async () => {
       const fields = { Origin: 'http://evil.example', 'Access-Control-Request-Method': 'POST' };
       const answer = await ask(await start(), 'OPTIONS /api/thing', fields);
       expect(answer.status).toBe(405);
@@ -252,14 +249,14 @@ describe('the admin port', () => {
       if (text !== undefined) expect(answer.text).toBe(text);
     });
 
-    it('that is not UTF-8 is refused', async () => {
+    it('of bytes that are not UTF-8 is refused', async () => {
       const port = await start();
       const bytes =
         'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nConnection: close\r\n\r\n"\xff\xfe"';
       expect((await exchangeRaw(port, bytes)).status).toBe(400);
     });
 
-    it('that announces or sends too much is refused before its end', async () => {
+    it('with a body that is too long is refused before its end', async () => {
       const port = await start();
       const announced =
         'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n{"a":';
@@ -269,7 +266,7 @@ describe('the admin port', () => {
       expect((await exchangeRaw(port, endless)).status).toBe(413);
     });
 
-    it('that meets a bug is answered with 500, and the bug is reported', async () => {
+    it('whose endpoint throws gets 500, and the error is reported', async () => {
       const answer = await ask(await start(), 'POST /api/broken', {}, '{}');
       expect([answer.status, answer.text]).toEqual([500, '{"error":"internal error"}\n']);
       expect(faults).toEqual([new Error('a bug')]);
@@ -291,7 +288,7 @@ describe('the admin port', () => {
     expect((await ask(port, 'GET /livez')).status).toBe(200);
   });
 
-  it('needs a Host to be named at all', async () => {
+  it('refuses an empty Host with 421', async () => {
     const bytes = 'GET /metrics HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n';
     expect((await exchangeRaw(await start(), bytes)).status).toBe(421);
   });
@@ -299,18 +296,21 @@ describe('the admin port', () => {
   it.concurrent.for([
     ['head', 'GET /livez HTTP/1.1\r\nHost: loc'],
     ['body', 'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"'],
-  ] as const)('lets nobody take for ever over a %s, and serves others meanwhile', async ([, bytes], test) => {
-    const reported: unknown[] = [];
-    const port = await start({ requestTimeoutMs: 1500, onFault: (fault) => reported.push(fault) }, test);
-    const connection = await openRawConnection(port);
-    await connection.write(bytes);
-    expect((await ask(port, 'GET /livez')).status).toBe(200);
-    expect((await connection.readResponse()).status).toBe(408);
-    await connection.readAll();
-    expect(reported).toEqual([]);
-  });
+  ] as const)(
+    'answers 408 if the %s does not end in time, and serves others meanwhile',
+    async ([, bytes], test) => {
+      const reported: unknown[] = [];
+      const port = await start({ requestTimeoutMs: 1500, onFault: (fault) => reported.push(fault) }, test);
+      const connection = await openRawConnection(port);
+      await connection.write(bytes);
+      expect((await ask(port, 'GET /livez')).status).toBe(200);
+      expect((await connection.readResponse()).status).toBe(408);
+      await connection.readAll();
+      expect(reported).toEqual([]);
+    },
+  );
 
-  it('is not held up by clients that leave in the middle, and tells nobody of them', async () => {
+  it('goes on when clients reset their connection, and reports no fault', async () => {
     const port = await start();
     for (const bytes of [
       'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"',

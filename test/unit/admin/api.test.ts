@@ -25,7 +25,7 @@ interface State {
   readonly parts: readonly { readonly id: string; readonly status: string }[];
 }
 
-/** What an answer to a POST may hold. */
+/** Fields of an answer to a POST. */
 interface Reply {
   readonly error: string;
   readonly verdict: string;
@@ -70,7 +70,7 @@ describe('the admin API', () => {
   };
   const row = async (id: string) =>
     (await get<{ rows: Row[] }>('/api/rows')).rows.find((one) => one.id === id);
-  /** Exchanges are noted when their response is over, which the client may learn first. */
+  /** An exchange is recorded after its response, which the client may read first. */
   const until = async <T>(look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> => {
     for (;;) {
       const seen = await look();
@@ -102,7 +102,7 @@ describe('the admin API', () => {
     expect(await row('GET /never')).toMatchObject({ requests: 0, lastSeenMs: null });
   });
 
-  it('says how the proxy is', async () => {
+  it('reports the version, the mode, the list and the status of each part', async () => {
     const state = await get<State>('/api/state');
     expect(state).toMatchObject({
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
@@ -124,7 +124,7 @@ describe('the admin API', () => {
     });
   });
 
-  it('shows what the shop refuses and no row names', async () => {
+  it('lists routes that the shop refuses and no row names, and logs them', async () => {
     status = '403 Forbidden';
     await fetch(`${shopward.url}/agents/7`);
     await fetch(`${shopward.url}/agents/8`, {
@@ -149,13 +149,13 @@ describe('the admin API', () => {
     expect(line).toMatchObject({ level: 'warn', template: '/agents/{id}', status: 403 });
   });
 
-  /** In one step: a file that is written in place may be read while it is empty. */
+  /** Renames a complete file: one that is written in place may be read while it is empty. */
   async function editList(text: string): Promise<void> {
     await writeFile(`${shopward.listFile}.new`, text);
     await rename(`${shopward.listFile}.new`, shopward.listFile);
   }
 
-  it('names what is wrong with an edit by its place, and keeps the counts of rows over a reload', async () => {
+  it('reports a faulty edit with line and column, and keeps the counts of rows over a reload', async () => {
     const before = await row('GET /carts/{cart_id}');
     await editList('groups:\n  Test:\n    - FETCH /carts\ncomplete: true\n');
     const broken = await until(
@@ -176,14 +176,14 @@ describe('the admin API', () => {
     expect(await row('GET /carts/{cart_id}')).toEqual(before);
   });
 
-  it('explains under the list in force', async () => {
+  it('explains a request by the list in force', async () => {
     const { status: answered, body } = await post('/api/explain', { method: 'get', url: '/carts/1' });
     expect([answered, body.verdict]).toEqual([200, 'protected']);
     expect(body.text.join('\n')).toContain('GET /carts/{cart_id}');
     expect((await post('/api/explain', { method: 'GET', url: '/nothing' })).body.verdict).toBe('open');
   });
 
-  it('explains with fields and a body, as they would be sent', async () => {
+  it('explains a request with fields and a body', async () => {
     const ask = async (more: object) =>
       (await post('/api/explain', { method: 'GET', url: '/carts/1', ...more })).body;
     const read = (fields: readonly string[]) => ask({ fields });
@@ -204,7 +204,7 @@ describe('the admin API', () => {
     ['expired', { exp: 1 }, {}, 'token-refused', 'access-token-invalid, expired'],
     ['of another algorithm', {}, { alg: 'RS512' }, 'token-refused', 'access-token-invalid, algorithm'],
   ])(
-    'says of a token that is %s what its checks say; of it nothing is logged or answered',
+    'explains a token that is %s; its signature is neither logged nor answered',
     async (_, claims, header, verdict, why) => {
       const token = shopward.issueToken(claims, header);
       const [, , signature = ''] = token.split('.');
@@ -239,7 +239,7 @@ describe('the admin API', () => {
     { method: 'GET', url: 'x'.repeat(40_000) },
     [],
     null,
-  ])('explains nothing for %j', async (body) => {
+  ])('answers 400 to explain %j', async (body) => {
     expect((await post('/api/explain', body)).status).toBe(400);
   });
 
@@ -256,7 +256,7 @@ describe('the admin API', () => {
     expect((await post('/api/purge', body)).status).toBe(expected);
   });
 
-  it('tells decisions without queries, fields or tokens', async () => {
+  it('lists decisions without queries, fields or tokens', async () => {
     const token = shopward.issueToken();
     await fetch(`${shopward.url}/carts/1?secret-query`, {
       headers: { Authorization: `Bearer ${token}`, 'X-Other': 'secret-field' },

@@ -9,7 +9,7 @@ interface Concern {
   readonly book: string;
 }
 
-// A module of the page, without types of its own.
+// A module of the page, without types.
 const place: string = '../../../src/admin/console/assess.js';
 const { assess } = (await import(place)) as {
   assess(state: object): {
@@ -44,7 +44,7 @@ const incident = (more: object) => ({
   sinceMs: 5,
   ...more,
 });
-/** The one that the sentence speaks of, if there is one, and the others. */
+/** The concern that the sentence names, if any, and all others. */
 const allOf = (more: object) => {
   const { said, concerns } = assess(state(more));
   return [...(said === undefined ? [] : [said]), ...concerns];
@@ -54,7 +54,7 @@ describe('the first screen', () => {
   it.each([
     ['some rows observe', { list: { rows: 56, observing: 6 } }, 'ok', 'All is well. 50 rows enforced.'],
     [
-      'many are refused, and too few for an incident',
+      'many are refused, but too few for an incident',
       { recent: { passed: 79, refused: 21, observed: 0, failed: 0 } },
       'notice',
       'Serving; 21 % of requests are refused. 56 rows enforced.',
@@ -66,7 +66,7 @@ describe('the first screen', () => {
       'Serving; 2.5 % of requests fail. 56 rows enforced.',
     ],
     [
-      'few requests say nothing',
+      'too few requests to judge',
       { recent: { passed: 9, refused: 20, observed: 0, failed: 0 } },
       'ok',
       'All is well. 56 rows enforced.',
@@ -77,13 +77,13 @@ describe('the first screen', () => {
       'degraded',
       'Serving, but the signing keys were not refreshed',
     ],
-    ['a part nobody knew of', { incidents: [incident({ id: 'x', title: 'Xyz' })] }, 'down', 'Xyz: down'],
+    ['an unknown part', { incidents: [incident({ id: 'x', title: 'Xyz' })] }, 'down', 'Xyz: down'],
     ['not ready', { ready: false }, 'down', 'Not ready to serve'],
   ])('%s', (_, more, status, sentence) => {
     expect(assess(state(more))).toMatchObject({ status, sentence });
   });
 
-  it('reports a cause once, with what follows from it', () => {
+  it('reports a cause once, together with its consequences', () => {
     const incidents = [
       incident({}),
       incident({ id: 'entity-tags', title: 'Entity tags', status: 'degraded', text: 'no tags' }),
@@ -96,7 +96,7 @@ describe('the first screen', () => {
     ]);
   });
 
-  it('puts failures under the shop, where the store is away as well: without it only changes fail', () => {
+  it('puts failures under the shop if shop and store are both down', () => {
     const incidents = [
       incident({}),
       incident({ id: 'many-failures', title: 'Requests fail', status: 'degraded', text: '40 %' }),
@@ -108,7 +108,7 @@ describe('the first screen', () => {
     ]);
   });
 
-  it('says that there is more than one thing, and each of them once', () => {
+  it('counts further problems, and lists each once', () => {
     const down = incident({});
     const two = [down, incident({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' })];
     const three = [...two, incident({ id: 'many-refusals', title: 'x', status: 'degraded', text: '91 %' })];
@@ -123,21 +123,21 @@ describe('the first screen', () => {
     expect([observing.said?.id, observing.concerns]).toEqual(['observe', []]);
   });
 
-  it('says what is over, but not beside what is not', () => {
+  it('names a past incident, unless there is a current one', () => {
     const pastIncidents = [{ ...incident({ id: 'upstream' }), untilMs: 9 }, incident({ untilMs: 4 })];
     expect(assess(state({ pastIncidents })).over?.id).toBe('upstream');
     expect(assess(state({ pastIncidents, mode: 'observe' })).over?.id).toBe('upstream');
     expect(assess(state({ pastIncidents, incidents: [incident({})] })).over).toBeUndefined();
   });
 
-  it('has a title for each component, also with several issuers', () => {
+  it('has a title for each part, also with several issuers', () => {
     const titles = (id: string, status: string) =>
       allOf({ incidents: [incident({ id, title: 'Customers', status })] }).map(({ title }) => title);
     expect(titles('introspection', 'degraded')).toEqual(['The introspection endpoint does not answer']);
     expect(titles('keys-customers', 'down')).toEqual(['No keys to verify access tokens with (Customers)']);
   });
 
-  it('gives each concern a next step, a place of the page and a page of the run book', () => {
+  it('gives each concern a next step, a view and a page of the run book', () => {
     const unlisted = [{ method: 'GET', template: '/x', passed: 0, unauthorized: 3, forbidden: 0 }];
     const ids = [
       'upstream',

@@ -31,7 +31,7 @@ describe('the files of the console', () => {
     ['/console/icon.svg', 'image/svg+xml'],
     ['/console/uPlot.esm.js', 'text/javascript; charset=utf-8'],
     ['/console/uPlot.min.css', 'text/css; charset=utf-8'],
-  ])('%s comes as %s, under the strict policy, and is confirmed by its entity tag', async (place, type) => {
+  ])('%s is served as %s with the strict policy; If-None-Match gets 304', async (place, type) => {
     const first = await fetch(url + place);
     expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
     const policy = first.headers.get('content-security-policy')?.split('; ');
@@ -62,7 +62,7 @@ describe('the files of the console', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
-  it('names only files that are there', async () => {
+  it('the page names only files that exist', async () => {
     const named = [...page.matchAll(/(?:src|href)="(console\/[^"]+)"/g)].map(([, name]) => name);
     expect(named.length).toBeGreaterThan(4);
     for (const name of named) expect((await fetch(`${url}/${name}`)).status, name).toBe(200);
@@ -70,7 +70,7 @@ describe('the files of the console', () => {
 });
 
 describe('the page', () => {
-  it('has nothing inline, and nothing from elsewhere', () => {
+  it('has no inline script or style, and loads nothing from other hosts', () => {
     expect(page).not.toMatch(/<style|style=|\son\w+=|javascript:|<script(?![^>]*src=)|https?:/i);
     const sheets = readdirSync(folder).filter((name) => name.endsWith('.css'));
     for (const name of sheets) {
@@ -78,7 +78,7 @@ describe('the page', () => {
     }
   });
 
-  it.each(scripts)('%s makes no markup out of text', (name) => {
+  it.each(scripts)('%s creates no markup from text', (name) => {
     const text = readFileSync(path.join(folder, name), 'utf8');
     expect(text).not.toMatch(
       /innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|setHTML|srcdoc|\beval\b|new Function|localStorage/,

@@ -6,7 +6,7 @@ const folder = path.join(import.meta.dirname, '../../../src/admin/console');
 const read = (name: string) => readFileSync(path.join(folder, name), 'utf8');
 const base = read('base.css');
 
-/** Custom properties of one block of rules. */
+/** Custom properties of one CSS block. */
 function coloursOf(css: string): Record<string, string> {
   return Object.fromEntries(
     [...css.matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map(([, name, hex]) => [name, hex]),
@@ -36,7 +36,7 @@ describe.each([
 ] as const)('in %s', (_, colours) => {
   const marks = Object.keys(colours).filter((name) => name.startsWith('mark-'));
 
-  it('a mark of a chart is 3:1 at least against what it stands on', () => {
+  it('marks of charts have a contrast of at least 3:1', () => {
     expect(marks.length).toBeGreaterThanOrEqual(4);
     for (const mark of marks) {
       for (const back of ['card', 'page']) {
@@ -45,7 +45,7 @@ describe.each([
     }
   });
 
-  it('what shows a state, a control or the focus is 3:1 at least', () => {
+  it('states, controls and the focus have a contrast of at least 3:1', () => {
     for (const name of ['ok', 'warn', 'bad', 'control', 'accent']) {
       for (const back of ['card', 'page']) {
         expect(contrast(colours[name], colours[back]), `${name} on ${back}`).toBeGreaterThanOrEqual(3);
@@ -54,7 +54,7 @@ describe.each([
   });
 });
 
-it('colours stand in one place, and every mark that is drawn has one', () => {
+it('only base.css has colours, and each mark of a chart has one', () => {
   for (const name of readdirSync(folder).filter((one) => one.endsWith('.css') && one !== 'base.css')) {
     expect(read(name), name).not.toMatch(/#[0-9a-f]{3,8}\b/i);
   }

@@ -9,7 +9,7 @@ import { filled } from './console-states.ts';
 
 const stage = useBrowser();
 
-/** A list and a page of one test. */
+/** A proxy and a page for one test. */
 async function staged(context: TestContext) {
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${stage.upstream.port}`,
@@ -20,8 +20,8 @@ async function staged(context: TestContext) {
   const { page } = await openPage(context, stage.browser);
 
   /**
-   * Writes the list, and waits until it was compared: until its last row is logged, or, for a long list, the count of rows
-   * that were not logged.
+   * Writes the list and waits until it has been compared: for the log line of its last row, or, for a long list, for
+   * the number of rows that were not logged.
    */
   async function edit(groups: Readonly<Record<string, readonly unknown[]>>, isLong = false): Promise<void> {
     const before = shopward.log().length;
@@ -35,7 +35,7 @@ async function staged(context: TestContext) {
   return { shopward, page, edit };
 }
 
-/** No character changes the direction of the text, nothing is markup, and the page is no wider than its window. */
+/** Expects no character that changes the direction of text, no markup, and a page no wider than its window. */
 async function looksRight(page: Page): Promise<{ readonly text: string; readonly height: number }> {
   const seen = await page.evaluate<{ text: string; height: number; width: number; window: number }>(
     '({ text: document.body.textContent, height: document.documentElement.scrollHeight, width: document.documentElement.scrollWidth, window: innerWidth })',
@@ -59,14 +59,14 @@ const hostile = {
   rows: [`GET /${'x'.repeat(10_000)}`, `GET /${'y/'.repeat(50)}z`, "GET /''!--=&()"],
 };
 
-/** The most bytes of one response to the page. A list of 10,000 rows, of some 180 bytes each, has more. */
+/** Limit of one response to the page. A list of 10,000 rows of some 180 bytes is longer. */
 const mostBytes = 160 * 1024;
-/** The most bytes of all responses, each address once: a list that is fetched page by page has more. */
+/** Limit of all responses, each address once. A list that is fetched page by page is longer. */
 const mostInAll = 4 * mostBytes;
 
-/** Lists that were written to mislead or to flood a reader, in the real browser. */
+/** Lists made to mislead or flood their reader, in a real browser. */
 describe.concurrent('in the console', () => {
-  it('a list of 10,000 rows in place of another', { timeout: 300_000 }, async (context) => {
+  it('a list of 10,000 rows replaces another', { timeout: 300_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
     await edit(many('old'), true);
@@ -96,7 +96,7 @@ describe.concurrent('in the console', () => {
     await looksRight(page);
   });
 
-  it('a list of rows that were written to mislead', { timeout: 180_000 }, async (context) => {
+  it('a list of misleading rows', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit(hostile);
     await page.goto(`${shopward.adminUrl}/#/list`);
@@ -109,7 +109,7 @@ describe.concurrent('in the console', () => {
       for (const plane of planes.filter((one) => one !== '\u{e0041}')) expect(text).toContain(plane);
       expect(height).toBeLessThan(12_000);
     }
-    // What is wrong with such a row is shown as well.
+    // Problems of such rows are shown, too.
     await writeFile(
       shopward.listFile,
       JSON.stringify({
@@ -126,10 +126,10 @@ describe.concurrent('in the console', () => {
     await looksRight(page);
   });
 
-  it('requests that were made to mislead', { timeout: 180_000 }, async (context) => {
+  it('misleading requests', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit({ Test: [{ match: 'GET /carts', scopes: ['read'] }, 'GET /carts/{cart_id}'] });
-    // The client that a token names.
+    // The token names its client.
     const token = shopward.issueToken({ azp: 'shop\u202Egnp.exe\u2066</script><b>' });
     await fetch(`${shopward.url}/carts`, { headers: { Authorization: `Bearer ${token}` } });
     const markup = '<img src=x onerror=alert(4)>';
@@ -138,7 +138,7 @@ describe.concurrent('in the console', () => {
       ['1', 'W'.repeat(7_000)],
       [encodeURIComponent(markup), '"; DROP TABLE clients; --'],
       ['y'.repeat(7_000), 'shop\u00ad\u009b'],
-      // Refused before a row is looked for.
+      // Refused before rows are looked up.
       ['%ED%A0%80', markup],
       ['z%00', markup],
       ['a/../b', markup],
@@ -152,7 +152,7 @@ describe.concurrent('in the console', () => {
         `X-Request-Id: ${markup}${i}`,
       ];
       const socket = connect(Number(target.port), target.hostname);
-      // Not ended by us: a client that leaves before the answer is another case.
+      // The client does not close first: leaving before the answer is another case.
       socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'));
       await once(socket.resume(), 'close');
     }
@@ -160,7 +160,7 @@ describe.concurrent('in the console', () => {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(`${shopward.adminUrl}/#/requests`);
       await page.locator('#decisions > li').nth(requests.length).waitFor();
-      // By key: what opens above moves a line from under the pointer.
+      // With the keyboard: a line that opens moves the lines below it away from the pointer.
       for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
       await context.expect.poll(() => page.locator('.detail .pill').count()).toBe(requests.length + 1);
       expect((await looksRight(page)).height).toBeLessThan(30_000);

@@ -3,7 +3,7 @@ import { startChromium } from '../../harness/chromium.ts';
 import { answer, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** Keys that lead from one place to the next; a person presses some three a second. */
+/** Limit of key presses from one element to the next. A person presses some three per second. */
 const mostKeys = 25;
 
 it('from the first screen to why a request was refused, by keyboard alone', {
@@ -30,7 +30,7 @@ it('from the first screen to why a request was refused, by keyboard alone', {
     const tabTo = async (wanted: string) => {
       for (let i = 0; i < mostKeys; i++) {
         await press('Tab');
-        // Where the focus is can be seen.
+        // The focus is visible.
         expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).not.toBe('none');
         if (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(wanted)})`)) return;
       }
@@ -42,7 +42,7 @@ it('from the first screen to why a request was refused, by keyboard alone', {
     await tabTo('#sentence a');
     await press('Enter');
     await page.locator('#decisions > li').first().waitFor();
-    // Whoever listens hears where they are.
+    // Screen readers announce the heading.
     await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
     await tabTo('#decisions button');
     await press('Enter');
@@ -54,7 +54,7 @@ it('from the first screen to why a request was refused, by keyboard alone', {
     expect(tree).toMatch(/list "Decisions, the newest first"/);
     expect(tree).toMatch(/button ".*401.*GET \/orders\/\d+.*refused: access-token-missing .*" \[expanded\]/);
     expect(tree).toContain('heading "Explained by the list in force"');
-    // What of the chips leads on is a link with a name; none is a picture alone.
+    // A chip is a link with a name, not only a picture.
     expect(await page.locator('#search-common').ariaSnapshot()).toContain('link "access-token-missing 60"');
   } finally {
     await browser.close();

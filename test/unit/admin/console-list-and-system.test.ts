@@ -5,7 +5,7 @@ import { findAxeFaults } from './accessibility.ts';
 import { openConsole, settings, shop, useConsole } from './console-page.ts';
 import { filled } from './console-states.ts';
 
-/** The page in a real Chromium, in front of the demo shop: the list, the settings, and a small phone. */
+/** The page in a real Chromium, in front of the demo shop: the list, the system view, and a small phone. */
 describe.concurrent('the console', () => {
   useConsole();
 
@@ -29,7 +29,7 @@ describe.concurrent('the console', () => {
     await context.expect.poll(() => rows.filter({ hasNotText: 'never' }).count()).toBe(0);
   });
 
-  it('shows what is wrong with an edit, with its place, until it is mended', async (context) => {
+  it('shows a faulty edit with line and column until it is corrected', async (context) => {
     const { open, page, shopward } = await openConsole(context, settings());
     await open('list');
     const good = await readFile(shopward.listFile, 'utf8');
@@ -76,7 +76,7 @@ describe.concurrent('the console', () => {
       expect(await findAxeFaults(page)).toEqual([]);
     });
 
-    it('purges only what was confirmed', async (context) => {
+    it('purges only after a confirmation', async (context) => {
       const { open, page } = await openConsole(context);
       let purges = 0;
       page.on('request', (request) => {
@@ -108,7 +108,7 @@ describe.concurrent('the console', () => {
       },
       admin: { token: 'planted-admin-token' },
       refreshTokens: { digestKey: 'planted-digest-key' },
-      // Nobody answers there: its password is used, and shown to nobody, all the same.
+      // Nothing listens at this port. Its password is used all the same, and must not be shown.
       store: { url: `redis://planted-user:planted-password@127.0.0.1:${await freePort()}` },
     };
     const { forgive, page, shopward } = await openConsole(context, settings(secrets));

@@ -24,7 +24,7 @@ let folder: string;
 let har: { readonly log: { readonly entries: readonly Entry[] } };
 let entry: Entry;
 
-/** It has whatever has to be escaped somewhere. */
+/** Contains each character that some form has to escape. */
 const body = `{"data":{"type":"carts","attributes":{"name":"it's 50% & \\"half\\" ^ <b> \\u00e9é!\\n"}}}`;
 const token = 'not-a-token';
 
@@ -41,7 +41,7 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
-/** A page of the shop that loads, and then has a change refused. */
+/** Records a page of the shop that loads, and a change that is refused. */
 async function recordRequests(): Promise<void> {
   const file = path.join(folder, 'shop.har');
   const context = await stage.browser.newContext({ recordHar: { path: file, content: 'embed' } });
@@ -70,7 +70,7 @@ async function openExplain(context: TestContext) {
   return { page, forgive };
 }
 
-/** As "Copy as cURL (bash)" writes it: `$'...'` where something has to be escaped. */
+/** Like "Copy as cURL (bash)": `$'...'` if a character needs an escape. */
 function asCurl({ request }: Entry): string {
   const quote = (text: string) => {
     if (!/[\p{Cc}!']/u.test(text)) return `'${text}'`;
@@ -89,11 +89,11 @@ function asCurl({ request }: Entry): string {
   ].join(' \\\n  ');
 }
 
-/** What a developer has in hand: a request that a real Chromium sent, as its tools copy it, pasted into the console. */
+/** Requests of a real Chromium, copied with its developer tools and pasted into the console. */
 describe.concurrent('a request that is pasted', () => {
   it.for<[string, () => string]>([
     ['an entry of a HAR file', () => JSON.stringify(entry)],
-    ['an entry, as it stands in the file', () => JSON.stringify(entry, null, 2)],
+    ['an entry with line breaks', () => JSON.stringify(entry, null, 2)],
     ['a HAR file with answers of 60 KB', () => JSON.stringify(har, null, 2)],
     ['curl for a shell', () => asCurl(entry)],
   ])('is explained with its method, its fields and its body: %s', async ([_what, textOf], context) => {
@@ -114,12 +114,12 @@ describe.concurrent('a request that is pasted', () => {
     expect(result).not.toContain(token);
     // No method was chosen, so no text objects to one.
     expect(result).not.toContain('that is explained');
-    // Answers stay in the tab, and nothing goes to the shop.
+    // Response bodies stay in the tab, and no request goes to the shop.
     expect(sent.postData()).not.toContain('xxxxxxxxxx');
     expect(stage.upstream.requestLines.length).toBe(before);
   });
 
-  it('says what is too long, and how much may be pasted', async (context) => {
+  it('rejects a text that is too long, and says how much may be pasted', async (context) => {
     const { page, forgive } = await openExplain(context);
     await page.locator('#explain-url').fill(`/${'x'.repeat(40_000)}`);
     await page.getByRole('button', { name: 'Explain', exact: true }).click();

@@ -6,7 +6,7 @@ import { openPage, useBrowser } from './console-page.ts';
 
 const stage = useBrowser();
 
-/** Two workers, a store, and the page about them; each test has its own. */
+/** Two workers, a store and a page for one test. */
 async function staged(context: TestContext) {
   const open = closingAtEnd(context);
   const redis = open(await startRedis({}));
@@ -26,26 +26,26 @@ async function staged(context: TestContext) {
   return { redis, start, page, says };
 }
 
-/** What an open console says of replicas and workers that come and go: real processes, a real Redis, a real browser. */
-describe.concurrent('what is said of replicas', () => {
-  it('a replica that is killed, and one that is drained, are counted for twelve seconds at most, as the page says', async (context) => {
+/** An open console while replicas and workers come and go: real processes, a real Redis, a real browser. */
+describe.concurrent('the system view', () => {
+  it('stops counting a replica that was killed and one that was drained', async (context) => {
     const { start, page, says } = await staged(context);
     await says('The store has heard of 2 processes of all replicas in the last 12 s.');
-    // Side by side: with either of them still counted there would be three at the end.
+    // Both at once: if either were still counted at the end, the page would say three.
     const [killed, drained] = await Promise.all([start(), start()]);
     await says('The store has heard of 4 processes of all replicas in the last 12 s.');
     await Promise.all([killed.kill(), drained.stop()]);
-    // Nothing else on the page takes part in their end: this one goes on as before.
+    // Nothing else on the page changes: this replica goes on.
     await says(
       '2 of 2 processes serve here. The store has heard of 2 processes of all replicas in the last 12 s.',
     );
-    // Of a store that is new no tag is handed out for a minute, which is no word about the replicas.
+    // A new store gives no entity tags for a minute, so health may say so.
     expect(await page.locator('#health').textContent()).toMatch(/^ready(, not all well)?$/);
     expect(await page.locator('#silence').isHidden()).toBe(true);
     await page.locator('#tiles article', { hasText: 'Redis, single' }).getByText('well').waitFor();
   });
 
-  it('a worker that is killed leaves the table, and another one takes its place; a store that is away says nothing of others, and one that is back counts them again', async (context) => {
+  it('replaces a killed worker; says so while the store is away, and counts again when it is back', async (context) => {
     const { redis, page, says } = await staged(context);
     const pids = () => page.locator('#processes-body th').allTextContents();
     await says('2 of 2 processes serve here.');

@@ -6,7 +6,7 @@ import { useBrowser, watchAsked } from './console-page.ts';
 
 const stage = useBrowser();
 
-/** A shopward that only this test asks anything. */
+/** Starts a proxy that gets requests from this test only. */
 async function startOwn(context: TestContext): Promise<RunningShopward> {
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${stage.upstream.port}`,
@@ -17,13 +17,13 @@ async function startOwn(context: TestContext): Promise<RunningShopward> {
   return shopward;
 }
 
-/** The page with a clock of its own, which stands still but where a test lets it go on, and what it asks of the admin port. */
+/** Opens the page with a stopped clock, which the test advances, and records its requests to the admin port. */
 async function openPage(context: TestContext, shopward: RunningShopward, view: string) {
   const page = await stage.browser.newPage();
   context.onTestFinished(() => page.close());
   page.setDefaultTimeout(90_000);
   await page.clock.install();
-  // Before it asks anything: its deadlines are by this clock, too.
+  // Before its first request: its deadlines use this clock, too.
   await page.clock.pauseAt(Date.now() + 60_000);
   const { asked, quiet } = watchAsked(page);
   await page.goto(`${shopward.adminUrl}/#/${view}`);
@@ -31,7 +31,7 @@ async function openPage(context: TestContext, shopward: RunningShopward, view: s
   return { page, asked, quiet, states: () => asked.filter((place) => place === '/api/state').length };
 }
 
-/** What a browser tells a page that it puts into the background, or takes out of it. */
+/** Simulates the events of a page that goes to the background or comes back. */
 async function show(page: Page, isVisible: boolean): Promise<void> {
   const state = isVisible ? 'visible' : 'hidden';
   await page.evaluate(`
@@ -40,14 +40,14 @@ async function show(page: Page, isVisible: boolean): Promise<void> {
     document.dispatchEvent(new Event('visibilitychange'));`);
 }
 
-/** A tab that is left open: for hours in the background, or all day in front of somebody. */
+/** A tab that stays open: for hours in the background, or all day in view. */
 describe.concurrent('a tab that is left open', () => {
   it.for(['now', 'requests', 'list', 'roll-out', 'system'])(
-    'a day in front of somebody leaves no more in memory than a minute: %s',
+    'keeps as many nodes and listeners after twenty refreshes as after ten: %s',
     { timeout: 300_000 },
     async (view, context) => {
       const shopward = await startOwn(context);
-      // As many decisions as the page shows, so that none of them is new to it later.
+      // As many decisions as the page shows, so that it is full from the start.
       for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
       const { page, quiet, states } = await openPage(context, shopward, view);
       const cdp = await page.context().newCDPSession(page);
@@ -63,13 +63,13 @@ describe.concurrent('a tab that is left open', () => {
       const early = await kept(cdp);
       await rounds(10);
       const late = await kept(cdp);
-      // By now they are the same from round to round: one listener more in each, or ten nodes, would be a thousand in an hour.
+      // The counts no longer grow: one more listener or ten more nodes per refresh would add up over a day.
       expect(late.listeners).toBeLessThanOrEqual(early.listeners + 9);
       expect(late.nodes).toBeLessThanOrEqual(early.nodes + 99);
     },
   );
 
-  it('a port that is away is asked ever less often, and once more when it is back', {
+  it('asks a port that is away less and less often, and recovers when it is back', {
     timeout: 180_000,
   }, async (context) => {
     const { page, asked, quiet, states } = await openPage(context, await startOwn(context), 'system');
@@ -81,17 +81,17 @@ describe.concurrent('a tab that is left open', () => {
       .waitFor();
     const before = states();
     const pass = async (seconds: number) => {
-      // In steps shorter than the page waits for an answer: what is asked is answered before the clock goes on.
+      // In steps shorter than the deadline of a request, so that each request ends before the clock advances.
       for (let second = 0; second < seconds; second += 5) {
         await page.clock.runFor(5_000);
         await quiet();
       }
     };
     await pass(600);
-    // 4, 8 and 16 seconds, and then every 30: some twenty in ten minutes, and not three hundred.
+    // After 4, 8 and 16 seconds, then every 30: some twenty requests in ten minutes instead of three hundred.
     expect(states() - before).toBeLessThanOrEqual(24);
     expect(states() - before).toBeGreaterThanOrEqual(15);
-    // Of what else is shown nothing is asked meanwhile.
+    // Only the state is requested meanwhile.
     expect(asked.slice(-10).every((place) => place === '/api/state')).toBe(true);
     await page.unroute('**/api/**');
     await pass(30);
@@ -99,7 +99,7 @@ describe.concurrent('a tab that is left open', () => {
   });
 
   it.for(['frozen', 'throttled'] as const)(
-    'a tab that was %s for an hour asks nothing, and once when somebody comes back; what happened meanwhile is drawn',
+    'sends nothing while it is %s for an hour, and refreshes once when it is shown again',
     { timeout: 180_000 },
     async (how, context) => {
       const shopward = await startOwn(context);
@@ -110,7 +110,7 @@ describe.concurrent('a tab that is left open', () => {
       await show(page, false);
       const before = asked.length;
       if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
-      // Meanwhile requests come, and an hour goes by for the timers of the page.
+      // Requests come, and an hour passes for the timers of the page.
       for (let i = 0; i < 5; i++) await (await fetch(`${shopward.url}/while-${how}-${i}`)).arrayBuffer();
       await context.expect
         .poll(async () => {
@@ -137,7 +137,7 @@ describe.concurrent('a tab that is left open', () => {
   );
 });
 
-/** Nodes and listeners that are still held after all that nobody holds was collected. */
+/** Nodes and listeners that remain after a garbage collection. */
 async function kept(cdp: CDPSession): Promise<{ readonly nodes: number; readonly listeners: number }> {
   await cdp.send('HeapProfiler.collectGarbage');
   const { metrics } = await cdp.send('Performance.getMetrics');

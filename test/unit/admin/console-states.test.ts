@@ -6,7 +6,7 @@ import { findAxeFaults } from './accessibility.ts';
 import { openPage } from './console-page.ts';
 import { ConsoleStage, consoleStates, filled, views } from './console-states.ts';
 
-/** The first screen in each state that it has to tell apart, in a real browser, as an operator would meet it. */
+/** Each state of the first screen, in a real browser. */
 describe.concurrent('the first screen', () => {
   let browser: Browser;
   let shop: DemoShop;
@@ -19,7 +19,7 @@ describe.concurrent('the first screen', () => {
     await shop?.close();
   });
 
-  // The last one takes longest.
+  // Reversed: the last one takes longest.
   it.for(consoleStates.toReversed())(
     'shows the state: $name',
     async ({ name, make, sentence, status }, context) => {
@@ -32,7 +32,7 @@ describe.concurrent('the first screen', () => {
       await context.expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
       const said = await page.locator('#sentence .say').textContent();
       expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
-      // On every view: nobody must take what is only observed for protected.
+      // Observed requests must not look protected.
       expect(await page.locator('#mode').isVisible()).toBe(name === 'observe');
       if (name === 'observe') expect(await page.locator('#mode').textContent()).toBe('nothing is enforced');
       if (status === 'down' || status === 'degraded') {
@@ -55,7 +55,7 @@ describe.concurrent('the first screen', () => {
         expect(await refused.textContent()).toMatch(/120, 0, 0, 0, 0, 0, 12 today/);
         await show(page, 'now');
       }
-      // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
+      // All views if nothing or most is wrong; otherwise only those that differ.
       const isWhole = name === 'healthy' || name === 'two things';
       for (const view of isWhole ? views : ['now', 'roll-out']) {
         for (const width of [1280, 360]) {
@@ -67,7 +67,7 @@ describe.concurrent('the first screen', () => {
               await page.evaluate('document.documentElement.scrollWidth'),
               `${view} ${width}`,
             ).toBeLessThanOrEqual(width);
-            // All rules take a while: once for each view where most is to be seen.
+            // Running all rules takes long, so each view is checked with them once, where it shows most.
             const isFullest = name === (view === 'roll-out' ? 'observe' : 'two things');
             const isWhole = isFullest && width === 1280 && colorScheme === 'light';
             const faults = await findAxeFaults(page, isWhole ? 'all' : 'colours');

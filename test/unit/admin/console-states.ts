@@ -4,12 +4,12 @@ import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** Address of a view; `open` does what it takes to see the rest of it. */
+/** Addresses of the views. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'] as const;
 
-/** What has to be there before a view can be looked at. */
+/** Selector that shows that a view is complete. */
 export const filled: Readonly<Record<string, string>> = {
-  // The last that is drawn: the numbers above are there before.
+  // Drawn last, after the numbers above it.
   now: '#now-marks tr',
   requests: '#search-state:not(:text("loading"))',
   list: '#row-body tr',
@@ -17,7 +17,7 @@ export const filled: Readonly<Record<string, string>> = {
   system: '#processes-body tr',
 };
 
-/** A real shopward in front of a demo shop, in whichever state. */
+/** A real shopward in front of a demo shop, which a test can bring into each state. */
 export class ConsoleStage {
   readonly shop: DemoShop;
   #shopward: RunningShopward | undefined;
@@ -43,7 +43,7 @@ export class ConsoleStage {
     });
   }
 
-  /** Settings with a store of the stage's own, until it goes. */
+  /** Starts a store of the stage, and returns settings that use it. */
   async startStore(): Promise<object> {
     this.#store = await startRedis();
     return { store: { url: this.#store.url } };
@@ -59,7 +59,7 @@ export class ConsoleStage {
     await response.arrayBuffer();
   }
 
-  /** Honest users, and now and then one without a token. */
+  /** Valid requests, and some without a token. */
   async traffic(times: number): Promise<void> {
     const token = await this.shop.issueTokenFor('DE--1');
     for (let i = 0; i < times; i++) {
@@ -90,12 +90,12 @@ export class ConsoleStage {
 export interface ConsoleState {
   readonly name: 'new' | 'healthy' | 'attack' | 'shop down' | 'Redis down' | 'observe' | 'two things';
   make(stage: ConsoleStage): Promise<void>;
-  /** What the first screen has to say of it. */
+  /** The sentence of the first screen in this state. */
   readonly sentence: RegExp;
   readonly status: 'ok' | 'notice' | 'degraded' | 'down';
 }
 
-/** Those that the first screen has to tell apart. */
+/** All states that the first screen tells apart. */
 export const consoleStates: readonly ConsoleState[] = [
   {
     name: 'new',

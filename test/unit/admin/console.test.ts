@@ -6,13 +6,13 @@ import { freePort } from '../../harness/free-port.ts';
 import { startShopward } from '../../harness/shopward.ts';
 import { hold, openConsole, settings, useConsole } from './console-page.ts';
 
-/** The page in a real Chromium, in front of the demo shop: what it shows of requests, and how it goes on. */
+/** The page in a real Chromium, in front of the demo shop: requests, explanations and charts. */
 describe.concurrent('the console', () => {
   useConsole();
 
-  /** The page's clock (`page.clock.install`) goes on until it has asked once more, and what was answered is drawn. */
+  /** Advances the page's clock (`page.clock.install`) until it has refreshed and drawn once more. */
   const nextRound = async (page: Page, quiet: () => Promise<void>) => {
-    // Its deadlines are by that clock, too.
+    // The deadlines of the page use that clock, too.
     await quiet();
     await page.clock.runFor(2_000);
     await quiet();
@@ -21,7 +21,7 @@ describe.concurrent('the console', () => {
   };
 
   describe('requests', () => {
-    it('appear by themselves, and one click leads to why', async (context) => {
+    it('appear by themselves, and one click explains them', async (context) => {
       const { decisions, open, page, quiet, shopward } = await openConsole(context);
       await page.clock.install();
       await open('requests');
@@ -34,7 +34,7 @@ describe.concurrent('the console', () => {
       await item.locator('.pill', { hasText: 'Protected' }).waitFor();
       expect(await item.locator('.detail').textContent()).toContain('GET /orders/{order_id}');
       expect(await item.getByRole('button').getAttribute('aria-expanded')).toBe('true');
-      // Nothing moves under whoever reads it.
+      // Nothing moves while the pointer is over the list.
       await page.getByRole('button', { name: 'Follow again' }).waitFor();
       const lines = page.locator('#decisions .line');
       const before = await lines.allTextContents();
@@ -61,7 +61,7 @@ describe.concurrent('the console', () => {
       expect(await decisions().filter({ hasText: absent }).count()).toBe(0);
     });
 
-    it('are searched by form, by id, and by what they have in common', async (context) => {
+    it('are found by form, by id, and by common values', async (context) => {
       const { decisions, open, page, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/abstract-products/134`);
       const response = await fetch(`${shopward.url}/returns`);
@@ -78,12 +78,12 @@ describe.concurrent('the console', () => {
       await page
         .getByText(/^No decision fits, of the last [\d,]+, kept since .*paste the line into/)
         .waitFor();
-      // As it is copied from an answer or an address line.
+      // As copied from a response or an address line.
       for (const pasted of [`X-Request-Id: ${id}`, `https://shop.example/returns?include=items`]) {
         await open('requests');
         await page.getByLabel('Search decisions').fill(pasted);
         await page.getByLabel('Search decisions').press('Enter');
-        // All of them were there before: what does not fit has to go.
+        // They are all listed at first, so the others must disappear.
         await context.expect.poll(() => decisions().filter({ hasNotText: 'GET /returns' }).count()).toBe(0);
         await decisions().first().waitFor();
       }
@@ -96,9 +96,9 @@ describe.concurrent('the console', () => {
       await context.expect.poll(() => reason.inputValue()).toBe('access-token-missing');
     });
 
-    it('that an earlier visit found are gone until this one has found its own', async (context) => {
+    it('of an earlier visit are not shown while the next one loads', async (context) => {
       const { decisions, open, page, shopward } = await openConsole(context, settings());
-      // More than one page of them, so that older ones can be asked for.
+      // More than one page, so that older ones can be requested.
       for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
       await open('requests');
       await page.getByRole('button', { name: 'Older ones' }).waitFor();
@@ -114,7 +114,7 @@ describe.concurrent('the console', () => {
       expect(await page.locator('#decisions .detail:visible').count()).toBe(0);
     });
 
-    it('that are older are shown below those that they were asked for, and below no others', async (context) => {
+    it('that are older appear below the list for which they were requested, and below no other', async (context) => {
       const { decisions, open, page, shopward } = await openConsole(context, settings());
       for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
       await fetch(`${shopward.url}/returns`);
@@ -131,7 +131,7 @@ describe.concurrent('the console', () => {
       await context.expect.poll(() => decisions().count()).toBe(61);
     });
 
-    it('stay where they are when the pointer comes while new ones are asked for', async (context) => {
+    it('do not move if the pointer arrives while new ones are being fetched', async (context) => {
       const { decisions, open, page, shopward } = await openConsole(context, settings());
       await fetch(`${shopward.url}/orders`);
       await open('requests');
@@ -147,7 +147,7 @@ describe.concurrent('the console', () => {
       await context.expect.poll(() => decisions().count()).toBe(2);
     });
 
-    it('that were malformed are explained by what was said of them', async (context) => {
+    it('that were malformed are explained from their record', async (context) => {
       const { decisions, open, shopward } = await openConsole(context);
       const target = new URL(shopward.url);
       const socket = connect(Number(target.port), target.hostname);
@@ -160,7 +160,7 @@ describe.concurrent('the console', () => {
       await detail.getByText('it was not understood', { exact: false }).first().waitFor();
     });
 
-    it('are shown as text, whatever attackers send', async (context) => {
+    it('are shown as text, even if they contain markup', async (context) => {
       const { decisions, forgive, open, page, shopward } = await openConsole(context);
       const attack = '<img src=x onerror=alert(1)>';
       await fetch(`${shopward.url}/${encodeURIComponent(attack)}`);
@@ -197,7 +197,7 @@ describe.concurrent('the console', () => {
     expect(await page.locator('#explain-result').textContent()).toContain(text);
   });
 
-  it('explains what was asked last, whichever answer comes last', async (context) => {
+  it('explains the latest question, even if an older answer arrives later', async (context) => {
     const { open, page } = await openConsole(context);
     await open('requests');
     await page.getByText('Explain a request').click();
@@ -212,9 +212,9 @@ describe.concurrent('the console', () => {
     expect(await page.locator('#explain-result .pill').textContent()).toBe('Protected');
   });
 
-  it('says wherever it is that no answer comes, and goes on with another process', async (context) => {
+  it('says that shopward does not answer, and goes on with a new process', async (context) => {
     const { decisions, forgive, open, page } = await openConsole(context);
-    // Ports that nobody takes while there is no process behind them.
+    // Ports that no other process gets while shopward is down.
     const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
     const other = await startShopward(settings(ports));
     await fetch(`${other.url}/returns`);
@@ -224,13 +224,13 @@ describe.concurrent('the console', () => {
     const silence = page.getByRole('alert').filter({ hasText: 'shopward does not answer' });
     await silence.getByText(/What is shown is of \d+ \w+ \d{4}, [\d:]{8} \S+\. Look whether/).waitFor();
     expect(await page.locator('#health').textContent()).toBe('no answer');
-    // What was well a moment ago is not said to be, whichever view is looked at next.
+    // No view may still say that all is well.
     const sentence = page.locator('#sentence[data-status="unknown"]', { hasText: 'does not answer' });
     await sentence.waitFor({ state: 'attached' });
     expect(await page.locator('#announcement').textContent()).toBe('shopward does not answer');
-    // What the browser says of connections that were refused is no fault of the page.
+    // The browser logs refused connections; that is no fault of the page.
     forgive('net::ERR');
-    // It counts from 1 again, as the one before it did, and the page hears of it when it has counted.
+    // The new process counts from 1 again, and the page reconnects only after it has counted.
     await page.context().setOffline(true);
     const again = await startShopward(settings({ ...ports, mode: 'observe' }));
     await fetch(`${again.url}/orders`);
@@ -250,7 +250,7 @@ describe.concurrent('the console', () => {
     const slider = (page: Page, name: string) =>
       page.getByRole('slider', { name: `${name}: values over time` });
 
-    it('tell the values of a moment, under the pointer and by keyboard', async (context) => {
+    it('show the values of a step under the pointer and by keyboard', async (context) => {
       const { open, page, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/abstract-products/134`);
       await open();
@@ -258,10 +258,10 @@ describe.concurrent('the console', () => {
       const requestsSlider = slider(page, 'Requests');
       await requests.locator('canvas').waitFor();
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
-      // The step before the one that is not over.
+      // The last completed step.
       const over = requests.locator('.u-over');
       const { width = 0, height = 0 } = (await over.boundingBox()) ?? {};
-      // Again and again: what is wrong is told above the charts, and moves them down when it is.
+      // Polled: a notice above the charts moves them when it appears.
       await context.expect
         .poll(async () => {
           await over.hover({ position: { x: width * 0.9, y: height / 2 } });
@@ -277,12 +277,12 @@ describe.concurrent('the console', () => {
       expect(last).toMatch(
         /^[\d:]{8} to [\d:]{8}, not over yet: passed [\d.]+\/s, would be refused 0\/s, refused [\d.]+\/s, failed [\d.]+\/s$/,
       );
-      // The chart fills its width: it leaves out the time before the start, but for a minute.
+      // The chart fills its width: it omits the time before the start, except for a minute.
       const first = Number(await requestsSlider.getAttribute('aria-valuemin'));
       expect(first).toBeGreaterThan(0);
       await page.keyboard.press('Home');
       expect(await requestsSlider.getAttribute('aria-valuenow')).toBe(String(first));
-      // Nothing was counted then: it is a gap, and no zero.
+      // Steps before the start are a gap, not zero.
       const step = requests.locator('figcaption');
       await page.getByLabel('24 h', { exact: true }).check();
       await step.getByText('in steps of 10 min').waitFor();
@@ -292,7 +292,7 @@ describe.concurrent('the console', () => {
         .poll(() => requestsSlider.getAttribute('aria-valuetext'))
         .toMatch(/, before the start: passed none, would be refused none, refused none, failed none$/);
       await page.getByLabel('5 min', { exact: true }).check();
-      // What comes while a step is chosen has other steps at its place.
+      // A new range has other steps.
       await step.getByText('in steps of 5 s').waitFor();
       await requestsSlider.focus();
       await page.keyboard.press('Home');
@@ -303,7 +303,7 @@ describe.concurrent('the console', () => {
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
     });
 
-    it('tell latencies for the whole, the shop and shopward, and look further back', async (context) => {
+    it('show latencies in total, of the shop and of shopward, over each range', async (context) => {
       const { open, page, shopward } = await openConsole(context);
       await fetch(`${shopward.url}/abstract-products/134`);
       await open();
@@ -321,7 +321,7 @@ describe.concurrent('the console', () => {
       await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 10 min' }).waitFor();
     });
 
-    it('show the time that was chosen last, whichever answer comes last', async (context) => {
+    it('show the latest chosen range, even if an older answer arrives later', async (context) => {
       const { open, page } = await openConsole(context);
       await open();
       const held = await hold(page, /range=5m/);
@@ -334,7 +334,7 @@ describe.concurrent('the console', () => {
     });
   });
 
-  it('an unknown view says so, and no ring is drawn around the heading of a view', async (context) => {
+  it('an unknown view says so, and the heading of a view has no focus ring', async (context) => {
     const { page, shopward } = await openConsole(context);
     await page.goto(`${shopward.adminUrl}/#/nothing`);
     await page.getByRole('heading', { name: 'No such view' }).waitFor();
@@ -343,7 +343,7 @@ describe.concurrent('the console', () => {
     expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('none');
   });
 
-  it('ranks reasons, rows and clients, each with the cause and cure that the docs give', async (context) => {
+  it('ranks reasons, rows and clients; a reason has the cause and cure from the docs', async (context) => {
     const { open, page, shopward } = await openConsole(context, settings());
     for (const token of ['abc', 'abc', 'a.b.c'])
       await fetch(`${shopward.url}/orders`, { headers: { Authorization: `Bearer ${token}` } });
@@ -359,11 +359,11 @@ describe.concurrent('the console', () => {
     await page.locator('#decisions > li', { hasText: '127.0.0.1' }).first().waitFor();
   });
 
-  it('moves nothing while it is refreshed', async (context) => {
+  it('shifts no layout while it is refreshed', async (context) => {
     const { open, page, quiet, shopward } = await openConsole(context, settings());
     await page.clock.install();
     await open();
-    // What comes first fills the charts.
+    // The first refresh fills the charts.
     await nextRound(page, quiet);
     await page.evaluate(`globalThis.shifts = []; new PerformanceObserver((list) => {
       for (const { value } of list.getEntries()) shifts.push(value);
@@ -372,7 +372,7 @@ describe.concurrent('the console', () => {
       await fetch(`${shopward.url}/abstract-products/${i}`);
       await nextRound(page, quiet);
     }
-    // The bound of Web Vitals for a layout that is stable: a number of another width moves within its cell.
+    // Limit of Web Vitals for a stable layout: a number of another width moves within its cell.
     const shifts = await page.evaluate<number[]>('shifts');
     expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.1);
   });
@@ -388,7 +388,7 @@ describe.concurrent('the console', () => {
       await page.goto(`${shopward.adminUrl}/`);
       const dialog = page.getByRole('dialog', { name: 'Admin token' });
       await dialog.waitFor();
-      // No key closes it, and no text is taken that no field could carry.
+      // No key closes it, and a text that no field can carry is not accepted.
       for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
       await dialog.getByLabel('Token').fill('“wrong”');
       await dialog.getByLabel('Token').press('Enter');
@@ -402,7 +402,7 @@ describe.concurrent('the console', () => {
       await page.locator('#sentence', { hasText: 'Observe mode: nothing is enforced' }).waitFor();
       await fetch(`${shopward.url}/orders`);
       await page.locator('#sentence', { hasText: '1 request would have been refused' }).waitFor();
-      // What is counted anew takes nobody's focus away.
+      // A new count does not take the focus away.
       await page.getByRole('link', { name: 'Is it safe to enforce?' }).focus();
       await fetch(`${shopward.url}/orders`);
       await page.locator('#sentence', { hasText: '2 requests would have been refused' }).waitFor();
@@ -421,12 +421,12 @@ describe.concurrent('the console', () => {
       await page.locator('#totals dd').first().waitFor();
       expect(await dialog.isVisible()).toBe(false);
       expect(await page.evaluate('localStorage.length')).toBe(0);
-      // The browser names every 401 in its log.
+      // The browser logs every 401.
       forgive('401');
     });
   });
 
-  it('announces a change of state once, and nothing else', async (context) => {
+  it('announces nothing while the state stays the same', async (context) => {
     const { open, page, quiet } = await openConsole(context, settings());
     await page.clock.install();
     await open();

@@ -6,7 +6,7 @@ import { createRedactPath } from '../../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
 describe('the log of decisions', () => {
-  it('keeps of a long path no more than its octets, whatever request line it was cut from', () => {
+  it('keeps the path in memory, but not the long request line it was cut from', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const log = new DecisionLog(500);
@@ -20,12 +20,12 @@ describe('the log of decisions', () => {
       log.note(exchangeRecord({ path }), 1_000 * i);
     }
     collect();
-    // The lines have 30 MB.
+    // The request lines together have 30 MB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
     expect(log.decisions().map(({ path }) => path)).toEqual(new Array(500).fill(`/${names.join('/')}`));
   });
 
-  it('keeps 200 decisions of a second with one outcome, and loses no other among them', () => {
+  it('keeps 200 decisions per second and outcome, and all of a rarer outcome', () => {
     const log = new DecisionLog();
     const noteMany = (times: number, atMs: number) => {
       for (let i = 0; i < times; i++) log.note(exchangeRecord(), atMs);

@@ -65,7 +65,7 @@ describe('the search of decisions', () => {
     expect(await idsOf(query)).toEqual(expected);
   });
 
-  it('finds what a client has in hand: the status, or the code of the error', async () => {
+  it('finds decisions by the status or the error code that a client got', async () => {
     const records = [
       refused({ requestId: 'one', rejection: 'access-token-missing' }),
       refused({ requestId: 'two', status: 412, rejection: 'if-match-invalid' }),
@@ -85,7 +85,7 @@ describe('the search of decisions', () => {
     },
   );
 
-  it('goes page by page, and says what all that fit have in common', async () => {
+  it('goes page by page, and counts common values of all matches', async () => {
     const many = Array.from({ length: 25 }, (_, i) =>
       refused({ requestId: `r${i}`, clientAddress: i % 5 === 0 ? '192.0.2.9' : '192.0.2.1' }),
     );
@@ -103,7 +103,7 @@ describe('the search of decisions', () => {
     expect([third.decisions.length, third.next]).toEqual([5, null]);
   });
 
-  it('searches only what is kept, and returns no more than 200', async () => {
+  it('searches the kept decisions, and returns at most 200', async () => {
     const many = Array.from({ length: 1_000 }, (_, i) => refused({ requestId: `r${i}` }));
     const { body } = await search('limit=100000', many, 300);
     expect([body.kept, body.found, body.decisions.length]).toEqual([300, 300, 200]);

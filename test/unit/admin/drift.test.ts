@@ -8,8 +8,8 @@ describe('routes that the shop refuses and no row names', () => {
     ['403 of the shop on an open route', { status: 403 }, 1],
     ['404', { status: 404 }, 0],
     ['200', { status: 200 }, 0],
-    ['a row refuses by itself', { status: 401, decision: 'refused', route: '/orders' }, 0],
-    ['a row is met, and the shop refuses all the same', { status: 403, route: '/orders' }, 0],
+    ['a refusal by a row', { status: 401, decision: 'refused', route: '/orders' }, 0],
+    ['a refusal of the shop where a row matches', { status: 403, route: '/orders' }, 0],
     ['our own refusal of an open route', { status: 403, decision: 'refused' }, 0],
     ['an own endpoint', { status: 401, decision: 'answered', route: '/url-resolver' }, 0],
     ['OPTIONS', { status: 401, method: 'OPTIONS' }, 0],
@@ -19,7 +19,7 @@ describe('routes that the shop refuses and no row names', () => {
     expect(drift.unlisted()).toHaveLength(routes);
   });
 
-  it('are counted together under one template, with what passed since', () => {
+  it('are counted under one template, with later successes', () => {
     const drift = createDrift();
     const note = (path: string, status: number, method: 'GET' | 'HEAD' | 'POST' = 'GET') =>
       drift.note(exchangeRecord({ path, status, method }), status);
@@ -37,7 +37,7 @@ describe('routes that the shop refuses and no row names', () => {
     ]);
   });
 
-  it('are reported once each', () => {
+  it('are reported once per template', () => {
     const told: string[] = [];
     const drift = createDrift(({ method, template, forbidden }) =>
       told.push(`${forbidden} ${method} ${template}`),
@@ -48,7 +48,7 @@ describe('routes that the shop refuses and no row names', () => {
     expect(told).toEqual(['1 GET /agents/{id}', '1 GET /agents']);
   });
 
-  it('are bounded, and a flood of new ones does not push out what is refused often', () => {
+  it('are bounded, and a flood of new ones does not push out a frequent one', () => {
     const drift = createDrift();
     for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: '/agents', status: 401 }), i);
     for (let i = 0; i < 1_000; i++) drift.note(exchangeRecord({ path: `/flood-${i}-x`, status: 401 }), i);
@@ -60,7 +60,7 @@ describe('routes that the shop refuses and no row names', () => {
   });
 });
 
-it('of routes that are refused as often the oldest makes room, and its path is looked at no more', () => {
+it('of equally frequent routes the oldest makes room; a status from 400 on is not a success', () => {
   const drift = createDrift();
   const refuse = (path: string) => drift.note(exchangeRecord({ path, status: 401 }), 1);
   for (let i = 0; i < 200; i++) refuse(`/r${i}`);

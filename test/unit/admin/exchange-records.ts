@@ -1,6 +1,6 @@
 import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 
-/** An exchange as the pipeline notes it: by default an open route that was forwarded and answered with 200. */
+/** A record as the pipeline writes it. Default: a forwarded request to an open route, answered with 200. */
 export function exchangeRecord(record: Partial<ExchangeRecord> = {}): ExchangeRecord {
   return {
     requestId: 'id',

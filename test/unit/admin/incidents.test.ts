@@ -20,8 +20,8 @@ const condition = (more: Partial<Condition> = {}): Condition => ({
 });
 const down = part({ status: 'down', text: 'Redis is away: refused' });
 
-describe('what is not well', () => {
-  it('is known since it was first seen, and kept when it is over', () => {
+describe('an incident', () => {
+  it('has the time when it was first seen, and is kept when it is over', () => {
     const incidents = new Incidents();
     incidents.update(condition(), 1_000);
     expect(incidents.current()).toEqual([]);
@@ -35,14 +35,14 @@ describe('what is not well', () => {
     expect(incidents.past()).toMatchObject([{ id: 'store', sinceMs: 2_000, untilMs: 4_000 }]);
   });
 
-  it('begins when the part itself says so', () => {
+  it('begins at the time that the part reports', () => {
     const incidents = new Incidents();
     const facts = [{ label: 'failing since', value: 1_500, unit: 'time' as const }];
     incidents.update(condition({ parts: [{ ...down, facts }] }), 9_000);
     expect(incidents.current()[0]?.sinceMs).toBe(1_500);
   });
 
-  it('is an edit that is not in force, or a reason that nothing else says', () => {
+  it('is also an edit that is not in force, and a reason of no part', () => {
     const incidents = new Incidents();
     const severity = 'error' as const;
     const problem = { file: 'list.yaml', line: 1, column: 1, severity, text: 'no such key' };
@@ -54,7 +54,7 @@ describe('what is not well', () => {
     ]);
   });
 
-  it('has the gravest first, and a bounded past', () => {
+  it('list is ordered by gravity; at most 50 past ones are kept', () => {
     const incidents = new Incidents();
     const degraded = part({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' });
     incidents.update(condition({ parts: [degraded, down] }), 1_000);
@@ -66,13 +66,13 @@ describe('what is not well', () => {
     expect(incidents.past().length).toBe(50);
   });
 
-  it('of a process that is not ready is grave', () => {
+  it('of a process that is not ready is "down"', () => {
     const incidents = new Incidents();
     incidents.update(condition({ ready: false, others: ['draining'] }), 1_000);
     expect(incidents.current()).toMatchObject([{ id: 'process', status: 'down', text: 'draining' }]);
   });
 
-  it('that is over is told as it was when it was gravest', () => {
+  it('that is over keeps its gravest status and text', () => {
     const incidents = new Incidents();
     incidents.update(condition({ parts: [down] }), 1_000);
     incidents.update(condition({ parts: [{ ...down, status: 'degraded', text: 'slow' }] }), 2_000);
@@ -83,7 +83,7 @@ describe('what is not well', () => {
     ]);
   });
 
-  it('of the traffic did not begin before the process', () => {
+  it('of the traffic begins no earlier than the process', () => {
     const incidents = new Incidents(1_500);
     const attack = {
       ...{ id: 'many-refusals', title: 'Most requests are refused', text: '91 %' },
@@ -101,7 +101,7 @@ describe('the traffic of the last minute', () => {
   const stepMs = 5_000;
   const endMs = 1_000_000;
   type Given = Partial<Record<Outcome, Readonly<Record<number, number>>>>;
-  /** Requests by how many steps ago they were; 0 is the step that goes on. */
+  /** Requests by outcome and step; 0 is the current step, 1 the one before. */
   const find = (given: Given, isKnown = false) => {
     const column = (outcome: Outcome) => Array.from({ length: 60 }, (_, i) => given[outcome]?.[59 - i] ?? 0);
     const columns = Object.fromEntries(outcomes.map((one) => [one, column(one)])) as Record<
@@ -128,7 +128,7 @@ describe('the traffic of the last minute', () => {
     expect(find(given).map(({ id }) => id)).toEqual(ids);
   });
 
-  it('is an incident since its first step, until its share is half of that', () => {
+  it('is an incident from its first step until the share falls below a quarter', () => {
     expect(find({ refused: { 1: 40, 3: 5 }, passed: { 5: 9 } })).toMatchObject([
       {
         sinceMs: endMs - 4 * stepMs,

@@ -20,7 +20,7 @@ describe('/metrics', () => {
     await upstream?.close();
   });
 
-  it('is OpenMetrics, names routes by their template, and counts refusals by their reason', async () => {
+  it('is valid OpenMetrics with routes by template and refusals by reason', async () => {
     await fetch(`${shopward.url}/carts/c4nary-cart-id`);
     await fetch(`${shopward.url}/Carts/c4nary-cart-id`, {
       headers: { Authorization: 'Bearer c4nary-token' },
@@ -62,7 +62,7 @@ describe('/metrics', () => {
     ['image/png', 'application/openmetrics-text; version=1.0.0; charset=utf-8'],
     ['text/plain', 'text/plain; version=0.0.4; charset=utf-8'],
     ['text/plain;version=0.0.4;q=1,*/*;q=0.1', 'text/plain; version=0.0.4; charset=utf-8'],
-    // What Prometheus sends.
+    // Sent by Prometheus.
     [
       'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
       'application/openmetrics-text; version=1.0.0; charset=utf-8',
@@ -87,10 +87,10 @@ describe('/metrics', () => {
         input: classic,
         encoding: 'utf8',
       });
-      // It also dislikes names that OpenTelemetry and Node's own metrics have: errors of syntax alone end with 1.
+      // promtool also dislikes some names of OpenTelemetry and Node. Only syntax errors exit with 1.
       expect(status, stderr).not.toBe(1);
       expect(classic).toMatch(/^# TYPE shopward_rejections_total counter$/m);
-      // Node names kinds of work only while there is some.
+      // Node has these metrics only while such work exists.
       const namesOf = (text: string) => new Set(text.match(/^(?!nodejs_active_)[a-z]\w*/gm));
       expect(namesOf(classic)).toEqual(namesOf(await read('*/*')));
     },

@@ -1,4 +1,4 @@
-/** Takes the pictures of docs/pictures anew. The demo shop and shopward are started for it, on free ports. */
+/** Takes the pictures of docs/pictures again, with a demo shop and a shopward on free ports. */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -26,7 +26,7 @@ async function edit(list: string): Promise<void> {
   await writeFile(list, (await readFile(list, 'utf8')).replace(row, `${row}    - GET /gift-cards\n`));
 }
 
-/** Requests of many clients with every outcome for a minute and a half, with an attack or an edit of the list in between. */
+/** Sends requests of many clients with every outcome for 90 s, with an attack or an edit of the list in between. */
 async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<void> {
   const token = await stage.shop.issueToken();
   const expired = await stage.shop.issueToken({ exp: 1_700_000_000 });

@@ -10,7 +10,7 @@ interface Answer extends RolloutReport {
   readonly next: number | null;
 }
 
-/** Each third row would refuse requests. */
+/** A report in which every third row would refuse requests. */
 function reportOf(rows: number, nowMs: number): RolloutReport {
   const listed = Array.from({ length: rows }, (_, i) => ({
     method: 'GET' as const,
@@ -72,7 +72,7 @@ describe('the roll-out', () => {
     };
   };
 
-  it('comes page by page, those first that would refuse somebody', async () => {
+  it('comes page by page, rows that would refuse requests first', async () => {
     const { ask } = open(2_500);
     const seen: string[] = [];
     for (let next: number | null = 0; next !== null; ) {
@@ -85,7 +85,7 @@ describe('the roll-out', () => {
     expect(await ask('limit=1')).toMatchObject({ found: 2_500, next: 1, verdict: 'refuses' });
   });
 
-  it('is made once for all who ask at once, and no more often than a twentieth of the time allows', async () => {
+  it('is made once for simultaneous requests, and kept for twenty times as long as it took', async () => {
     const { ask, made, wait } = open(10);
     await Promise.all([ask(''), ask('limit=1'), ask('offset=1')]);
     expect(made()).toBe(1);
@@ -97,7 +97,7 @@ describe('the roll-out', () => {
     expect(made()).toBe(2);
   });
 
-  it('of a long list is the same for whoever turns its pages', async () => {
+  it('of a long list is kept for 10 s, so that its pages match', async () => {
     const { ask, made, wait } = open(2_500);
     const first = await ask('');
     wait(9_900);
@@ -107,7 +107,7 @@ describe('the roll-out', () => {
     expect(made()).toBe(2);
   });
 
-  it('is asked for again when it could not be made', async () => {
+  it('is made again after a failure', async () => {
     let attempts = 0;
     const endpoint = createRolloutEndpoint({
       report: async () => {
@@ -126,7 +126,7 @@ describe('the roll-out', () => {
     ['order=met', 'unknown parameter order; known are limit, offset'],
     ['kind=met', 'unknown parameter kind; known are limit, offset'],
     ['limit=1&limit=2', 'limit is given twice'],
-  ])('is not guessed at: %s is 400', async (query, error) => {
+  ])('rejects the query %s with 400', async (query, error) => {
     expect(await open(1).refusal(query)).toEqual({ status: 400, body: { error } });
   });
 });

@@ -64,7 +64,7 @@ describe('the rows of a list', () => {
   });
 
   it.each(['order=list', 'order=met', 'kind=unmet'])(
-    'come page by page, each once and none missing: %s',
+    'come page by page, each exactly once: %s',
     async (query) => {
       const seen: string[] = [];
       for (let next: number | null = 0; next !== null; ) {
@@ -77,14 +77,14 @@ describe('the rows of a list', () => {
     },
   );
 
-  it('are never more than a thousand, or a quarter of a megabyte, in one answer', async () => {
+  it('of one answer are limited in number and in bytes', async () => {
     expect(await ids('limit=999999')).toHaveLength(1_000);
     expect(await ids('')).toHaveLength(100);
     const long = openList(listOf(100, (i) => `/${'x'.repeat(10_000)}-${i}`));
     const { body } = await long('limit=100');
     expect(body.rows.length).toBeLessThan(30);
     expect(body.next).toBe(body.rows.length);
-    // One that is longer than a page comes alone.
+    // A row that is longer than the limit comes alone.
     const longest = openList(listOf(2, (i) => `/${'x'.repeat(300_000)}-${i}`));
     expect((await longest('')).body).toMatchObject({ next: 1, rows: [{ requests: 0 }] });
   });

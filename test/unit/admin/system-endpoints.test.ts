@@ -8,7 +8,7 @@ import { rejectionTable } from '../../../src/http/rejection.ts';
 describe('reasons', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../../docs/reasons.md'), 'utf8');
 
-  it('of the page are read for each rejection, without Markdown but for code', () => {
+  it('are read from the docs page for each rejection, without Markdown except code', () => {
     const reasons = parseReasons(document);
     const names = reasons.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(Object.keys(rejectionTable)));
@@ -18,13 +18,13 @@ describe('reasons', () => {
     }
   });
 
-  it('of a token are read, too, each with its own text', () => {
+  it('of refused tokens are read, too', () => {
     const expired = parseReasons(document).find(({ name }) => name === 'expired');
     expect(expired?.cause).toMatch(/^Its `exp` is over\. If it is new, compare the clocks/);
   });
 });
 
-it('a purge that did not reach the log of purges says so', async () => {
+it('a purge answers 503 if the log of purges is unavailable', async () => {
   const run = (outcome: 'purged' | 'unavailable') =>
     createPurgeEndpoint(async () => outcome).run({ body: { all: true }, query: new Map() });
   expect(await run('purged')).toMatchObject({ status: 200 });

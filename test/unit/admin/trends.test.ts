@@ -23,14 +23,14 @@ describe('outcomes over time', () => {
     ['failed', refused({ status: 502, rejection: 'upstream-unreachable' })],
     ['failed', refused({ status: 418, rejection: 'tag-store-unavailable' })],
     ['failed', exchangeRecord({ decision: 'aborted', status: 200 })],
-  ] as const)('have one place for each exchange: %s', (outcome, record) => {
+  ] as const)('count each exchange once: %s', (outcome, record) => {
     const series = new Trends();
     series.note(record, 1_000_000);
     const reading = series.read('5m', 1_000_000).outcomes;
     for (const one of outcomes) expect(sum(reading[one]), one).toBe(one === outcome ? 1 : 0);
   });
 
-  it('move on, and forget what is older than their range', () => {
+  it('move on, and drop steps older than the range', () => {
     const series = new Trends();
     const at = (seconds: number) => 1_000_000_200 + seconds * 1_000;
     for (const seconds of [0, 4, 5]) series.note(exchangeRecord(), at(seconds));
@@ -48,7 +48,7 @@ describe('outcomes over time', () => {
       expect(series.read(range, at(90_000)).outcomes.passed.at(-1), range).toBe(1);
   });
 
-  it('begin anew when the clock was far ahead, and is set right', () => {
+  it('restart after the clock was an hour ahead', () => {
     const series = new Trends();
     const nowMs = 1_000_000_000;
     series.note(exchangeRecord(), nowMs + 3_600_000);
@@ -60,8 +60,8 @@ describe('outcomes over time', () => {
   });
 });
 
-describe('what has most requests', () => {
-  it('is told by reason, row and client, each with its course', () => {
+describe('the ranking', () => {
+  it('is by reason, row and client, each with counts over time', () => {
     const series = new Trends();
     const expired = { rejection: 'access-token-invalid', reason: 'expired', clientAddress: '7' } as const;
     for (const atMs of [1_000, 1_000, 7_000]) series.note(refused({ ...expired, route: '/carts' }), atMs);
@@ -90,7 +90,7 @@ describe('what has most requests', () => {
     expect(series.read('1h', 400_000).reasons).toHaveLength(3);
   });
 
-  it('is bounded: one of many clients takes a place once a second, and the greatest ones stay', () => {
+  it('is bounded: a flood of clients does not displace the largest ones', () => {
     const series = new Trends();
     for (let i = 0; i < 50; i++) series.note(refused({ clientAddress: 'great' }), 10_000);
     for (let i = 0; i < 5_000; i++) series.note(refused({ clientAddress: `small ${i}` }), 10_000);
@@ -105,7 +105,7 @@ describe('what has most requests', () => {
 });
 
 describe('latency', () => {
-  it('is given for the whole, for the shop, and for what is left', () => {
+  it('is given in total, for the shop and for shopward', () => {
     const series = new Trends();
     for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
     const { latency } = series.read('5m', 1_000);
@@ -121,7 +121,7 @@ describe('latency', () => {
     expect(latency.whole.p50.at(-2)).toBeNull();
   });
 
-  it('of what was never asked of the shop is all our own; who left, and an upgraded line, have none', () => {
+  it('of a refusal counts for shopward only; aborted requests and WebSockets have none', () => {
     const series = new Trends();
     series.note(refused({ durationMs: 2 }), 1_000);
     series.note(exchangeRecord({ decision: 'aborted', status: 0, durationMs: 900 }), 1_000);
@@ -146,7 +146,7 @@ describe('latency', () => {
   });
 
   it.each([Number.NaN, -5, 0, Number.POSITIVE_INFINITY, 1e12])(
-    'takes %s ms without a fault',
+    'counts an exchange of %s ms',
     (durationMs) => {
       const series = new Trends();
       series.note(exchangeRecord({ durationMs }), 1_000);

@@ -3,7 +3,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../../ha
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 
-/** Two processes that serve, and a primary that tells of both. */
+/** Two worker processes, and a primary that reports for both. */
 describe('the admin API of several workers', () => {
   let redis: SingleRedis;
   let upstream: RecordingUpstream;
@@ -37,7 +37,7 @@ describe('the admin API of several workers', () => {
   }
 
   it('finds the decisions of every worker, and counts them in one series', async () => {
-    // Each on a connection of its own, which the workers share among them.
+    // Each on a new connection: the workers share the connections.
     for (let i = 0; i < 20; i++) {
       await (await fetch(`${shopward.url}/orders`, { headers: { Connection: 'close' } })).arrayBuffer();
     }
@@ -46,7 +46,7 @@ describe('the admin API of several workers', () => {
     expect(outcomes.refused.reduce((sum, times) => sum + times, 0)).toBe(20);
   });
 
-  it('has a worker check a token with the keys in force', async () => {
+  it('explains tokens with the keys in force', async () => {
     const explain = async (url: string) => {
       const body = JSON.stringify({ method: 'GET', url });
       return (await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body })).json();
@@ -59,7 +59,7 @@ describe('the admin API of several workers', () => {
     });
   });
 
-  it('names both processes, the keys once, and who shares the store', async () => {
+  it('lists both processes, each key once, and how many share the store', async () => {
     const { processes, workers, keys, sharing } = await get('/api/system');
     expect([new Set(processes.map(({ pid }) => pid)).size, workers, keys.length, sharing]).toEqual([
       2, 2, 1, 2,
