@@ -14,7 +14,7 @@ describe('the corpus', () => {
     expect(corpus.length).toBeGreaterThan(1100);
   });
 
-  it('says of every attack what must come back and what the upstream may see', () => {
+  it('states for every attack the answer and the requests that reach the upstream', () => {
     const vague = corpus.filter(({ steps }) =>
       steps.some(({ back, upstream }) => back === undefined || upstream === undefined),
     );
@@ -23,9 +23,8 @@ describe('the corpus', () => {
 });
 
 /**
- * Every attack over raw sockets, in front of an upstream that records every octet: with the shipped configuration against the
- * real process, with another one against what it runs, in this process, where an exception that nobody catches is an error
- * of the run.
+ * Sends every attack over a raw socket; the upstream records every octet. With the shipped configuration shopward is a
+ * process of its own. With any other it runs in this process, where an uncaught exception fails the run.
  */
 describe('every attack', () => {
   const names = [...new Set(corpus.map(({ stage }) => stage))];

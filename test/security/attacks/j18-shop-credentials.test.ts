@@ -3,8 +3,8 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const basic = (pair: string) => `Authorization: Basic ${Buffer.from(pair).toString('base64')}`;
 
-/** J18: rows whose credentials the shop checks must still have some. */
-describe('J18: credentials: shop', () => {
+/** J18: where the shop checks the credentials, a request must still have some. */
+describe('J18: `credentials: shop`', () => {
   const stage = useAttackStage({
     rows: [
       { match: 'GET /session', credentials: 'shop' },
@@ -20,12 +20,12 @@ describe('J18: credentials: shop', () => {
 
   it.each([
     ['a session cookie', ['Cookie: connect.sid=s%3Aabc']],
-    ['one among others', ['Cookie: a=b; SESSION=1; AMCV_1%40AdobeOrg=x']],
+    ['a session cookie among others', ['Cookie: a=b; SESSION=1; AMCV_1%40AdobeOrg=x']],
     ['a user and a password', [basic('user:password')]],
     ['an API key as user', [basic('sk_live_1:')]],
     ['the scheme in another case', [basic('user:password').replace('Basic', 'bASIC')]],
-    ['both', [basic('user:password'), 'Cookie: SESSION=1']],
-  ])('%s passes as it is', async (_, fields) => {
+    ['a password and a session cookie', [basic('user:password'), 'Cookie: SESSION=1']],
+  ])('%s passes unchanged', async (_, fields) => {
     const { head } = await stage.passes(request(line, fields));
     for (const field of fields) expect(head).toContain(field);
   });
@@ -40,7 +40,7 @@ describe('J18: credentials: shop', () => {
     ['an empty field and another cookie', ['Authorization: ', 'Cookie: sid=1']],
     ['a cookie in a field of another name', ['Cookie2: SESSION=1', 'X-Cookie: SESSION=1']],
     ['a parameter', ['X-Session: 1']],
-  ])('%s is 401', async (_, fields) => {
+  ])('401 for %s', async (_, fields) => {
     const response = await stage.refuses(
       request(line, fields),
       401,
@@ -67,11 +67,11 @@ describe('J18: credentials: shop', () => {
     ['a bad token', ['Authorization: Bearer a.b.c']],
     ['a bad token beside a cookie', ['Authorization: Bearer a.b.c', 'Cookie: SESSION=1']],
     ['a bare token', ['Authorization: abc', 'Cookie: SESSION=1']],
-  ])('%s is 401 and code 001', async (_, fields) => {
+  ])('401 with code 001 for %s', async (_, fields) => {
     await stage.refuses(request(line, fields), 401, '001');
   });
 
-  it('two Authorization fields are refused', async () => {
+  it('400 for two Authorization fields', async () => {
     for (const other of ['Bearer a.b.c', 'Basic eDp5', ''])
       await stage.refuses(
         request(line, [basic('user:password'), `Authorization: ${other}`]),
@@ -80,35 +80,35 @@ describe('J18: credentials: shop', () => {
       );
   });
 
-  it('a good bearer token is verified, and passes', async () => {
+  it('a valid bearer token passes', async () => {
     await stage.passes(request(line, [`Authorization: Bearer ${stage.shopward.issueToken()}`]));
   });
 
-  it('a bearer token is not forwarded unchecked where the row accepts none', async () => {
+  it('401 for a bearer token in a field where the row accepts one in the query only', async () => {
     const token = `Authorization: Bearer ${stage.shopward.issueToken()}`;
     await stage.refuses(request('GET /query', [token, 'Cookie: SESSION=1']), 401, '002');
     await stage.passes(request('GET /query', ['Cookie: SESSION=1']));
   });
 
-  it('a row that requires a token wins over one with credentials: shop', async () => {
+  it('401 without a token where another row of the path requires one', async () => {
     for (const path of ['/both/1', '/token', '/Both/1', '/token/'])
       await stage.refuses(request(`GET ${path}`, [basic('user:password')]), 401, '001');
     await stage.demandsToken(request('GET /both/1', ['Cookie: SESSION=1']));
   });
 
-  it('is the same in every reading of the path', async () => {
+  it('the row covers every reading of its path', async () => {
     for (const path of ['/Session', '//session/', '/v1/session', '/session.jsonapi', '/x/y/session'])
       await stage.refuses(request(`GET ${path}`), 401, '002');
     await stage.passes(request('GET /Session', ['Cookie: SESSION=1']));
   });
 
-  it('its answers are private, and vary by cookie', async () => {
+  it('an answer has `Cache-Control: private` and `Vary: Cookie`', async () => {
     const { response } = await stage.passes(request(line, ['Cookie: SESSION=1']));
     expect([response.field('cache-control'), response.field('vary')]).toEqual(['private', 'Cookie']);
   });
 });
 
-/** A cookie without `=` is another spelling. */
+/** A cookie without `=` counts as malformed: code 001, where the others get 002. */
 function isOddCookie(field: string): boolean {
   return field === 'Cookie: SESSION';
 }

@@ -39,7 +39,7 @@ const url = (htu: unknown) => withClaims({ htu });
 const rsa = makeSigner('RS256');
 const jktOfMembers = ({ e, kty, n }: { e?: unknown; kty?: unknown; n?: unknown }) =>
   createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url');
-/** RFC 8017 section 9.2: under the exponent 1 the padded digest is its own signature. */
+/** RFC 8017 section 9.2: with the exponent 1, the padded digest is its own signature, so anyone can sign. */
 const signAsAnyone = (proof: string) => {
   const signed = proof.slice(0, proof.lastIndexOf('.'));
   const digest = createHash('sha256').update(signed).digest('hex');
@@ -48,7 +48,7 @@ const signAsAnyone = (proof: string) => {
   return `${signed}.${Buffer.from(padded, 'hex').toString('base64url')}`;
 };
 
-/** What is sent, and the reason in the log; every other part of it is good. */
+/** One fault in an otherwise valid request, and the reason in the log. */
 const refused: readonly (readonly [what: string, reason: string, bytes: () => string])[] = [
   // The credentials (RFC 9449 section 7.1)
   ['a bound token as Bearer', 'bearer', () => send([`Authorization: Bearer ${bound}`, `DPoP: ${proofOf()}`])],
@@ -119,7 +119,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
     () => send(withProof(bound, proofOf({ header: { alg: ['ES256'] } }))),
   ],
   [
-    'an algorithm of another key',
+    'the algorithm of another kind of key',
     'proof-signature',
     () => send(withProof(bound, proofOf({ header: { alg: 'RS256' } }))),
   ],
@@ -182,7 +182,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
     'proof-form',
     () => send(withProof(bound, proofOf({ header: { crit: ['exp'], exp: 9e9 } }))),
   ],
-  ['b64', 'proof-form', () => send(withProof(bound, proofOf({ header: { b64: false } })))],
+  ['the header b64', 'proof-form', () => send(withProof(bound, proofOf({ header: { b64: false } })))],
   // The key and the signature
   ['a proof by another key', 'proof-key', () => send(withProof(bound, makeProof(other, bound)))],
   ['a proof by a key of another kind', 'proof-key', () => send(withProof(bound, makeProof(rsa, bound)))],
@@ -192,7 +192,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
     () => send(withProof(bound, makeProof(other, bound, { header: { jwk: publicJwk(signer) } }))),
   ],
   [
-    'another payload below the signature',
+    'the payload of another proof',
     'proof-signature',
     () => {
       const [header, , signature] = proofOf().split('.');
@@ -202,11 +202,11 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   // The claims
   ['no htm', 'proof-method', () => withClaims({ htm: undefined })],
   ['htm of another method', 'proof-method', () => withClaims({ htm: 'POST' })],
-  ['htm in small letters', 'proof-method', () => withClaims({ htm: 'get' })],
+  ['htm in lower case', 'proof-method', () => withClaims({ htm: 'get' })],
   ['htm GET for HEAD', 'proof-method', () => withClaims({ htm: 'GET' }, 'HEAD /bound')],
   ['htm HEAD for GET', 'proof-method', () => withClaims({ htm: 'HEAD' })],
   [
-    'htm of the method that a form asks for',
+    'htm DELETE for a POST whose form asks for DELETE',
     'proof-method',
     () =>
       request(
@@ -234,15 +234,15 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   ['htu as a path', 'proof-url', () => url('/bound')],
   ['another path', 'proof-url', () => url('http://shop.example/other')],
   ['a path in capitals', 'proof-url', () => url('http://shop.example/Bound')],
-  ['a slash more', 'proof-url', () => url('http://shop.example/bound/')],
+  ['a trailing slash', 'proof-url', () => url('http://shop.example/bound/')],
   ['a doubled slash', 'proof-url', () => url('http://shop.example//bound')],
   ['dot segments', 'proof-url', () => url('http://shop.example/x/../bound')],
   ['a backslash', 'proof-url', () => url('http://shop.example\\bound')],
   ['a tab', 'proof-url', () => url('http://shop.example/bo\tund')],
-  ['space around', 'proof-url', () => url(' http://shop.example/bound ')],
+  ['spaces around the URL', 'proof-url', () => url(' http://shop.example/bound ')],
   ['another host', 'proof-url', () => url('http://evil.example/bound')],
-  ['a user', 'proof-url', () => url('http://shop.example@evil.example/bound')],
-  ['a user of the host', 'proof-url', () => url('http://evil.example@shop.example/bound')],
+  ['the right host as a user name', 'proof-url', () => url('http://shop.example@evil.example/bound')],
+  ['another host as a user name', 'proof-url', () => url('http://evil.example@shop.example/bound')],
   ['a dot after the host', 'proof-url', () => url('http://shop.example./bound')],
   ['another port', 'proof-url', () => url('http://shop.example:8080/bound')],
   ['another scheme', 'proof-url', () => url('https://shop.example/bound')],
@@ -281,7 +281,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   ['no iat', 'proof-time', () => withClaims({ iat: undefined })],
   ['iat as text', 'proof-time', () => withClaims({ iat: String(seconds(0).iat) })],
   [
-    'iat beyond numbers',
+    'an infinite iat',
     'proof-time',
     () => {
       const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
@@ -291,13 +291,13 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
       );
     },
   ],
-  ['an old one', 'proof-time', () => withClaims(seconds(-70))],
-  ['one from the future', 'proof-time', () => withClaims(seconds(20))],
+  ['a proof 70 s old', 'proof-time', () => withClaims(seconds(-70))],
+  ['a proof 20 s in the future', 'proof-time', () => withClaims(seconds(20))],
   ['no jti', 'proof-form', () => withClaims({ jti: undefined })],
   ['an empty jti', 'proof-form', () => withClaims({ jti: '' })],
   ['jti as a number', 'proof-form', () => withClaims({ jti: 1 })],
   ['a long jti', 'proof-form', () => withClaims({ jti: 'x'.repeat(257) })],
-  ['a huge one', 'proof-form', () => withClaims({ more: 'x'.repeat(8192) })],
+  ['a proof above 8 KiB', 'proof-form', () => withClaims({ more: 'x'.repeat(8192) })],
   [
     'claims that are a list',
     'proof-form',
@@ -309,7 +309,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
 ];
 const ofBinding = new Set(['bearer', 'unbound', 'proof-key']);
 
-describe('J19: a bound token without its proof', () => {
+describe('J19: proof of possession', () => {
   it.each(refused)('401 for %s', async (_, reason, bytes) => {
     const { length } = stage.shopward.log();
     const response = await stage.refuses(bytes(), 401, 'proof-invalid');
@@ -334,7 +334,7 @@ describe('J19: a bound token without its proof', () => {
     ],
     ['a query on either side', () => withClaims({ htu: 'http://shop.example/bound?b=2' }, 'GET /bound?a=1')],
     ['an age within the window', () => withClaims(seconds(-55))],
-    ['a clock that is a little ahead', () => withClaims(seconds(3))],
+    ['a proof 3 s in the future', () => withClaims(seconds(3))],
     [
       'further members of the key',
       () =>
@@ -355,7 +355,7 @@ describe('J19: a bound token without its proof', () => {
     await stage.passes(send(withProof(token, makeProof(own, token))));
   });
 
-  it('401 for a proof that was used, whatever it was used for', async () => {
+  it('401 for the jti of an earlier proof by the same key, also with another method', async () => {
     const proof = proofOf({ claims: { jti: 'once' } });
     await stage.passes(send(withProof(bound, proof)));
     await stage.refuses(send(withProof(bound, proof)), 401, 'proof-invalid');
@@ -387,7 +387,7 @@ describe('J19: a bound token without its proof', () => {
     expect(response.field('www-authenticate')).toBe(challenge('invalid_token'));
   });
 
-  it('the challenge names both schemes where either is accepted, and DPoP alone where a proof is required', async () => {
+  it('the challenge names Bearer and DPoP, or DPoP alone where the row requires a proof', async () => {
     const bare = `Bearer realm="Access to shop API", ${metadata}, DPoP realm="Access to shop API", ${algs}`;
     const either = await stage.refuses(send([]), 401, '002');
     expect(either.field('www-authenticate')).toBe(bare);
@@ -395,7 +395,7 @@ describe('J19: a bound token without its proof', () => {
     expect(only.field('www-authenticate')).toBe(challenge());
   });
 
-  it('the metadata name the algorithms, and that other tokens are accepted', async () => {
+  it('the metadata lists the algorithms, and says that bound tokens are not required', async () => {
     const metadataUrl = `${stage.shopward.url}/.well-known/oauth-protected-resource`;
     expect(await (await fetch(metadataUrl)).json()).toMatchObject({
       dpop_signing_alg_values_supported: expect.arrayContaining(['ES256', 'EdDSA']),
@@ -403,7 +403,7 @@ describe('J19: a bound token without its proof', () => {
     });
   });
 
-  it('`shopward token` says that a bound token needs a proof, and a plain one a key where the row says so', async () => {
+  it('`shopward token` accepts a bound token, and refuses a plain one where the row requires a proof', async () => {
     const inspect = async (token: string) => {
       const options = { config: stage.shopward.configFile, json: true, path: 'GET /strict' };
       const { out } = await runCommand((io) => runToken(token, options, io));
@@ -422,7 +422,7 @@ describe('J19: a bound token without its proof', () => {
     ]);
   });
 
-  it('a row that observes counts the missing proof, and lets the request pass', async () => {
+  it('an observing row logs the missing proof and lets the request pass', async () => {
     await stage.passes(send([`Authorization: Bearer ${stage.shopward.issueToken()}`], 'GET /tried'));
     await stage.shopward.waitForLog((one) => one.observed === 'proof-invalid' && one.reason === 'unbound');
   });

@@ -20,7 +20,7 @@ import { jktOf, makeProof, withProof } from '../../unit/access/dpop.ts';
 import { makeSigner } from '../../unit/access/signing.ts';
 
 const own = { cert: nextCertificate, key: nextKey };
-/** It has expired, too: a thumbprint does not. */
+/** It has expired too, which does not matter: only thumbprints are compared. */
 const other = { cert: expiredCertificate, key: expiredKey };
 const derOf = ({ cert }: typeof own) => new X509Certificate(cert).raw;
 const thumbprint = (bytes: Uint8Array, encoding: 'base64url' | 'hex' = 'base64url') =>
@@ -30,7 +30,7 @@ const bytesOf = (bytes: Uint8Array) => `:${Buffer.from(bytes).toString('base64')
 
 type ClientOptions = ConnectionOptions & { readonly localAddress?: string };
 
-/** An address that is one of `trustedProxies`. */
+/** A client at an address of `trustedProxies`. */
 const trusted: ClientOptions = { localAddress: '127.0.0.2' };
 const signer = makeSigner('ES256');
 
@@ -88,7 +88,7 @@ async function ask(options: ClientOptions, fields: readonly string[], target = '
 }
 
 const bearer = (token = bound) => `Authorization: Bearer ${token}`;
-/** By a trusted proxy, whose own certificate is the one of the token. */
+/** Sends as a trusted proxy whose own certificate is the token's. */
 const byProxy = (...values: readonly string[]) =>
   ask({ ...trusted, ...own }, [bearer(), ...values.map(field)]);
 
@@ -167,7 +167,7 @@ const refused: readonly Refused[] = [
   ],
 ];
 
-describe('J20: a certificate-bound token without its certificate', () => {
+describe('J20: a certificate-bound token', () => {
   it.each(refused)('401 for %s', async (_, reason, send) => {
     const { length } = shopward.log();
     const forwarded = upstream.requestLines().length;
@@ -183,7 +183,7 @@ describe('J20: a certificate-bound token without its certificate', () => {
     expect(shopward.output()).not.toContain(thumbprint(derOf(own)));
   });
 
-  it('400 if Connection names the field', async () => {
+  it('400 when Connection names the field Client-Cert', async () => {
     const fields = [bearer(), field(bytesOf(derOf(own))), 'Connection: Client-Cert'];
     expect((await ask(trusted, fields)).status).toBe(400);
   });
@@ -194,7 +194,7 @@ describe('J20: a certificate-bound token without its certificate', () => {
     ['a certificate and something unknown', () => ({ ...x5t(), kid: 'k' })],
     ['a certificate in hexadecimal', () => ({ 'x5t#S256': thumbprint(derOf(own), 'hex') })],
     ['a certificate by SHA-1', () => ({ x5t: createHash('sha1').update(derOf(own)).digest('base64url') })],
-    ['two certificates', () => ({ 'x5t#S256': [thumbprint(derOf(own))] })],
+    ['a list with the certificate', () => ({ 'x5t#S256': [thumbprint(derOf(own))] })],
   ])('401 for a token that is bound to %s', async (_, cnf) => {
     const response = await ask(own, [bearer(shopward.issueToken({ cnf: cnf() }))]);
     expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([401, '001']);
@@ -227,11 +227,11 @@ describe('J20: a certificate-bound token without its certificate', () => {
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    '%s: a resumed session has the certificate that it began with',
+    '%s: a resumed session counts with the certificate of its first handshake',
     async (maxVersion) => {
       const begin = async (options: ClientOptions) => {
         const socket = connectTo({ ...options, maxVersion });
-        // By TLS 1.2 it comes before the handshake has ended.
+        // In TLS 1.2 the session comes before the handshake has ended.
         const session = once(socket, 'session');
         await exchange(socket, [], '/open');
         const [ticket] = await session;
@@ -252,7 +252,7 @@ describe('J20: a certificate-bound token without its certificate', () => {
     },
   );
 
-  it('refuses to renegotiate', async () => {
+  it('TLS renegotiation is refused', async () => {
     const socket = await open({ maxVersion: 'TLSv1.2' });
     expect((await exchange(socket, [bearer()], '/bound')).status).toBe(401);
     const fault = await new Promise((resolve) => {
@@ -263,7 +263,7 @@ describe('J20: a certificate-bound token without its certificate', () => {
     socket.destroy();
   });
 
-  it('the metadata say that certificate-bound tokens are supported, and no kind is required', async () => {
+  it('the metadata lists certificate-bound tokens as supported, and DPoP as not required', async () => {
     const { body } = await ask({}, [], '/.well-known/oauth-protected-resource');
     expect(JSON.parse(body.toString())).toMatchObject({
       tls_client_certificate_bound_access_tokens: true,
@@ -271,7 +271,7 @@ describe('J20: a certificate-bound token without its certificate', () => {
     });
   });
 
-  it('the challenge names both schemes, also where a proof is required', async () => {
+  it('the challenge names Bearer and DPoP, also where the row requires a proof', async () => {
     for (const target of ['/bound', '/strict'])
       expect((await ask({}, [], target)).field('www-authenticate')).toMatch(/^Bearer .*, DPoP realm=/);
   });

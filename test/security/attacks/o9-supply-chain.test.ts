@@ -24,36 +24,36 @@ const { packages } = read<{ packages: Readonly<Record<string, Locked>> }>('packa
 const { scripts, dependencies = {} } = read<Manifest>('package.json');
 const running = Object.entries(packages).filter(([folder, { dev }]) => folder !== '' && dev !== true);
 
-/** O9: what runs in production comes from the lock file, octet by octet, and runs nothing while it is installed. */
-describe('O9: dependencies that run', () => {
-  it('are there at all', () => {
+/** O9: each production dependency has a hash in the lock file, and no install script. */
+describe('O9: production dependencies', () => {
+  it('are in the lock file, at least as many as package.json names', () => {
     expect(running.length).toBeGreaterThanOrEqual(Object.keys(dependencies).length);
   });
 
-  it.each(running)('%s is locked to its octets', (_folder, { resolved, integrity }) => {
-    // Without an address npm asks the registry that it is configured with; never git, never http.
+  it.each(running)('%s has a SHA-512 in the lock file', (_folder, { resolved, integrity }) => {
+    // Without an address npm uses the configured registry. Neither git nor http is allowed.
     if (resolved !== undefined) expect(resolved).toMatch(/^https:\/\/[^/]+\/.*\.tgz$/);
     expect(integrity).toMatch(/^sha512-/);
   });
 
-  it.each(running)('%s runs nothing when it is installed', (folder, { hasInstallScript, version }) => {
+  it.each(running)('%s has no install script', (folder, { hasInstallScript, version }) => {
     expect(hasInstallScript).toBe(undefined);
     const manifest = read<Manifest>(path.join(folder, 'package.json'));
     expect(manifest.version).toBe(version);
     const names = ['preinstall', 'install', 'postinstall', 'prepare'];
     expect(names.slice(0, 3).filter((name) => manifest.scripts?.[name] !== undefined)).toEqual([]);
-    // npm runs node-gyp for a package that has this, whatever its scripts say.
+    // npm runs node-gyp for a package with this file, even without a script.
     expect(existsSync(path.join(root, folder, 'binding.gyp'))).toBe(false);
   });
 
-  it('are named exactly, without ranges', () => {
+  it('are pinned to exact versions, and the package itself has no install script', () => {
     expect(Object.values(dependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
     expect(Object.keys(scripts ?? {}).filter((name) => /^(pre|post)?install$|^prepare$/.test(name))).toEqual(
       [],
     );
   });
 
-  it('are what the bill of materials lists, the same each time', () => {
+  it('are listed in the bill of materials, whose text is the same each time', () => {
     const write = () =>
       execFileSync(process.execPath, [path.join(root, 'scripts/sbom.ts')], { encoding: 'utf8' });
     const text = write();
@@ -77,7 +77,7 @@ describe('O9: dependencies that run', () => {
 describe('O9: the image', () => {
   const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
 
-  it('installs without running scripts, and runs as nobody in particular', () => {
+  it('is built by npm ci --ignore-scripts, and does not run as root', () => {
     const installs = dockerfile.split('\n').filter((line) => /\bnpm (ci|i|install)\b/.test(line));
     expect(installs.length).toBeGreaterThan(0);
     expect(installs.filter((line) => !line.includes('npm ci') || !line.includes('--ignore-scripts'))).toEqual(

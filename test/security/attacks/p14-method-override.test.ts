@@ -27,21 +27,21 @@ const accept = 'Accept: */*';
 const form = 'Content-Type: application/x-www-form-urlencoded';
 const json = 'Content-Type: application/json';
 
-/** Such as a shop does that honours the override; without a token it is not even asked. */
+/** The shop has received no request, and the cart still exists when the shop itself is asked. */
 async function expectUntouched(): Promise<void> {
   expect(shop.received.total).toBe(0);
   expect((await send(shop, `GET ${cart}`, { headers: { accept: '*/*' } })).status).toBe(200);
 }
 
-/** P14: a POST that the upstream takes for a DELETE or PATCH. */
+/** P14: a POST that the upstream executes as a DELETE or PATCH. */
 describe('P14: method override', () => {
-  it('works on the bare shop, or these tests would prove nothing', async () => {
+  it('the demo shop itself obeys an override: 204 for a POST that asks for DELETE', async () => {
     const override = { accept: '*/*', 'x-http-method-override': 'DELETE' };
     expect((await send(shop, `POST ${cart}`, { headers: override })).status).toBe(204);
   });
 
   it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'x-http-method-override'])(
-    'by the field %s is refused',
+    '400 for a POST with the field %s',
     async (name) => {
       for (const type of [json, form]) {
         const fields = [accept, type, `${name}: DELETE`];
@@ -73,7 +73,7 @@ describe('P14: method override', () => {
       '%2Emethod=x',
     ],
     ...['_method%00x=DELETE', 'x;_method=DELETE', '[method=DELETE', '%5Bmethod=DELETE', '_method[=DELETE'],
-  ])('by the query ?%s is refused', async (query) => {
+  ])('400 for a POST with the query ?%s', async (query) => {
     const answer = await exchangeRaw(shopward.port, request(`POST ${cart}?${query}`, [accept, json]));
     expectRejection(answer, 400, 'method-override');
     await expectUntouched();
@@ -88,27 +88,27 @@ describe('P14: method override', () => {
       '--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--',
     ],
     ['', '_method=DELETE'],
-  ])('by a body of type %j counts as every method of the path', async (type, body) => {
+  ])('401 for a POST without a token whose body of type %j names a method', async (type, body) => {
     const length = `Content-Length: ${body.length}`;
     const bytes = request(`POST ${cart}`, [accept, `Content-Type: ${type}`, length], body);
     expectRejection(await exchangeRaw(shopward.port, bytes), 401, '002');
     await expectUntouched();
   });
 
-  it('in a body without a type counts too', async () => {
+  it('401 for a POST without a token whose body without a type names a method', async () => {
     const bytes = request(`POST ${cart}`, [accept, 'Content-Length: 14'], '_method=DELETE');
     expectRejection(await exchangeRaw(shopward.port, bytes), 401, '002');
     await expectUntouched();
   });
 
-  it('on any method but POST goes on without the field', async () => {
+  it('the field changes nothing for a GET: 200 on an open path, 401 on a protected one', async () => {
     const fields = [accept, 'X-HTTP-Method-Override: DELETE'];
     expect((await exchangeRaw(shopward.port, request('GET /stores', fields))).status).toBe(200);
     expectRejection(await exchangeRaw(shopward.port, request(`GET ${cart}`, fields)), 401, '002');
   });
 });
 
-/** Ways to say DELETE in a POST, each with the server that reads it. No list of names is needed to refuse them. */
+/** Ways to ask for DELETE in a POST, each with a server that reads it. The proxy refuses them without a list of names. */
 const tunnels: readonly (readonly [what: string, query: string, fields: readonly string[], body: string])[] =
   [
     ['Plack, query', '?x-tunneled-method=DELETE', [json], '{}'],
@@ -147,7 +147,7 @@ const members = [
   '/customer-password/4',
 ];
 
-describe('P14: an open POST beside a protected PATCH, PUT or DELETE', () => {
+describe('P14: no token, and a POST on a path with a protected PATCH, PUT or DELETE', () => {
   const stage = useAttackStage();
   it.each(tunnels)('%s', async (_, query, fields, body) => {
     for (const path of members) {
@@ -164,7 +164,7 @@ describe('P14: an open POST beside a protected PATCH, PUT or DELETE', () => {
     ...['PATCH /customer-restore-password/1', 'POST /customer-confirmation', 'POST /checkout-data'],
     ...['POST /order-payments', 'POST /availability-notifications', 'DELETE /availability-notifications/1'],
     ...['GET /abstract-products/1', 'GET /catalog-search', 'GET /stores'],
-  ])('%s stays open', async (line) => {
+  ])('%s passes without a token', async (line) => {
     await stage.passes(request(line, line.startsWith('GET') ? [] : [json, 'Content-Length: 0']));
   });
 });
@@ -175,7 +175,7 @@ const trackedMembers = [
   ...['/carts/2/carts/1', '/carts/items', '/carts/2/x/carts/1'],
 ];
 
-describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop', () => {
+describe('P14: a POST to a tracked member, which the shop may execute as a PATCH or DELETE', () => {
   const stage = useAttackStage({ config: { request: { formatSuffixes: ['jsonapi'] } } });
   const withToken = (fields: readonly string[], body: string) => [
     ...fields,
@@ -183,8 +183,8 @@ describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop',
     `Authorization: Bearer ${stage.shopward.issueToken()}`,
   ];
 
-  it.each([...tunnels, ['none that is known', '', [json], '{"a":1}'] as const])(
-    '%s: it needs the current tag',
+  it.each([...tunnels, ['no known override', '', [json], '{"a":1}'] as const])(
+    '%s: 428 without a tag, 412 with an old one',
     async (_, query, fields, body) => {
       for (const path of trackedMembers) {
         const post = (more: readonly string[]) =>
@@ -202,14 +202,14 @@ describe('P14: a POST to a tracked member may be a PATCH or DELETE to the shop',
   );
 
   it.each([...['/carts', '/carts/1/items', '/carts/1/vouchers', '/wishlists/1', '/returns']])(
-    'POST %s needs none',
+    'POST %s passes without a tag',
     async (path) => {
       await stage.passes(request(`POST ${path}`, withToken([json], '{}'), '{}'));
     },
   );
 });
 
-describe('P14: rows decide what a POST needs', () => {
+describe('P14: the scopes that a POST needs', () => {
   const stage = useAttackStage({
     rows: [
       { match: 'DELETE /notes/{id}', scopes: ['delete'] },
@@ -230,31 +230,31 @@ describe('P14: rows decide what a POST needs', () => {
       `Authorization: Bearer ${stage.shopward.issueToken({ scopes })}`,
     ]);
 
-  it('needs the scopes of every row that an override could reach', async () => {
+  it('a POST needs the scopes of every row that an override could reach', async () => {
     await stage.refuses(as('POST /notes/1', 'delete'), 403, 'insufficient-scope');
     await stage.passes(as('POST /notes/1', 'delete', 'write'));
   });
-  it('a row that only covers the item form does not lower them', async () => {
+  it('a row for POST /drafts does not lower the scopes for POST /drafts/1', async () => {
     await stage.refuses(as('POST /drafts/1', 'create'), 403, 'insufficient-scope');
     await stage.passes(as('POST /drafts/1', 'create', 'delete'));
     await stage.passes(as('POST /drafts', 'create'));
   });
-  it('a row that only observes opens nothing', async () => {
+  it('a POST row that only observes opens nothing', async () => {
     await stage.demandsToken(request('POST /tries/1', [json]));
   });
-  it('open: true opens the exact path, for every body', async () => {
+  it('`open: true` opens the exact path for JSON and forms, but no other spelling of it', async () => {
     for (const type of [json, form])
       await stage.passes(request('POST /forms/1', [type, 'Content-Length: 0']));
     for (const path of ['/FORMS/1', '/forms/1/', '/forms//1', '/forms;a/1', '/x/y/forms/1', '/v1/forms/1'])
       await stage.demandsToken(request(`POST ${path}`, [json]));
     await stage.demandsToken(request('DELETE /forms/1'));
   });
-  it('a POST beside a protected GET alone stays open', async () => {
+  it('a POST passes without a token where only a GET row covers the path', async () => {
     await stage.passes(request('POST /reports/1', [json, 'Content-Length: 0']));
   });
 });
 
-describe('P14: a POST row speaks for one reading of the path', () => {
+describe('P14: a POST row does not weaken the DELETE row of another reading of the path', () => {
   const stage = useAttackStage({
     rows: [
       { match: 'POST /opened/{id}', open: true },
@@ -269,7 +269,7 @@ describe('P14: a POST row speaks for one reading of the path', () => {
       { match: 'DELETE /weaker/{id}/all/**', scopes: ['delete'] },
       { match: 'DELETE /notes', scopes: ['delete'] },
       { match: 'DELETE /forms', scopes: ['delete'] },
-      // The whole path ends in these, too.
+      // Their endings also match without the locale.
       { match: 'POST /{locale}/drafts/{id}', scopes: ['write'] },
       { match: 'DELETE /drafts/{id}', scopes: ['delete'] },
       { match: 'POST /{locale}/tries/**', open: true },
@@ -288,7 +288,7 @@ describe('P14: a POST row speaks for one reading of the path', () => {
   const write = () => `Authorization: Bearer ${stage.shopward.issueToken({ scopes: ['write'] })}`;
   const cookie = 'Cookie: SESSION=1';
 
-  it('an encoded slash may be a slash to the shop', async () => {
+  it('401 or 403 when an encoded slash, read as a slash, leads to another row', async () => {
     await stage.refuses(post('/opened/1%2Fparts%2F2', cookie), 401, '002');
     await stage.refuses(post('/shops/1%2Fparts%2F2', cookie), 401, '002');
     for (const path of ['/weaker/1%2Fparts%2F2', '/weaker/1%2Fall%2F2%2F3'])
@@ -298,14 +298,14 @@ describe('P14: a POST row speaks for one reading of the path', () => {
     await stage.passes(post('/weaker/1%2F2', write()));
   });
 
-  it('an id may be a prefix or a version to the shop', async () => {
+  it('401 or 403 when the first segment is a prefix or a version', async () => {
     for (const id of ['index.php', 'v1']) await stage.refuses(post(`/${id}/forms`, cookie), 401, '002');
     await stage.refuses(post('/index.php/notes', write()), 403, 'insufficient-scope');
     await stage.passes(post('/de/forms', cookie));
     await stage.passes(post('/de/notes', write()));
   });
 
-  it('a row that ends a longer path is also one for the path behind a prefix or a version', async () => {
+  it('401 or 403 behind one or two prefixes or versions', async () => {
     for (const start of ['/index.php', '/v1', '//index.php', '/index.php/v1', '/v1/index.php', '/v1/']) {
       for (const end of ['tries/1', 'tries/1/parts/2'])
         await stage.demandsToken(post(`${start}/${end}`, cookie));
@@ -316,7 +316,7 @@ describe('P14: a POST row speaks for one reading of the path', () => {
     await stage.passes(post('/de/drafts/1', write()));
   });
 
-  it('a format suffix leaves the row as it is', async () => {
+  it('a format suffix passes as the same path without it does', async () => {
     await stage.passes(post('/opened/1.jsonapi', cookie));
     await stage.passes(post('/weaker/1.jsonapi', write()));
     await stage.passes(post('/de/drafts/1.jsonapi', write()));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
-/** P21: a shop that picks the format by a suffix routes `/orders.jsonapi` to `/orders` (API Platform). */
-describe('P21: without a profile, a format suffix opens no row', () => {
+/** P21: API Platform selects the format by a suffix: it routes `/orders.jsonapi` to `/orders`. */
+describe('P21: without a profile, a format suffix opens no protected path', () => {
   const stage = useAttackStage();
   it.each([
     ...[
@@ -55,11 +55,11 @@ describe('P21: profile plain', () => {
       'PATCH /store/carts/1/items/2/x/3',
     ],
     ...['POST /store/carts/1/a/b/c/d', 'GET /store/carts/1/line-items/2'],
-  ])('%s, below a tracked member, is not read as another member', async (line) => {
+  ])('%s passes: a path below a tracked member is no member itself', async (line) => {
     await stage.passes(request(line));
   });
 
-  it('a row does not apply its scopes to a longer path', async () => {
+  it('the scopes of a row do not apply to a longer path', async () => {
     await stage.passes(request('GET /store/orders/5/items/7', [token()]));
     await stage.refuses(request('GET /store/orders/5', [token()]), 403, 'insufficient-scope');
   });
@@ -76,18 +76,18 @@ describe('P21: profile plain', () => {
       'GET /store/orders/5;x',
     ],
     ...['GET /Admin', 'GET /admin/a/b', 'HEAD /me', 'GET //admin//x'],
-  ])('%s still matches the row', async (line) => {
+  ])('401 for %s, a spelling of a row', async (line) => {
     await stage.demandsToken(request(line));
   });
 
   it.each(['GET /x/y/me', 'GET /v1/me', 'GET /index.php/me', 'GET /me/17', 'GET /me.csv', 'GET /a/admin/x'])(
-    '%s is another path',
+    '%s passes: it matches no row',
     async (line) => {
       await stage.passes(request(line));
     },
   );
 
-  it('a change of the tracked member still needs If-Match', async () => {
+  it('428 for a change of the tracked member without If-Match', async () => {
     const line = ['PATCH /store/carts/1', 'DELETE /store/carts/1'];
     for (const one of line) await stage.refuses(request(one, ['Content-Length: 0']), 428, '005');
   });
@@ -101,7 +101,7 @@ describe('P21: a key overrides its profile', () => {
   it.each(['GET /x/y/me', 'GET /me.json'])('%s needs a token', async (line) => {
     await stage.demandsToken(request(line));
   });
-  it('the others stay as the profile says', async () => {
+  it('GET /v1/me passes: the profile still ignores no version', async () => {
     const { requestLine } = await stage.passes(request('GET /v1/me'));
     expect(requestLine).toBe('GET /v1/me HTTP/1.1');
   });

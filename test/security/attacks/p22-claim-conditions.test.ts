@@ -20,7 +20,7 @@ const rows: readonly object[] = [
 
 const me = { sub: { customer_reference: 'DE--21', id_customer: 21 } };
 
-/** A request line, the claims of its token, and the answer. */
+/** A request line, the claims of its token, and the status. */
 const table: readonly (readonly [line: string, claims: object, status: number])[] = [
   ['GET /customers/DE--21/addresses', me, 200],
   ['GET /customers/DE--21', me, 200],
@@ -48,7 +48,7 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /customers/DE--2%2531', me, 400],
   ['GET /customers/mine/orders', me, 403],
   ['GET /customers//DE--22', me, 403],
-  // Several readings of one path: each must be the customer's own.
+  // A path with several readings: each must name the customer of the token.
   ['GET /customers/DE--21/customers/DE--22', me, 403],
   ['GET /customers/DE--22/customers/DE--21', me, 403],
   ['GET /customers/DE--21/x/y/customers/DE--22/orders/1', me, 403],
@@ -71,7 +71,7 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /customers/[object%20Object]', { sub: { customer_reference: {} } }, 403],
   ['GET /customers/DE--21', { sub: '{"customer_reference":"DE--21"}' }, 200],
   ['GET /customers/DE--22', { sub: '{"customer_reference":"DE--22","customer_reference":"DE--21"}' }, 403],
-  // A name that a user chose, which the shop would read as another one.
+  // The user chose a name that the shop may read as another user's.
   ['GET /customers/victim%2500', { sub: { customer_reference: 'victim%00' } }, 400],
   ['GET /customers/victim%20', { sub: { customer_reference: 'victim ' } }, 403],
   ['GET /customers/victim.', { sub: { customer_reference: 'victim.' } }, 403],
@@ -91,7 +91,7 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /teams/', { groups: [''] }, 403],
   ['GET /teams/a/teams/c/x', { groups: ['a'] }, 403],
   ['GET /teams/a/teams/c/x', { groups: ['a', 'c'] }, 200],
-  // More readings than are compared.
+  // More readings than the proxy compares.
   ['GET /teams/a/teams/b/teams/c/teams/d/teams/e/x', { groups: ['a', 'b', 'c', 'd', 'e'] }, 403],
   // Literals.
   ['GET /reports/1', { realm_access: { roles: ['analyst'] } }, 200],
@@ -120,7 +120,7 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /two/1/x/2', { one: '1', two: '2' }, 200],
   ['GET /two/1/x/2', { one: '1', two: '1' }, 403],
   ['GET /two/1/x/2', { two: '2' }, 403],
-  // Names of Object.prototype are no claims.
+  // Properties of Object.prototype are not claims.
   ['GET /proto/x', {}, 403],
   ['GET /proto/x', { constructor: 'name' }, 403],
 ];
@@ -144,7 +144,7 @@ describe('P22: conditions on claims', () => {
     expect([status, stage.upstream.bytes().length > before]).toEqual([expected, expected === 200]);
   });
 
-  it('the answer and the log name the condition, and no value', async () => {
+  it('the log names the condition; the answer contains neither the claim nor its value', async () => {
     const { body } = await ask('GET /customers/DE--22', me);
     expect(body.toString()).toContain('"code":"not-permitted"');
     expect(body.toString()).not.toMatch(/DE--2|customer_reference/);
@@ -152,7 +152,7 @@ describe('P22: conditions on claims', () => {
     expect(line).toMatchObject({ rejection: 'not-permitted', status: 403 });
   });
 
-  it('a row that observes tries its condition beside a row that enforces', async () => {
+  it('an observing row logs its failed condition and the request passes; without a token the other row answers 401', async () => {
     expect((await ask('GET /tried/DE--22', me)).status).toBe(200);
     await stage.shopward.waitForLog((one) => one.observed === 'not-permitted' && one.reason === 'require.id');
     expect((await client.exchange(request('GET /tried/DE--22'))).status).toBe(401);

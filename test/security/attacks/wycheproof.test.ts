@@ -28,22 +28,22 @@ function read(name: string): Group[] {
 }
 const secretAlgorithms = ['HS256', 'HS384', 'HS512'];
 
-/** Decided otherwise than the suite says, and why. */
+/** Cases with another result than the suite's, and why. */
 const signatureExceptions = new Map([
   ...[259, 264, 268, 272, 320, 325].map((tcId) => [tcId, 'an empty payload has no claims'] as const),
   [346, "the key is PS256's, the token PS384's"],
-  [347, 'ES521 is no algorithm'],
+  [347, 'ES521 is not an algorithm'],
   [350, "the key is PS256's, the token PS384's"],
-  [351, 'ES521 is no algorithm'],
-  [372, 'a question mark is no base64url'],
-  [373, 'a question mark is no base64url'],
-  [367, 'octet by octet the valid 357: the padding that it is about was lost'],
-  [370, 'octet by octet the valid 357: the padding that it is about was lost'],
+  [351, 'ES521 is not an algorithm'],
+  [372, 'a question mark is not base64url'],
+  [373, 'a question mark is not base64url'],
+  [367, 'equal to the valid 357: the padding under test was lost'],
+  [370, 'equal to the valid 357: the padding under test was lost'],
 ]);
-/** Symmetric keys are not taken from key sets; only `auth.keys.secret` holds one. */
+/** A symmetric key is accepted from `auth.keys.secret` only, not from a key set. */
 const keyExceptions = new Map([2, 13, 14, 15].map((tcId) => [tcId, 'a symmetric key']));
 
-/** The keys that we would take of what the group gives. */
+/** The keys that shopward accepts from the group's document. */
 function keysOf({ key }: Group): readonly VerificationKey[] {
   const { kty, alg = '', k = '', kid } = key;
   if (kty !== 'oct') return readKeyDocument(JSON.stringify(key), signatureAlgorithms).keys;
@@ -52,7 +52,7 @@ function keysOf({ key }: Group): readonly VerificationKey[] {
   return [{ kid, algorithms: [alg], material, fingerprint: 'secret' }];
 }
 
-/** The payload of these is no claims set: a good signature is one whose payload was looked at. */
+/** The payloads are no claims sets, so a signature counts as good when the token is refused for its payload. */
 async function hasGoodSignature(keys: readonly VerificationKey[], jws: string): Promise<boolean> {
   const credentials = readBearerCredentials(['Authorization', `Bearer ${jws}`]);
   if (isRejection(credentials)) return false;
@@ -65,20 +65,20 @@ async function hasGoodSignature(keys: readonly VerificationKey[], jws: string): 
     now: Date.now,
   });
   const pending = verifier.verify(credentials.token);
-  // What is refused at once was refused for its header.
+  // A synchronous refusal is due to the header.
   if (!(pending instanceof Promise)) return false;
   const verdict = await pending;
   return !isRejection(verdict) || !['signature', 'unknown-key'].includes(verdict.reason ?? '');
 }
 
-/** Public vectors. The library alone accepts four spellings of a token, a ROCA key and an exponent of 1 that it should not. */
+/** Public test vectors. The library alone wrongly accepts four spellings of a token, a ROCA key and an exponent of 1. */
 describe.each([
   ['json_web_signature_test.jsonl', 401, signatureExceptions],
   ['json_web_key_test.jsonl', 26, keyExceptions],
 ])('Wycheproof, %s', (name, count, exceptions) => {
   const groups = read(name);
 
-  it('is whole', () => {
+  it('has all its cases', () => {
     expect(groups.flatMap(({ cases }) => cases)).toHaveLength(count);
   });
 
@@ -90,13 +90,13 @@ describe.each([
     });
   }
 
-  it('names no exception that is not there', () => {
+  it('each exception is a case of the suite', () => {
     const ids = new Set(groups.flatMap(({ cases }) => cases.map(([tcId]) => tcId)));
     expect([...exceptions.keys()].filter((tcId) => !ids.has(tcId))).toEqual([]);
   });
 });
 
-it('the two that are accepted although the suite calls them invalid are a valid one, twice', () => {
+it('the accepted cases 367 and 370, invalid by the suite, equal its valid case 357', () => {
   const vectors = read('json_web_signature_test.jsonl').flatMap(({ cases }) => cases);
   const jws = (wanted: number) => vectors.find(([tcId]) => tcId === wanted)?.[3];
   expect([jws(367), jws(370)]).toEqual([jws(357), jws(357)]);

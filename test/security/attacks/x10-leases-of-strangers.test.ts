@@ -7,12 +7,12 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../../ha
 import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
 
 /**
- * X10: what anybody may send must not keep the owner of a cart from writing. The shop takes 60 ms for each write; what a
- * stranger sends it refuses, or acts on it.
+ * X10: writes of other clients must not keep the owner of a cart from writing. The shop takes 60 ms for each write, and
+ * refuses or applies the writes of the others.
  */
 const writers = 32;
 const writes = 8;
-/** A GET and a PATCH each: what was on its way when the owner's turn began may spoil one or two. */
+/** Most GET and PATCH pairs for one write. A pair fails if another client's write changes the cart in between. */
 const mostTries = 50;
 const json = ['Content-Type: application/json', 'Content-Length: 2'];
 const shopMs = 60;
@@ -21,11 +21,11 @@ const type = 'Content-Type: application/vnd.api+json\r\n';
 interface Cart {
   readonly upstream: RecordingUpstream;
   readonly shopward: ShopwardHere;
-  /** Begun by the shop so far. */
+  /** Writes that the shop has received so far. */
   readonly begun: { strangers: number; patches: number };
 }
 
-/** A cart of which each applied write makes another version. `changes`: the strangers' writes do, too. */
+/** A cart whose version rises with each applied write. `changes`: the other clients' writes are applied too. */
 async function openCart(
   { onTestFinished }: TestContext,
   line: string,
@@ -52,10 +52,7 @@ async function openCart(
   return { upstream, shopward, begun };
 }
 
-/**
- * `count` connections that send one write after the other until told to end, or until the test ends; resolves to how many
- * were sent.
- */
+/** Sends one write after another on `count` connections until `end` is called or the test ends. `end` resolves to their number. */
 function flood(
   { onTestFinished }: TestContext,
   port: number,
@@ -85,7 +82,7 @@ function flood(
   };
 }
 
-/** One GET and one PATCH with its tag; undefined: the GET had none. */
+/** Sends a GET, and a PATCH with its tag; resolves to the status of the PATCH. Undefined: the GET had no tag. */
 async function readAndWrite(
   owner: KeptClient,
   bearer: readonly string[],
@@ -99,14 +96,14 @@ async function readAndWrite(
   return (await owner.exchange(request('PATCH /carts/1', fields, '{}'))).status;
 }
 
-// The longest first.
-describe.concurrent('X10: 64 connections of another customer, whose writes below the cart the shop refuses slowly', () => {
-  it('a write with a tag waits for those under way, and for none that comes later', async (context) => {
+// The longest test comes first.
+describe.concurrent('X10: 64 connections of another customer; the shop answers their writes below the cart with a slow 404', () => {
+  it('in at least one of five tries, at most 64 of their writes start before the write of the owner does', async (context) => {
     const { shopward, begun } = await openCart(context, 'POST /carts/1/items', '404 Not Found', false, 500);
     const other = `Authorization: Bearer ${shopward.issueToken({ sub: 'another' })}`;
     const bearer = [`Authorization: Bearer ${shopward.issueToken()}`];
     const owner = createKeptClient(shopward.port);
-    // The cart has a tag before: a first one is not given while somebody writes.
+    // The cart gets its tag first: while writes are under way, a GET gets no new one.
     await owner.exchange(request('GET /carts/1', bearer));
     const customers = flood(
       context,
@@ -133,8 +130,8 @@ describe.concurrent('X10: 64 connections of another customer, whose writes below
       waits.push(Math.round(performance.now() - at));
       rounds.push(duringWait);
     }
-    // What had its lease already: one round of 64 at most. More may come where the machine stands still while the write is
-    // on its way to the proxy; a write that later ones overtake would see more each time.
+    // At most 64 writes had a lease already. A slow machine may add more in one try, while the PATCH is on its way to the
+    // proxy; if later writes could overtake it, every try would see more.
     expect(Math.min(...rounds)).toBeLessThanOrEqual(64);
     owner.close();
     await customers.end();
@@ -173,9 +170,9 @@ describe.concurrent('X10: 32 connections without a token', () => {
     owner.close();
     const sent = await strangers.end();
     console.log(`${line} (${status}): ${sent} of strangers; the owner's tries ${tries.join(' ')}`);
-    // Nobody's write makes the owner wait in vain.
+    // The owner's writes end with 200 or 412 only; undefined: a GET without a tag.
     expect([...statuses.keys()].filter((each) => ![200, 412, undefined].includes(each))).toEqual([]);
-    // What the shop refuses leaves the tag alone.
+    // A refused write leaves the tag valid.
     if (status.startsWith('404')) expect(tries).toEqual(tries.map(() => 1));
     expect(sent).toBeGreaterThan(writers);
   });

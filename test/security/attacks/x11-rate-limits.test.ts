@@ -6,7 +6,7 @@ import { startRedis } from '../../harness/redis-processes.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** Ways around a rate limit, and what a limit could be abused for; every request over a raw socket, each limit of two an hour. */
+/** Ways around a rate limit, and ways to abuse one. Raw sockets; a limit is two requests an hour unless a test says otherwise. */
 const closing: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {
   for (const each of closing.splice(0).reverse()) await each.close();
@@ -42,7 +42,7 @@ const head = (line: string, ...fields: readonly string[]) =>
   [line, 'Host: a', ...fields, '', ''].join('\r\n');
 const get = (target: string, ...fields: readonly string[]) => head(`GET ${target} HTTP/1.1`, ...fields);
 
-/** Each on a connection of its own. */
+/** Sends each request on its own connection. */
 async function statuses({ port }: RunningShopward, ...requests: readonly string[]): Promise<number[]> {
   const all: number[] = [];
   for (const request of requests) {
@@ -56,7 +56,7 @@ async function statuses({ port }: RunningShopward, ...requests: readonly string[
 const passed = () => upstream.requestLines.length;
 
 describe('every request counts', () => {
-  it('of a burst in one packet each one', async () => {
+  it('of ten requests in one packet two pass', async () => {
     const one = await serve([limit('GET', '/search')]);
     const connection = await openRawConnection(one.port);
     await connection.write(get('/search').repeat(10));
@@ -78,12 +78,12 @@ describe('every request counts', () => {
     ['spellings', (to) => [get(to.toUpperCase()), get(`${to}/`), get(`/${to}`)]],
     ['more spellings', (to) => [get(to.replace('s', '%73')), get(`${to};x=1`), get(`/index.php${to}`)]],
     ['versions', (to) => [get(`/v0${to}`), get(`/1${to}`), get(`${to}.`)]],
-    ['ids where none belong', (to) => [get(`${to}/1`), get(`${to}/2`), get(`${to}/3`)]],
+    ['surplus segments', (to) => [get(`${to}/1`), get(`${to}/2`), get(`${to}/3`)]],
     ['a handshake', (to) => new Array(3).fill(get(to, 'Connection: Upgrade', 'Upgrade: websocket'))],
-    ['clients by what they say', (to) => client.map((field, i) => get(to, `${field}${i}`))],
+    ['client addresses in fields', (to) => client.map((field, i) => get(to, `${field}${i}`))],
   ];
 
-  it('whatever its form', async () => {
+  it('the third request is refused in any form', async () => {
     const pathOf = (index: number) => `/search-${index}`;
     const one = await serve(ways.map((_, i) => limit('GET', pathOf(i))));
     const told: unknown[] = [];
@@ -93,7 +93,7 @@ describe('every request counts', () => {
     expect(passed()).toBe(2 * ways.length);
   });
 
-  it('handshakes of WebSockets, on the bare socket', async () => {
+  it('the third WebSocket handshake is refused', async () => {
     const one = await serve([limit('GET', '/events')], { upstream: { webSocket: true } });
     const shake = get(
       '/events',
@@ -104,16 +104,16 @@ describe('every request counts', () => {
     expect([a !== 429, b !== 429, c]).toEqual([true, true, 429]);
   });
 
-  it('changes by any form: chunked, with Expect, a form that may be another method', async () => {
+  it('a chunked DELETE, a form that asks for DELETE and a DELETE with Expect count together', async () => {
     const one = await serve([limit('DELETE', '/things/{id}')]);
     const chunked = `${head('DELETE /things/1 HTTP/1.1', 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\n\r\n`;
     const form = `${head('POST /things/1 HTTP/1.1', 'Content-Type: application/x-www-form-urlencoded', 'Content-Length: 14')}_method=DELETE&`;
-    // Refused before its body is asked for: no 100 comes.
+    // Refused before its body is requested, so no 100 comes.
     const expecting = head('DELETE /things/1 HTTP/1.1', 'Content-Length: 9', 'Expect: 100-continue');
     expect(await statuses(one, chunked, form, expecting)).toEqual([200, 200, 429]);
   });
 
-  it('methods that no row can be written for, under every row of their path', async () => {
+  it('SEARCH and QUERY count against the GET row of their path', async () => {
     const one = await serve([limit('GET', '/search')], { request: { methods: ['SEARCH', 'QUERY'] } });
     const search = head('SEARCH /search HTTP/1.1', 'Content-Length: 0');
     expect(
@@ -121,7 +121,7 @@ describe('every request counts', () => {
     ).toEqual([...[200, 200, 429]]);
   });
 
-  it('under a wider row as well, in whatever order they stand', async () => {
+  it('a request counts against each row that matches it, in either order of the rows', async () => {
     for (const rows of [
       [limit('ANY', '/**', 50), limit('GET', '/search')],
       [limit('GET', '/search'), limit('ANY', '/**', 50)],
@@ -145,7 +145,7 @@ describe('every request counts', () => {
   });
 });
 
-describe('the limit of a token endpoint covers every request that some shop takes for it', () => {
+describe('the limit of a token endpoint covers every request that some shop reads as a login', () => {
   const json = ['Content-Type: application/json', 'Content-Length: 2'];
   const ask = (method: string, target: string) => `${head(`${method} ${target} HTTP/1.1`, ...json)}{}`;
   const chunked = (line: string) =>
@@ -194,7 +194,7 @@ describe('the limit of a token endpoint covers every request that some shop take
       const [first, second] = await statuses(one, of(ask('POST', '/access-tokens')), of(way));
       told.push([`${way.slice(0, way.indexOf(' HTTP'))} after ${first}`, second as number]);
     }
-    // What is malformed is 400.
+    // A malformed request is answered 400.
     expect(told.filter(([, status]) => status !== 429 && status !== 400)).toEqual([]);
     const reads = [get('/access-tokens'), get('/access-tokens'), head('OPTIONS /access-tokens HTTP/1.1')];
     expect(await statuses(one, ...reads)).toEqual([200, 200, 200]);
@@ -202,7 +202,7 @@ describe('the limit of a token endpoint covers every request that some shop take
 });
 
 describe('a client spends only its own budget', () => {
-  it('what is malformed or without its token takes nothing', async () => {
+  it('requests answered 400 or 401 do not count, and OPTIONS passes when the limit is used up', async () => {
     const one = await serve([limit('GET', '/search'), limit('GET', '/mine')]);
     const malformed = [
       get('/search/../search'),
@@ -218,7 +218,7 @@ describe('a client spends only its own budget', () => {
     expect(await statuses(one, head('OPTIONS /search HTTP/1.1'))).toEqual([200]);
   });
 
-  it('behind a trusted proxy, the address that it names, and nothing that stands before that', async () => {
+  it('behind a trusted proxy the client is the last address not trusted, whatever comes before it', async () => {
     const one = await serve([limit('GET', '/search')], { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] });
     const via = (list: string) => get('/search', `X-Forwarded-For: ${list}`);
     expect(await statuses(one, via('1.1.1.1, 192.0.2.1'), via('2.2.2.2, 192.0.2.1, 10.0.0.1'))).toEqual([
@@ -231,13 +231,13 @@ describe('a client spends only its own budget', () => {
       ...[200, 200, 200],
     ]);
     expect(await statuses(one, via('2001:DB8:0:0:f::1'), via('2001:db8:0:1::1'))).toEqual([429, 200]);
-    // No address at all: the proxy's own.
+    // Without an address, the client is the proxy itself.
     expect(await statuses(one, via('unknown'), via('"_x"'), via(''))).toEqual([200, 200, 429]);
   });
 });
 
 describe('in the store', () => {
-  it('keys tell nothing, are bounded by requests, and expire', async () => {
+  it('keys hold no address, path or claim, one exists per client and row, and each expires', async () => {
     const redis = await startRedis({});
     closing.push(redis);
     const settings = { store: { url: redis.url }, trustedProxies: ['127.0.0.1'] };
@@ -257,7 +257,7 @@ describe('in the store', () => {
     expect(JSON.stringify([keys, values])).not.toMatch(/192\.0|planted|\/search|eyJ/);
   });
 
-  it('a store that stands still in mid-count lets pass, and counts on afterwards', async () => {
+  it('requests pass while the store hangs, and count again afterwards', async () => {
     const redis = await startRedis({});
     closing.push(redis);
     const one = await serve([limit('GET', '/search')], { store: { url: redis.url, timeout: '300ms' } });
@@ -270,7 +270,7 @@ describe('in the store', () => {
       .toBe(429);
   });
 
-  it('two processes of other settings each hold their own limit, whoever is asked in between', async () => {
+  it('two processes with different limits and one store each enforce their own', async () => {
     const redis = await startRedis({});
     closing.push(redis);
     const store = { store: { url: redis.url } };

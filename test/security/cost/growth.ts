@@ -3,13 +3,13 @@ import type { TextKind } from './texts.ts';
 
 /** Milliseconds of CPU below which costs are not compared: they delay no request and are lost in the noise. */
 const floorMs = 5;
-/** Four times the text may cost so many times as much. Linear is 4. */
+/** Four times the text may cost at most this many times the CPU time. Linear growth is 4. */
 const mostGrowth = 6;
-/** What a text may cost at its longest, if requests wait for it. */
+/** Most milliseconds of CPU for the longest text, if requests wait for it. */
 const mostMs = 20;
 const looks = 5;
 
-/** The kinds of text that cost more CPU than they are long; for a quiet machine. */
+/** The kinds of text whose cost grows too fast or is too high. Needs a quiet machine. */
 export async function findCosts(reader: Reader): Promise<readonly string[]> {
   const { stackTraceLimit } = Error;
   // The stack of an error costs the same at any length, and is most of the time of a parser that finds thousands of them.

@@ -1,12 +1,12 @@
 import net from 'node:net';
 import { parseResponse } from '../../harness/raw-response.ts';
 
-/** An answer that has not come by then is none; only a hang takes as long. */
+/** The longest wait for an answer; only a hang takes as long. */
 const patienceMs = 20_000;
 
 /**
- * One exchange after the other on one connection, for as long as both sides leave it open: to open one costs several times
- * what most exchanges do.
+ * Sends requests one after another on one connection while both sides keep it open: opening one costs several times as
+ * much as most exchanges.
  */
 export class KeptConnection {
   readonly #port: number;
@@ -16,17 +16,17 @@ export class KeptConnection {
     this.#port = port;
   }
 
-  /** Resolves with the beginning of the answer when all of it has come; empty: there was none. */
+  /** Resolves to the first 200 octets of the answer once it is complete; empty: no answer. */
   async send(octets: string | Buffer): Promise<string> {
-    // One that ended while nothing was asked says nothing more.
+    // A connection that was closed while idle is not used again.
     const kept = this.#socket?.destroyed === false ? this.#socket : undefined;
-    // One that was closed since its last answer has read nothing of this request.
+    // Without an answer, the connection was closed before this request, which is sent again.
     const answer = kept === undefined ? undefined : await this.#exchange(kept, octets);
     return answer ?? (await this.#exchange(this.#open(), octets)) ?? '';
   }
 
   #open(): net.Socket {
-    // How it ended is heard as its end.
+    // `close` follows an error, and is enough.
     return net
       .connect(this.#port, '127.0.0.1')
       .setNoDelay(true)
@@ -37,7 +37,7 @@ export class KeptConnection {
     this.#socket?.destroy();
   }
 
-  /** Undefined: it ended without an answer. */
+  /** Undefined: the connection ended without an answer. */
   async #exchange(socket: net.Socket, octets: string | Buffer): Promise<string | undefined> {
     const { received, isOver } = await exchangeOn(socket, octets);
     this.#socket = isOver ? undefined : socket;
@@ -46,7 +46,7 @@ export class KeptConnection {
   }
 }
 
-/** `isOver`: nothing more is to be sent on it. */
+/** `isOver`: the connection is not used again. */
 interface Exchanged {
   readonly received: Buffer;
   readonly isOver: boolean;
@@ -71,7 +71,7 @@ function exchangeOn(socket: net.Socket, octets: string | Buffer): Promise<Exchan
   });
 }
 
-/** Whether the answer closes its connection; undefined: more of it has to come. */
+/** Whether the complete answer ends its connection; undefined: the answer is incomplete. */
 function isLast(received: Buffer, method: string): boolean | undefined {
   try {
     const parsed = parseResponse(received, method, undefined);

@@ -42,17 +42,17 @@ const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/
 
 const field = 60_000;
 const body = 65_536;
-/** Files and answers may be longer; what grows too fast does so here already. */
+/** Files and answers may be longer, but a cost that grows too fast shows at this length. */
 const file = 65_536;
 /** Answers that are longer than 64 KiB are scanned in slices. */
 const sliced = 81_920;
 
 const references = { variables: {}, readFile: () => ({ fault: 'none' }) };
 
-/** What the text is put into. */
+/** Puts the text into a document. */
 type Frame = (text: string) => string;
 const json: Frame = (text) => JSON.stringify({ data: { type: 'carts', id: text } });
-/** All of `shopward explain`, of the console too, but a token's cryptography. */
+/** What `shopward explain` and the console do with a pasted text, except the cryptography of tokens. */
 const explainText = (text: string) => {
   const { explained } = explainPasted(text, { method: 'GET' }, config, list);
   return explanationText(explained, explained.notes);
@@ -86,7 +86,7 @@ const reply = (content: string, type = 'application/json') => ({
   body: Buffer.from(content),
 });
 
-/** A handshake of whose row every place may hold the token; `url`, since some texts spell that name in other ways. */
+/** A handshake whose row accepts a token in every place. The name is `url` since some test texts contain it in other spellings. */
 const handshake = accepted(sampleHead({ fields: ['Connection', 'Upgrade', 'Upgrade', 'websocket'] }), {
   webSocket: true,
 });
@@ -105,7 +105,7 @@ const refer = (location: string) => publicReferences.toPublic(location, handshak
 
 const readId = async (text: string) => foldId((await createdId(Buffer.from(json(text)))) ?? '');
 
-/** Longest text, what reads it, and where the growing begins: of what is read in slices. */
+/** `limit`: the longest text. `start`: the shortest text to measure, for texts that are read in slices. */
 type Row = readonly [name: string, limit: number, read: (text: string) => unknown, start?: number];
 
 const rows: readonly Row[] = [
@@ -137,7 +137,7 @@ const rows: readonly Row[] = [
     (text) => [refer(text), refer(`http://${text}`), refer(`//shop:9000/api/${text}`)],
   ],
   ['a claim as a field', 12_000, encodeIdentity],
-  // What no path could name is no id, so this is the longest.
+  // An id that fits in no path is ignored, so this is the longest.
   ['an id that is folded', 8191, (text) => [foldId(text), memberKey('/carts/{id}', [text])]],
   ['an id in an answer', 10_000, readId],
   ['an id in a long answer', 4 * sliced, readId, sliced],
@@ -172,7 +172,7 @@ const rows: readonly Row[] = [
   ['a pasted token', 16_384, readPastedToken],
 ];
 
-/** Read in threads, or before anybody is served. */
+/** Read in worker threads, or before the proxy serves requests. */
 const files: readonly Row[] = [
   ['a list, as it is', file, (text) => parseProtectedList(text, 'list.yaml')],
   ['a row of a list', file, (text) => parseProtectedList(listRow(text), 'list.yaml')],
@@ -181,7 +181,7 @@ const files: readonly Row[] = [
   ['references in a configuration', file, (text) => substituteReferences(text, references)],
 ];
 
-/** Functions that read text by themselves; what they are given is what gets to them. */
+/** Functions that read a text, called directly, with texts as long as they can get. */
 export const pureReaders: readonly Reader[] = [
   ...rows.map(([name, limit, read, start]) => ({
     name,
@@ -222,6 +222,6 @@ function attempt(run: () => unknown): void {
   try {
     run();
   } catch {
-    // Refused, which is an answer too.
+    // A refused text has been read too.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * `npm run cost`: the dearest requests and answers within the default limits, through the real process over real sockets, with
- * the milliseconds for which everybody else waits: the longest turn of its event loop, the least of several runs.
- * Exits 1 when one of them is longer than 20 ms, or 60 where others use the machine. Before that, all kinds of text to all
- * readers, in this process: exits 1 when one costs more CPU than it is long.
+ * `npm run cost` first gives all kinds of text to all readers, in this process: exits 1 when four times the text costs
+ * more than six times the CPU time, or one text delays requests for more than 20 ms. Then it sends the most expensive
+ * requests and answers within the default limits through a real process, and measures how long all others wait: the longest
+ * turn of its event loop, the least of several runs. Exits 1 when one is longer than 20 ms, or 60 ms on a busy machine.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,10 +13,11 @@ import { writeResult } from '../../../scripts/results.ts';
 
 readArguments({
   name: 'npm run cost',
-  about: 'How long everybody else waits for the dearest requests; exits with 1 when that is too long.',
+  about:
+    'Measures how long the most expensive requests delay all others; exits with 1 when that is too long.',
 });
 
-// Not before the arguments are read: `--help` needs none of it.
+// Loaded after the arguments are read, since `--help` needs none of them.
 const { startShopward } = await import('../../harness/shopward.ts');
 const { dearestExchanges } = await import('./dearest.ts');
 const { openShop, openStage, sendOctets } = await import('./stage.ts');
@@ -25,7 +26,7 @@ const { documentReaders } = await import('./document-readers.ts');
 const { pureReaders } = await import('./pure-readers.ts');
 const { socketReaders } = await import('./socket-readers.ts');
 
-/** On a quiet machine, and on one on which others work: there an idle process is held up, too. */
+/** Limits on a quiet machine, and on a busy one, where even an idle process has long turns. */
 const targetMs = { quiet: 20, noisy: 60 };
 const repetitions = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
@@ -45,7 +46,7 @@ const shopward = await startShopward({
 });
 let seq = 0;
 
-/** Since the last time. */
+/** The longest turn since the last call. */
 async function longestTurnMs(): Promise<number> {
   const wanted = ++seq;
   shopward.signal('SIGUSR2');
@@ -58,7 +59,7 @@ async function leastOf(run: () => Promise<unknown>): Promise<number> {
   for (let i = 0; i < repetitions; i++) {
     await longestTurnMs();
     await run();
-    // What is left to do after the answer counts too.
+    // Work after the answer counts too.
     await sleep(50);
     least = Math.min(least, await longestTurnMs());
   }
@@ -107,7 +108,7 @@ writeResult('cost', {
 });
 if (tooDear.length + growing.length > 0) process.exitCode = 1;
 
-/** An edit of the list while it serves, and what is asked about a long list. */
+/** Measures an edit of a long list while the process serves, and requests that read such a list. */
 async function costsOfLists(): Promise<Cost[]> {
   const found: Cost[] = [];
   let edits = 0;

@@ -5,7 +5,7 @@ import { lineKinds, targetKinds, textKinds } from './texts.ts';
 const head = 60_000;
 const body = 60_000;
 
-/** Every field that anything here looks at, with a request for which it matters. */
+/** Every field that the proxy reads, with a request for which it matters. */
 const fields: readonly (readonly [line: string, request: string])[] = [
   ...[
     'Host',
@@ -71,7 +71,7 @@ const emptyAnswer = jsonAnswer('200 OK', '{"data":{"type":"carts","id":"1"}}');
 
 const form = 'application/x-www-form-urlencoded';
 const multipart = 'multipart/form-data; boundary=b';
-/** Each body goes to each endpoint that reads one, in each type in which it may be read. */
+/** Bodies that the proxy parses, by content type. Each is sent to each endpoint of `bodyEndpoints`. */
 const bodies: readonly (readonly [type: string, what: string, frame: (text: string) => string])[] = [
   [form, 'a form', (text) => text],
   [form, 'a token in a form', (text) => `grant_type=refresh_token&refresh_token=${text}`],
@@ -93,7 +93,7 @@ const bodies: readonly (readonly [type: string, what: string, frame: (text: stri
 ];
 const bodyEndpoints = ['POST /token', 'POST /refresh-tokens', 'POST /access-tokens'];
 
-/** What the shop answers, and to which request. */
+/** Answers of the shop, each with the request that it answers. */
 const answers: readonly (readonly [
   what: string,
   request: string,
@@ -132,7 +132,7 @@ const answers: readonly (readonly [
   ['chunks', 'GET /stores', (text) => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${text}`],
 ];
 
-/** The same, of which the octets that are sent with it say where it ends. */
+/** Answers whose Content-Length is right, so the connection to the shop stays open. */
 const framedAnswers: typeof answers = [
   [
     'an id of a created member',
@@ -154,7 +154,7 @@ const framedAnswers: typeof answers = [
   ['an answer to the resolver', 'GET /url-resolver?url=/en/x', (text) => jsonAnswer('200 OK', text)],
 ];
 
-/** Whole exchanges, so that whatever looks at a text is found, and not only what somebody thought of. */
+/** Whole exchanges: they find every function that reads a text, also those missing in `pureReaders`. */
 export function socketReaders(stage: Stage): readonly Reader[] {
   const request = (line: string, more: string, content = '') =>
     `${line} HTTP/1.1\r\nHost: shop.example\r\n${stage.authorization}${more}Content-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`;
@@ -251,7 +251,7 @@ export function socketReaders(stage: Stage): readonly Reader[] {
   ];
 }
 
-/** Lines of a field; `NAME` stands for its name. */
+/** Many lines of one field; `NAME` stands for its name. */
 const manyLines = ['', 'a', '"a"', ',', 'a,b', ' '].map((value) => ({
   name: `many lines of ${JSON.stringify(value)}`,
   make: (length: number) =>

@@ -1,12 +1,12 @@
-/** A text of about `length` characters, made of one thing over and over. */
+/** A text of about `length` characters that repeats one unit. */
 export interface TextKind {
   readonly name: string;
   make(length: number): string;
 }
 
 /**
- * What parsers stumble over: what they skip, cut at, decode, nest, fold, or look for an end of. None is another one twice,
- * of which a run is the same text.
+ * Characters that may be costly for parsers, which skip, split, decode, nest or fold them, or look for an end. No unit is
+ * another one repeated: both runs would be the same text.
  */
 const units = [
   ...[
@@ -80,7 +80,7 @@ const units = [
 
 const stray = 'x';
 
-/** One text for each thing and each place of one stray character among it. */
+/** For each unit: its run alone, and with a letter before, after, on both sides and in the middle. */
 export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
   const run = (length: number) => unit.repeat(Math.max(1, Math.floor(length / unit.length)));
   const name = JSON.stringify(unit);
@@ -96,7 +96,7 @@ export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
   ];
 });
 
-/** Those that may stand in one line. */
+/** Texts without a line break or NUL. */
 export const lineKinds = textKinds.filter(({ make }) => !/[\0\r\n]/.test(make(8)));
-/** Those that may stand in a request line. */
+/** Texts that a request target may contain. */
 export const targetKinds = lineKinds.filter(({ make }) => /^[\x21-\x7e]+$/.test(make(8)));

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import type { TargetName } from './target-names.ts';
 
-/** One thing that is fuzzed. Inputs are JSON, so that a failing one can be kept as data. */
+/** A property that is fuzzed. Inputs are JSON, so that a failing one can be kept as data. */
 export interface FuzzTarget {
   readonly name: TargetName;
-  /** Inputs of one bounded run. */
+  /** How many inputs a bounded run has. */
   readonly runs: number;
-  /** What is started once for all inputs, and let go. */
+  /** Starts what all inputs share; `close` stops it. */
   open?(): Promise<void>;
   close?(): Promise<void>;
-  /** What else is worth telling of a run. */
+  /** Further figures of a run. */
   figures?(): string;
-  /** Throws, or rejects, where the input breaks what must hold. */
+  /** Throws or rejects if the property fails for the input. */
   check(input: never): void | Promise<void>;
   readonly property: fc.IAsyncProperty<[never]>;
 }
@@ -33,14 +33,14 @@ export function fuzzTarget<T>(
   return { name, runs, check, property: property as never, ...life };
 }
 
-/** The same on every machine, so that a red run is about the change at hand; `FUZZ_SEED` takes another. */
+/** The same seed everywhere, so that a failure is due to the change under test; `FUZZ_SEED` replaces it. */
 export function committedSeed(): number {
   return Number(process.env.FUZZ_SEED ?? 20_261_121);
 }
 
 /**
- * Undefined: nothing was found. The input is the smallest that could be found to fail, unless `endOnFailure` asks for the
- * first: to look for a smaller one takes hundreds of runs, and a test that runs out of time says nothing.
+ * Undefined: no input failed. Otherwise the input is the smallest that the search found, or with `endOnFailure` the first:
+ * the search takes hundreds of runs, and a test that times out reports no input.
  */
 export async function runTarget(
   { property }: FuzzTarget,

@@ -1,5 +1,5 @@
 /**
- * Puts one fault at a time into a copy of the tree and runs the tests that should notice:
+ * Puts one fault at a time into a copy of the tree and runs the tests that should fail:
  *
  *     npm run mutants -- --files 'src/http/**' --minutes 30 --seed 1
  *
@@ -15,11 +15,11 @@ import { createRandom } from '../../resilience/hunt/random.ts';
 import { slow } from '../../projects.ts';
 import { applyMutation, findMutations, type Mutation } from './mutations.ts';
 
-/** The folders that decide. */
+/** The folders whose code decides about requests. */
 const deciding =
   'src/{proxy,http,access,entity-tags,refresh-tokens,url-resolver,rate-limits,upstream,server,redis,config,lib,app,admin}/**/*.ts';
 
-/** Tests that ask a running process about what a folder decides: no import leads from them to it. */
+/** Tests that check a folder's code through a running process; they do not import it. */
 const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   http: ['test/security/attacks/p', 'test/security/attacks/h', 'test/security/attacks/corpus.test.ts'],
   access: [
@@ -58,7 +58,7 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['test/unit/telemetry', 'test/end-to-end/wiring.test.ts'],
 };
 
-/** Who is asked, the quickest first: only what one group lets pass meets the next one. */
+/** Groups of tests, the quickest first. A mutant that passes one group goes to the next. */
 const groups = ['own', 'folder', 'types', 'slow', 'importers', 'process'] as const;
 type Group = (typeof groups)[number];
 const names: Readonly<Record<Group, string>> = {
@@ -70,9 +70,9 @@ const names: Readonly<Record<Group, string>> = {
   process: 'tests of the running process',
 };
 
-/** A mutant that makes tests hang is noticed: they took more than four times what they take without any, and this. */
+/** A mutant counts as noticed if the tests run longer than four times their usual time plus this. */
 const patienceMs = 60_000;
-/** Nobody waits longer for tests without a mutant. */
+/** Limit for tests that run without a mutant. */
 const baselineMs = 1_200_000;
 
 const { files, minutes, count, seed, ask } = readArguments<{
@@ -86,11 +86,11 @@ const { files, minutes, count, seed, ask } = readArguments<{
   about:
     'Puts faults into a copy of the tree, one at a time; exits with 1 when the tests notice fewer than nine in ten.',
   options: [
-    ['--files <glob>', 'where they are put', deciding],
-    ['--minutes <n>', 'after which none is begun', 30],
-    ['--count <n>', 'how many at most', 100],
-    ['--seed <n>', 'of the choice among all that there are', Date.now() % 100_000],
-    ['--ask <group>', 'the last group of tests that is asked', 'process', groups],
+    ['--files <glob>', 'which source files are changed', deciding],
+    ['--minutes <n>', 'start no mutant after this time', 30],
+    ['--count <n>', 'try at most this many mutants', 100],
+    ['--seed <n>', 'seed of the random choice of mutants', Date.now() % 100_000],
+    ['--ask <group>', 'the last group of tests to run', 'process', groups],
   ],
 });
 
@@ -103,7 +103,7 @@ const folderOf = (file: string) => file.split('/')[1] ?? '';
 const describeMutant = ({ file, line, before, after }: Mutant) =>
   `${file}:${line}: ${shorten(before)} -> ${shorten(after) || '(nothing)'}`;
 
-// All is read from the copy: whoever goes on working in the checkout changes nothing of the run.
+// Everything is read from the copy, so edits of the checkout do not affect the run.
 const tree = copyTree();
 const compiled = path.join(tree, 'node_compiled');
 const mutants: Mutant[] = globSync(files, { cwd: tree })
@@ -125,7 +125,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 const survivors: Mutant[] = [];
 const noticedBy: Partial<Record<Group, number>> = {};
-/** What each command takes without a mutant, by its arguments. */
+/** How long each command takes without a mutant, by its arguments. */
 const usualMs = new Map<string, number | undefined>();
 let tried = 0;
 try {
@@ -165,7 +165,7 @@ if (files === deciding && tried >= 20) {
 }
 process.exitCode = survivors.length * 10 > tried ? 1 : 0;
 
-/** What noticed it, if anything did. */
+/** Returns the first group that noticed the mutant; undefined: it survived. */
 async function notice(mutant: Mutant): Promise<Group | undefined> {
   const file = path.join(tree, mutant.file);
   const source = readFileSync(file, 'utf8');
@@ -186,7 +186,7 @@ async function notice(mutant: Mutant): Promise<Group | undefined> {
   }
 }
 
-/** A script and its arguments; undefined: the group has nobody to ask about this file. */
+/** A script and its arguments; undefined: the group has no tests for this file. */
 function commandOf(group: Group, file: string): readonly string[] | undefined {
   const folder = folderOf(file);
   switch (group) {
@@ -219,7 +219,7 @@ function commandOf(group: Group, file: string): readonly string[] | undefined {
 
 function vitest(...args: readonly string[]): readonly string[] {
   const once = ['--bail=1', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
-  // What is as it was in the run before is not compiled again.
+  // Modules that have not changed since the run before are not compiled again.
   return [bin('vitest/vitest.mjs'), ...args, ...once, '--fsModuleCache', `--fsModuleCachePath=${compiled}`];
 }
 
@@ -227,7 +227,7 @@ function bin(script: string): string {
   return path.join(root, 'node_modules', script);
 }
 
-/** Those called as the file, and those that import it themselves. */
+/** The tests whose name begins as the file's does, and those that import the file directly. */
 function ownTestsOf(file: string): readonly string[] {
   const name = path.basename(file, '.ts');
   return globSync('test/**/*.test.ts', { cwd: tree })
@@ -239,7 +239,7 @@ function textOf(test: string): string {
   return readFileSync(path.join(tree, test), 'utf8');
 }
 
-/** Milliseconds that it takes without a mutant; undefined where it fails even so, and would tell nothing about one. */
+/** Milliseconds without a mutant. Undefined: the tests fail (twice) even so, and say nothing about a mutant. */
 async function measure(command: readonly string[]): Promise<number | undefined> {
   const key = command.slice(1).join(' ');
   if (!usualMs.has(key)) {
@@ -276,18 +276,18 @@ function run(command: readonly string[], withinMs: number): Promise<'green' | 'r
   });
 }
 
-/** Ends what runs, and what it has started. */
+/** Ends the running command and the processes that it has started. */
 function stop(): void {
   if (running?.pid === undefined) return;
   try {
     process.kill(-running.pid, 'SIGKILL');
   } catch {
-    // Nothing of it is left.
+    // They have ended already.
   }
   running = undefined;
 }
 
-/** What git would take, as it is now: a mutant never gets near the checkout. */
+/** Copies the files that git would add, uncommitted changes included. Mutants are written to the copy only. */
 function copyTree(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-mutants-'));
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

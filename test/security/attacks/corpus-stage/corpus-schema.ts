@@ -1,52 +1,55 @@
 import { z } from 'zod';
 
-/** How the corpus is written. What a file's `defaults` and a case's `rows` may say is what a step may say. */
+/** The format of the corpus. A file's `defaults` and a case's `rows` have the keys of a step. */
 const lines = z.union([z.string(), z.array(z.string())]);
 
-/** `/expression/`, a text, `absent`, or a list of all values. */
+/** A field's value: `/expression/`, the exact text, `absent`, or a list of all its values. */
 const fieldExpectation = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
 
 const tokenRecipe = z.strictObject({
-  /** JOSE header: members over `{typ: JWT, alg: RS256}` (null removes one), or the text itself. */
+  /** JOSE header: members that replace those of `{typ: JWT, alg: RS256}` (null removes one), or the whole text. */
   header: z.union([z.record(z.string(), z.unknown()), z.string()]).optional(),
-  /** Claims over those of a good token, or the text itself. `now+60` is a time. */
+  /** Claims that replace those of a good token, or the whole text. `now+60` is a time. */
   claims: z.union([z.record(z.string(), z.unknown()), z.string()]).optional(),
-  /** Who signs, and how. Default: the shop's own key. */
+  /** Which key signs, and how. Default: the shop's key. */
   sign: z
     .enum([
       ...['shop', 'stranger', 'nobody', 'zeros', 'hmac-pem', 'hmac-pem-line', 'hmac-der', 'hmac-jwk'],
       ...['hmac-empty', 'hmac-modulus', 'pss', 'rs384', 'rs512', 'es256', 'ed25519'],
     ] as const)
     .optional(),
-  /** Of `${h}`, `${p}` and `${s}`, the three segments; `${twin}`: the third with a loose bit set. */
+  /** Template of `${h}`, `${p}`, `${s}` (the segments) and `${twin}` (the signature with an unused bit of base64url set). */
   shape: z.string().optional(),
 });
 export type TokenRecipe = z.infer<typeof tokenRecipe>;
 
 const step = {
-  /** Method and target; the rest of a plain HTTP/1.1 head with a Host is added. */
+  /** Method and target; the version and a Host field are added. */
   request: z.string().optional(),
   fields: z.array(z.string()).optional(),
   body: z.string().optional(),
-  /** Every octet, instead. Line breaks of the YAML text stand for CRLF. */
+  /** The whole request, instead of `request`, `fields` and `body`. Line breaks of the YAML text stand for CRLF. */
   bytes: z.string().optional(),
-  /** Octet by octet; or all of it and then no more (half-closed). */
+  /** How the octets are sent: all at once, one by one, or all at once and then half-closed. */
   pace: z.enum(['at-once', 'octets', 'half-close']).optional(),
-  /** `401 002`: status and code; `200`: passed; `400|501`: either; `closed`: no answer at all. A list: of each request. */
+  /** Expected answer. `401 002`: status and code; `200`: passed; `400|501`: either; `closed`: none. A list: one per request. */
   back: lines.optional(),
-  /** Afterwards. `open` is proved by one more request. */
+  /** The connection afterwards. One more request proves `open`. */
   connection: z.enum(['open', 'closed', 'any']).optional(),
   /** Fields of the last answer. */
   answer: fieldExpectation.optional(),
   /** JSON pointers into the last answer's body. */
   json: z.record(z.string(), z.unknown()).optional(),
-  /** `nothing`, or the request lines that arrived, in order; `GET / HTTP/1.1 | length 5` with a body; `| body 5`: chunked as well. */
+  /**
+   * What the upstream received: `nothing`, or the request lines in order. `| length 5` after a line: with such a body;
+   * `| body 5`: also if it is chunked.
+   */
   upstream: lines.optional(),
-  /** Fields of the last request there. */
+  /** Fields of the last request that the upstream received. */
   arrives: fieldExpectation.optional(),
-  /** Names of all fields that the last request there may have. */
+  /** Names of all fields that the upstream's last request may have. */
   only: z.array(z.string()).optional(),
-  /** Text that no octet there holds. */
+  /** Text that the upstream must not receive. */
   never: lines.optional(),
   token: tokenRecipe.optional(),
 };
@@ -56,15 +59,15 @@ export type StageName = z.infer<typeof stage>;
 
 const corpusCase = z.strictObject({
   name: z.string(),
-  /** Of the attack list. */
+  /** IDs of the attack list. */
   evidence: z.string().regex(/^[A-Z]\d+(, [A-Z]\d+)*$/),
   stage: stage.optional(),
   ...step,
-  /** One case for each value; of several names, for each pair. */
+  /** One case for each value; with several names, for each combination of values. */
   over: z.record(z.string(), z.array(z.string())).optional(),
-  /** One case for each row: what it says replaces; other names are values. */
+  /** One case for each row. The row's keys replace those of the case; its other names are values for templates. */
   rows: z.array(z.record(z.string(), z.unknown())).optional(),
-  /** One after the other, each on a connection of its own. */
+  /** Requests one after another, each on its own connection. */
   steps: z.array(z.strictObject(step)).optional(),
 });
 

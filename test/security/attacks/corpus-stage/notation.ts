@@ -3,9 +3,9 @@
  *
  * - `\r`, `\n`, `\t`, `\\`, `\xHH`: one octet;
  * - `${name}`: a value of the case (`token`, `tag`, `cart`, or of its own `over` and `rows`);
- * - `${4096 * ab}`: a text so many times.
+ * - `${4096 * ab}`: the text `ab`, 4096 times.
  *
- * Values are notation themselves and are expanded where they stand. Characters are octets (latin-1).
+ * Values are notation too, and are expanded. Characters are octets (latin-1).
  */
 export function expand(notation: string, values: Values): string {
   return notation.replace(token, (found, escaped: string | undefined, inner: string | undefined) => {
@@ -19,10 +19,10 @@ export function expand(notation: string, values: Values): string {
   });
 }
 
-/** A function gives octets that are no notation. */
+/** A function returns octets, which are not expanded. */
 export type Values = Readonly<Record<string, string | (() => string) | undefined>>;
 
-/** Names that a notation asks for, those of its values included. */
+/** Names that a notation uses, including those in its values. */
 export function namesIn(notation: string, values: Values = {}): string[] {
   return [...notation.matchAll(token)].flatMap(([, , name]) => {
     const value = name === undefined ? undefined : values[name];

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { corpusFile, type StageName, type Step, stepKeys, stepSchema } from './corpus-schema.ts';
 import type { Values } from './notation.ts';
 
-/** One attack, with its variant put in. */
+/** One variant of an attack. */
 export interface CorpusCase {
   readonly topic: string;
   readonly evidence: string;
@@ -16,7 +16,7 @@ export interface CorpusCase {
 
 const folder = path.join(import.meta.dirname, '../corpus');
 
-/** Every case of every file, variants expanded; throws with the file's name where one is not as the schema says. */
+/** Reads every case of every file, variants expanded. Throws an error with the file's name if a file breaks the schema. */
 export function readCorpus(): CorpusCase[] {
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
   return files.sort().flatMap((file) => {

@@ -15,7 +15,7 @@ import {
   shopRoutes,
 } from './shop-routes.ts';
 
-/** What the shop would do although it must not. */
+/** An action that the shop would run although shopward had to prevent it. */
 export interface Finding {
   readonly kind:
     | 'protected action without a token'
@@ -23,22 +23,22 @@ export interface Finding {
     | 'used token exchanged';
   readonly list: ListName;
   readonly action: Action;
-  /** As it arrived. */
+  /** Method and target as they arrived at the shop. */
   readonly line: string;
 }
 
-/** What was seen of all requests so far. */
+/** Counts of all requests so far. */
 export interface Counts {
-  /** Generated, each sent once for every list. */
+  /** Requests sent to shopward. */
   requests: number;
   forwarded: number;
-  /** Of the forwarded ones, those that run something. */
+  /** Forwarded requests that run an action. */
   acted: number;
-  /** Answers of shopward and the shop by status. */
+  /** Answers by status, whether of shopward or the shop; 0: no answer. */
   readonly statuses: Record<number, number>;
 }
 
-/** The real proxy with one of the shipped lists, in front of an upstream that keeps what arrives. */
+/** The real proxy with one list, in front of an upstream that records each request. */
 export interface ForwardingStage {
   readonly counts: Counts;
   send(requests: readonly ClientRequest[]): Promise<readonly Finding[]>;
@@ -50,7 +50,7 @@ const lanes = 8;
 interface StageOptions {
   /** Settings that differ from the shipped ones. */
   readonly config?: object;
-  /** Default: in this process. One of its own has an exit code, which `close` looks at. */
+  /** Starts shopward. Default: in this process. In its own process, `close` also checks the exit code. */
   readonly start?: (options: ShopwardOptions) => Promise<RunningShopward>;
 }
 
@@ -63,7 +63,7 @@ export async function openStage(
   const shopward = await start({
     upstream: `http://127.0.0.1:${upstream.port}`,
     listFile: listFileOf(list),
-    // Otherwise the shop itself gets a used token of an OAuth endpoint, and judges it.
+    // With the default, shopward leaves a used token of an OAuth endpoint to the shop.
     config: { refreshTokens: { replay: 'refuse' }, ...config },
   });
   const accessToken = shopward.issueToken();
@@ -83,7 +83,7 @@ export async function openStage(
       const found: Finding[] = [];
       const find = (kind: Finding['kind']) => found.push({ kind, list, action, line });
       if (!hasToken && isProtectedBy(list, action)) find('protected action without a token');
-      // None was sent, so that shopward cannot have taken it off.
+      // No request was sent with one, so shopward cannot have removed it.
       if (isTrackedWrite(action)) find('tracked write without If-Match');
       if (isExchange(action) && tokens.includes(usedToken)) find('used token exchanged');
       return found;
@@ -117,7 +117,7 @@ export async function openStage(
   };
 }
 
-/** The status; 0 where the connection ended without one. */
+/** The status; 0: the connection ended without one. */
 async function exchange(clients: KeptClient[], lane: number, port: number, octets: string): Promise<number> {
   try {
     return (await (clients[lane] as KeptClient).exchange(octets)).status;
@@ -137,7 +137,7 @@ function octetsOf({ method, target, fields, body, isSignedIn }: ClientRequest, a
 
 const firstExchange = '/refresh-tokens?first';
 
-/** Keeps what arrives, grants the first exchange, and has nothing else. */
+/** Records each request, grants the first exchange and answers 404 to the rest. */
 async function startUpstream() {
   const arrived: ArrivedRequest[] = [];
   const server = createServer(async (incoming, response) => {

@@ -19,7 +19,7 @@ export interface ArrivedRequest {
 export interface Action {
   /** Index in `shopRoutes`. */
   readonly route: number;
-  /** What may stand in front of the pairs: no version, the reference shop's (`v1.0`), or one with any prefix. */
+  /** The version that may precede the pairs: none, the reference shop's (`v1.0`), or one with any prefix. */
   readonly versions: 'off' | 'v' | 'any';
   /** `as it came`: pairs of the octets; `decoded`: routes of Symfony's own matcher. */
   readonly reading: 'as it came' | 'decoded';
@@ -29,13 +29,13 @@ export interface Action {
 }
 
 export interface Interpretation {
-  /** In every mode; none: the shop's 404. */
+  /** The actions that run, in all modes of the shop. Empty: the shop answers 404. */
   readonly actions: readonly Action[];
-  /** Texts that the shop may take for a refresh token. */
+  /** Texts that the shop may read as a refresh token. */
   readonly tokens: readonly string[];
 }
 
-/** A shop of resource and id pairs on Symfony's Request and routers, in a process of its own. */
+/** A PHP process that reads a path as pairs of resource and id, with Symfony's Request and routers. */
 export interface PairShop {
   interpret(requests: readonly ArrivedRequest[]): Promise<readonly Interpretation[]>;
   close(): Promise<void>;
@@ -44,7 +44,7 @@ export interface PairShop {
 const php = findProgram('php');
 const library = php === undefined ? undefined : findProgram('symfony');
 
-/** Undefined where PHP or Symfony cannot be had, which has been said. */
+/** Undefined if PHP or Symfony is missing; `findProgram` has reported it. */
 export const startPairShop: (() => PairShop) | undefined =
   php === undefined || library === undefined ? undefined : () => start(php, library);
 
@@ -59,7 +59,7 @@ function start(program: string, matcherFile: string): PairShop {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
-  // A shop that ended is reported where its answer is missed.
+  // If the shop has ended, `interpret` reports the missing answer.
   stdin.on('error', () => undefined);
   stdin.write(`${JSON.stringify(shopRoutes.map(({ method, parents, type }) => [method, parents, type]))}\n`);
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();

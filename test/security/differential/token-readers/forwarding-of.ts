@@ -10,10 +10,10 @@ import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';
 import type { TokenReader } from './wire-request.ts';
 
-/** It keeps nothing of what it is asked: one for all filters. */
+/** Stateless, so all filters share it. */
 const matchToken = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
 
-/** The filter of a process that has seen nothing yet. */
+/** The filter of a new process. */
 function openFilter() {
   const lifetimeMs = defaultLifetimeMs;
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
@@ -26,7 +26,7 @@ function openFilter() {
   });
 }
 
-/** As the pipeline asks it: what becomes of the request, and if it is forwarded, what became of it in the end. */
+/** Runs the filter as the pipeline does. Resolves to `refused`, or to the hooks of the forwarded request. */
 async function pass(filter: ReturnType<typeof openFilter>, request: CanonicalRequest, body: Buffer) {
   const hooks = await runFilter(filter, request, undefined, body);
   if (isRejection(hooks) || isAnswer(hooks)) return 'refused';
@@ -35,7 +35,7 @@ async function pass(filter: ReturnType<typeof openFilter>, request: CanonicalReq
 
 const json = ['Content-Type', 'application/json'];
 
-/** The shop has refreshed the token, and hands out another one. */
+/** The shop's answer to a refresh, with a new token. */
 const refreshed = {
   kind: 'answered',
   status: 200,
@@ -43,7 +43,7 @@ const refreshed = {
   body: Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: 'the-next-one' } } })),
 } as const;
 
-/** Uses a token up, as every client does. */
+/** Refreshes a token by a plain request, which uses it up. */
 async function exchangePlainly(
   filter: ReturnType<typeof openFilter>,
   token: string,
@@ -75,7 +75,7 @@ function requestOf(
   } as unknown as CanonicalRequest;
 }
 
-/** A request as shopward forwards it; undefined: it does not. */
+/** The request as shopward forwards it; undefined: refused. */
 async function forwardedBy(filter: ReturnType<typeof openFilter>, { path, request }: TokenRequestCase) {
   const { method, query, contentType, contentEncoding } = request;
   const body = Buffer.from(request.body, 'base64');
@@ -93,16 +93,16 @@ async function forwardedBy(filter: ReturnType<typeof openFilter>, { path, reques
 export interface Findings {
   /** Requests that were forwarded. */
   forwarded: number;
-  /** Of those, the ones in which some reader saw a token. */
+  /** Pairs of a forwarded request and a reader that saw a token in it. */
   read: number;
 }
 
-/** Cases at a time: each has a filter of its own. */
+/** Cases in one batch; each needs its own filter. */
 const batch = 2000;
 
 /**
- * Sends the cases to shopward and what it forwards to the readers. Throws where a used token is refreshed by some reader,
- * or where one that nobody knew is refreshed twice, the second time plainly.
+ * Passes the cases through the filter, and the forwarded requests to the readers. Throws if a reader sees a used token in
+ * a forwarded request, or if a token that a forwarded request has used up can be refreshed again.
  */
 export async function compareReadings(
   cases: readonly TokenRequestCase[],
