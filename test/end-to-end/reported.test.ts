@@ -15,7 +15,7 @@ import {
 } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
-/** What whoever is called at night gets to see: each fault in log, metrics, /readyz and console, and its end too. */
+/** What operators see of a fault: log, metrics, /readyz and console. */
 let upstream: RecordingUpstream;
 let shopward: RunningShopward;
 const closings: (() => unknown)[] = [];
@@ -23,7 +23,7 @@ const closings: (() => unknown)[] = [];
 async function start(options: Partial<HereOptions> = {}): Promise<void> {
   shopward = await startShopwardHere({ upstream: await startUpstream(), ...options });
 }
-/** For signals and standard output. */
+/** A process, for tests that need signals or standard output. */
 async function startProcess(options: Partial<ShopwardOptions>): Promise<Shopward> {
   const one = await startShopward({ upstream: await startUpstream(), ...options });
   shopward = one;
@@ -43,7 +43,7 @@ const ask = (path: string) => exchangeRaw(shopward.port, `GET ${path} HTTP/1.1\r
 const page = async (path: string) => await (await fetch(shopward.adminUrl + path)).text();
 async function reasons(): Promise<readonly string[]> {
   const response = await fetch(`${shopward.adminUrl}/readyz`);
-  // None of these faults takes the proxy out: it serves what it can.
+  // None of these faults makes the proxy unready.
   expect(response.status).toBe(200);
   return ((await response.json()) as { reasons: string[] }).reasons;
 }
@@ -56,7 +56,7 @@ async function tile(id: string): Promise<{ status: string; text: string } | unde
   return parts.find((part) => part.id === id);
 }
 
-it('a shop that is gone', async () => {
+it('a shop that refuses connections', async () => {
   await start();
   expect((await ask('/stores')).status).toBe(200);
   expect(await reasons()).toEqual([]);
@@ -101,7 +101,7 @@ it('logs and reports a key set that cannot be fetched, and then can be again', a
   expect(await metric('shopward_keys_last_load_success')).toBe(1);
 });
 
-it('a broken edit of the list: its errors, without remarks on other rows', async () => {
+it('a broken edit of the list: only its own error is reported', async () => {
   await start();
   const good = await readFile(shopward.listFile, 'utf8');
   await writeFile(shopward.listFile, good.replace('\n    - GET /carts\n', '\n    - get /carts\n'));
@@ -113,7 +113,7 @@ it('a broken edit of the list: its errors, without remarks on other rows', async
   await eventually('the good list', async () => (await reasons()).length === 0 || undefined);
 });
 
-it('a Redis that is new hands out no tag for a while', async () => {
+it('a new Redis: no tag is handed out for a while', async () => {
   const redis = await startRedisProcess();
   closings.push(() => redis.close());
   await start({ config: { store: { url: `redis://127.0.0.1:${redis.port}` } } });
@@ -129,7 +129,7 @@ it('a Redis that is new hands out no tag for a while', async () => {
 it('a log that cannot be written', async () => {
   await startProcess({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
   expect((await ask('/stores')).status).toBe(200);
-  expect(await eventually('the word of it', async () => (await reasons())[0])).toBe(
+  expect(await eventually('the reason', async () => (await reasons())[0])).toBe(
     'log: lines cannot be written (ENOSPC), they wait in memory',
   );
   expect(await metric('shopward_log_write_failures_total')).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../harne
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A shop that answers every refresh with a new pair, and revocations with what is said here: it keeps no state at all. */
+/** A shop that answers every refresh with a new pair, and revocations with the response in `revocation`. It keeps no state. */
 let revocation = answer('');
 let pairs = 0;
 let upstream: RecordingUpstream;
@@ -71,7 +71,7 @@ async function send(path: string, body: string | Buffer, fields: readonly string
 const refresh = (one: RunningShopward = shopward) =>
   send('/token', `grant_type=refresh_token&refresh_token=${token}`, [form], one);
 
-/** What a refresh with the token is from now on. */
+/** Refreshes with the token, and checks that it is refused without asking the shop, or forwarded. */
 async function expectEnded(isEnded: boolean): Promise<void> {
   const before = asked();
   const { status, body } = await refresh();
@@ -92,7 +92,7 @@ const plain: readonly (readonly [string, () => [string, string, string[]]])[] = 
     () => ['/token/revocation', `client_id=a&client_secret=b&token=${token}`, [form]],
   ],
   [
-    'with a grant, of which RFC 7009 knows nothing',
+    'with `grant_type`, which RFC 7009 does not define',
     () => ['/token/revocation', `grant_type=password&token=${token}`, [form]],
   ],
   ['an escape in the name', () => ['/token/revocation', `to%6ben=${token}`, [form]]],
@@ -103,7 +103,7 @@ const plain: readonly (readonly [string, () => [string, string, string[]]])[] = 
   ],
 ];
 
-/** Body, fields and query of a request that some server may read in another way. */
+/** Body, fields and query of a request that servers may read in different ways. */
 type Unclear = readonly [string, () => [string, string[], string?]];
 
 async function expectRefused(expected: number, make: Unclear[1]): Promise<void> {
@@ -114,7 +114,7 @@ async function expectRefused(expected: number, make: Unclear[1]): Promise<void> 
   await expectEnded(false);
 }
 
-describe('a token that is shown to be ended', () => {
+describe('revocation by a body', () => {
   it.each(plain)('%s: forwarded byte for byte, then refused', async (_, make) => {
     const [path, body, fields] = make();
     const before = asked();
@@ -122,7 +122,7 @@ describe('a token that is shown to be ended', () => {
     expect(asked()).toBe(before + 1);
     expect(upstream.connections.some((one) => one.received().includes(`\r\n\r\n${body}`))).toBe(true);
     await expectEnded(true);
-    // Again, as RFC 7009 has it: the shop says what it likes.
+    // A second revocation is forwarded too; RFC 7009 allows it.
     expect((await send(path, body, fields)).status).toBe(200);
     await expectEnded(true);
   });
@@ -133,7 +133,7 @@ describe('a token that is shown to be ended', () => {
     expect(upstream.connections.some((one) => one.received().endsWith(`\r\n\r\n${body}`))).toBe(true);
   });
 
-  it('also one that shopward saw issued, and what descends from it goes on', async () => {
+  it('a revoked successor of an issued token is refused, and so is the used first one', async () => {
     const issued = JSON.parse(
       String((await send('/token', 'grant_type=password&username=u&password=p')).body),
     );
@@ -156,13 +156,13 @@ describe('a token that is shown to be ended', () => {
     ['204 No Content', true],
     ['302 Found', true],
     ['503 Service Unavailable', true],
-  ])('the shop says %s: ended %s', async (status, isEnded) => {
+  ])('the shop answers a revocation with %s: token ended: %s', async (status, isEnded) => {
     revocation = status.startsWith('204') ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer('', '', status);
     await send('/token/revocation', `token=${token}`);
     await expectEnded(isEnded);
   });
 
-  it('a shop that is away: 502, and the token is not revoked where nothing was sent', async () => {
+  it('502 if the shop cannot be reached', async () => {
     revocation = '';
     const dead = await startShopwardHere({
       upstream: 'http://127.0.0.1:1',
@@ -188,7 +188,7 @@ describe('a token that is shown to be ended', () => {
 
   it.each([
     ['under a content coding', () => [`token=${token}`, [form, 'Content-Encoding: gzip']]],
-    ['under the identity', () => [`token=${token}`, [form, 'Content-Encoding: identity']]],
+    ['under the coding `identity`', () => [`token=${token}`, [form, 'Content-Encoding: identity']]],
     [
       'in another charset',
       () => [`token=${token}`, ['Content-Type: application/x-www-form-urlencoded; charset=utf-16']],
@@ -198,7 +198,7 @@ describe('a token that is shown to be ended', () => {
   ] as readonly Unclear[])('%s: 415, the shop is not asked', (_, make) => expectRefused(415, make));
 
   it.each(['PUT', 'PATCH', 'DELETE'])(
-    'by %s, at a shop that ignores the method: ended; at one that does not: not',
+    'by %s: ended if the shop answers 200, not ended if it answers 405',
     async (method) => {
       const sendBy = () => {
         const body = `token=${token}`;
@@ -227,7 +227,7 @@ describe('a token that is shown to be ended', () => {
     await expectEnded(false);
   });
 
-  it('without a token the shop decides; a long body is refused', async () => {
+  it('a body without a token is forwarded; a long body is refused', async () => {
     expect((await send('/token/revocation', 'client_id=a')).status).toBe(200);
     const before = asked();
     expect((await send('/token/revocation', `token=${token}&a=${'x'.repeat(140_000)}`)).status).toBe(413);
@@ -235,7 +235,7 @@ describe('a token that is shown to be ended', () => {
     expect(asked()).toBe(before);
   });
 
-  it('a chunked body is the same wherever it is cut', async () => {
+  it('a chunked body revokes its token wherever the chunks are cut', async () => {
     const body = `token=${token}`;
     const connection = await openRawConnection(shopward.port);
     for (let at = 1; at < body.length; at += 1) {
@@ -249,7 +249,7 @@ describe('a token that is shown to be ended', () => {
     await expectEnded(true);
   });
 
-  it('stays out of log, metrics and console', async () => {
+  it('the token does not appear in log, metrics and console', async () => {
     await send('/token/revocation', `token=${token}`);
     await send(`/token/revocation?token=${token}`, '');
     await shopward.waitForLog(({ event }) => event === 'request');
@@ -258,7 +258,7 @@ describe('a token that is shown to be ended', () => {
     expect(shopward.output() + told.join('')).not.toContain(token);
   });
 
-  it('is off by default: nothing is held back, and nothing ended', async () => {
+  it('without a revocation endpoint the body is streamed, and the token stays valid', async () => {
     const connection = await openRawConnection(off.port);
     const head = `POST /oauth/revoke HTTP/1.1\r\nHost: s\r\n${form}\r\nContent-Encoding: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const before = upstream.connections.length;

@@ -63,7 +63,7 @@ afterAll(async () => {
   server.close();
 });
 
-/** What a login would have given; the browser's part of it is none of ours. */
+/** Creates the refresh token of a login, without the browser part of the flow. */
 async function logIn(): Promise<string> {
   const app = await provider.Client.find('app');
   if (app === undefined) throw new Error('no client');
@@ -89,7 +89,7 @@ const errorOf = (act: Promise<unknown>) =>
     (fault: { error?: string; status?: number }) => `${fault.status} ${fault.error}`,
   );
 
-it('finds its endpoints at the public address', () => {
+it('discovery names the endpoints at the public address', () => {
   const { token_endpoint, revocation_endpoint } = client.serverMetadata();
   expect([token_endpoint, revocation_endpoint]).toEqual([
     `${shopward.url}/token`,
@@ -97,13 +97,13 @@ it('finds its endpoints at the public address', () => {
   ]);
 });
 
-it('refresh, reuse refused, revoke, refused: the provider is not asked about what has ended', async () => {
+it('a used and a revoked token are refused without asking the provider', async () => {
   const first = await logIn();
   const second = await refresh(first);
   expect(second).toMatch(/./);
   expect(second).not.toBe(first);
   const before = asked.length;
-  // The provider would end the whole grant: shopward refuses first, and the rightful client goes on.
+  // The provider would end the whole grant on reuse. Shopward refuses first, so the latest token stays valid.
   expect(await errorOf(refresh(first))).toBe('400 invalid_grant');
   expect(asked.length).toBe(before);
   const third = await refresh(second);
@@ -112,12 +112,12 @@ it('refresh, reuse refused, revoke, refused: the provider is not asked about wha
   const ended = asked.length;
   expect(await errorOf(refresh(third))).toBe('400 invalid_grant');
   expect(asked.length).toBe(ended);
-  // So it is for the provider itself.
+  // The provider has revoked it, too.
   expect(await provider.RefreshToken.find(third)).toBeUndefined();
   await openid.tokenRevocation(client, third);
 });
 
-it('who is not the client of a token ends nothing', async () => {
+it('a revocation with a wrong client secret does not end the token', async () => {
   const token = await logIn();
   const stranger = new openid.Configuration(client.serverMetadata(), 'app', 'a wrong secret');
   openid.allowInsecureRequests(stranger);

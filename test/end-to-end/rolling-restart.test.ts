@@ -14,8 +14,8 @@ let upstream: RecordingUpstream;
 let redis: RedisProcess;
 
 beforeAll(async () => {
-  // Slow, so that all of eight clients but one wait for an answer at any time, also when a replica is told to end; not
-  // equally slow, or they would all ask at the same moment, and none in the moments after that.
+  // Slow, so that at any time most of the eight clients wait for an answer, also when a replica gets SIGTERM. The times
+  // differ, so that the clients do not ask in step.
   let asked = 0;
   upstream = await startRecordingUpstream(async ({ head }) => {
     await (late.get(head.split(' ')[1] ?? '') ?? sleep(200 + ((61 * asked++) % 200)));
@@ -28,10 +28,10 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** Requests that the shop answers when these are kept, by their path. */
+/** By path: the promise that the shop awaits before it answers. */
 const late = new Map<string, Promise<void>>();
 
-/** Ends a replica that is at work on a request, which it answers although it takes no connection any more. */
+/** Ends a replica during a request, which it still answers after its port is closed. */
 async function end(replica: Shopward): Promise<void> {
   const path = `/late/${replica.port}`;
   const { promise, resolve: release } = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ async function end(replica: Shopward): Promise<void> {
   const answered = begun(
     exchangeRaw(replica.port, `${line}\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n`),
   );
-  await eventually('it at the shop', () => upstream.requestLines.includes(line) || undefined);
+  await eventually('the request at the shop', () => upstream.requestLines.includes(line) || undefined);
   replica.signal('SIGTERM');
   await eventually('a closed port', () =>
     openRawConnection(replica.port).then(
@@ -56,7 +56,7 @@ async function end(replica: Shopward): Promise<void> {
 const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // Ten times as long as the balancer waits between two looks.
+    // Ten times the interval at which the balancer checks readiness.
     config: {
       listen: { drainDelay: '2500ms' },
       workers,
@@ -65,7 +65,7 @@ const startReplica = (workers: number) =>
     rows: ['GET /secret'],
   });
 
-// Side by side: most of it is the wait before a drain.
+// Concurrent: most of the time is the wait before a drain.
 it.concurrent.for([
   ['one process', 1, 1],
   ['two workers', 2, 1],

@@ -43,7 +43,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** As kubelet writes a Secret: a folder of a new name, then `..data` is pointed at it. */
+/** Writes files as kubelet writes a Secret: into a new folder, to which `..data` then points. */
 let generation = 0;
 async function mount(files: Readonly<Record<string, string>>): Promise<void> {
   const name = `..2026_${generation++}`;
@@ -56,7 +56,7 @@ async function mount(files: Readonly<Record<string, string>>): Promise<void> {
   }
 }
 
-/** As an editor or a deployment tool does it. */
+/** Replaces a file by a rename, as editors and deployment tools do. */
 async function replace(file: string, text: string): Promise<void> {
   await writeFile(path.join(folder, `${file}.new`), text);
   await rename(path.join(folder, `${file}.new`), path.join(folder, file));
@@ -68,7 +68,7 @@ const settings = (config: object) => ({
   config,
 });
 const start = (config: object) => startShopwardHere(settings(config));
-/** For signals and workers. */
+/** A process, for tests that need signals or workers. */
 async function startProcess(config: object): Promise<Shopward> {
   const one = await startShopward(settings(config));
   shopward = one;
@@ -95,7 +95,7 @@ const hmac = () => ({
 });
 
 describe('files with secrets', () => {
-  it('a rotated secret is in force at once, whole: the old one is forgotten with the tokens it has signed', async () => {
+  it('a rotated secret is reloaded, and tokens signed with the old one are refused', async () => {
     await mount({ jwt: `${secrets[0]}\n`, admin: adminTokens[0] ?? '' });
     shopward = await start(hmac());
     expect([await ask(secrets[0] ?? ''), await ask(secrets[1] ?? '')]).toEqual([200, 401]);
@@ -107,7 +107,7 @@ describe('files with secrets', () => {
     for (const secret of [...secrets, ...adminTokens]) expect(shopward.output()).not.toContain(secret);
   });
 
-  it('one that cannot be used leaves the last good one in force, and log, metrics, /readyz and console say so', async () => {
+  it('an invalid secret is reported in log, metrics, /readyz and console, and the last good one stays in force', async () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
     shopward = await start(hmac());
@@ -136,7 +136,7 @@ describe('files with secrets', () => {
     expect(shopward.output()).not.toContain('c4nary');
   });
 
-  it('what only a restart can change is named', async () => {
+  it('a changed secret that needs a restart is named in the log', async () => {
     await writeFile(path.join(folder, 'digest'), 'a-key-of-digests-1');
     shopward = await start({ refreshTokens: { digestKey: fromFile('digest') } });
     await replace('digest', 'a-key-of-digests-2');
@@ -145,7 +145,7 @@ describe('files with secrets', () => {
     expect(shopward.output()).not.toContain('a-key-of-digests');
   });
 
-  it('SIGHUP looks at them, and a file that went away is no secret', async () => {
+  it('SIGHUP reloads the secrets; a removed file is refused, and the last good secret stays', async () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
     const { signal } = await startProcess(hmac());
@@ -161,7 +161,7 @@ describe('files with secrets', () => {
 });
 
 describe('a key set', () => {
-  it('is fetched at SIGHUP, not a refresh later', async () => {
+  it('is fetched at SIGHUP, before the next refresh is due', async () => {
     const first = makeSigner('RS256', 'first');
     const second = makeSigner('RS256', 'second');
     const keyServer = await startJwksServer(first);
@@ -187,7 +187,7 @@ describe('workers', () => {
   });
   afterAll(() => redis?.close());
 
-  it('get a rotated secret, all of them, also one that comes later', async () => {
+  it('a rotated secret reaches all workers', async () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
     const store = { url: `redis://127.0.0.1:${redis.port}` };
@@ -218,7 +218,7 @@ describe('listen.tls', () => {
       }).on('error', reject);
     });
 
-  it('a renewed certificate is served to new connections, a pair that does not fit is refused', async () => {
+  it('a renewed certificate is served to new connections, a certificate with the key of another is refused', async () => {
     await mount({ cert: testCertificate, key: testKey });
     shopward = await start({
       listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
@@ -233,7 +233,7 @@ describe('listen.tls', () => {
     expect(shopward.output()).not.toContain('PRIVATE KEY');
   });
 
-  it('agrees on nothing without forward secrecy, and on no old version', async () => {
+  it('refuses ciphers without forward secrecy or AEAD, and versions before TLS 1.2 or minVersion', async () => {
     await mount({ cert: testCertificate, key: testKey });
     const files = { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') };
     shopward = await start({ listen: { tls: files } });
@@ -257,13 +257,13 @@ describe('listen.tls', () => {
 
     shopward = await start({ listen: { tls: { ...files, minVersion: 'TLSv1.3' } } });
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
-    // A renewed certificate changes nothing of that.
+    // A renewed certificate does not change the minimum version.
     await mount({ cert: nextCertificate, key: nextKey });
     await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
   });
 
-  it('one that has expired is served, and reported everywhere', async () => {
+  it('an expired certificate is served, and reported in the output, /readyz and metrics', async () => {
     await mount({ cert: expiredCertificate, key: expiredKey });
     shopward = await start({
       listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
@@ -284,12 +284,12 @@ describe('listen.tls', () => {
     [1.5, 'the certificate expires in 1 day (2030-01-02)'],
     [0, 'the certificate has expired (2030-01-01)'],
     [Number.NaN, undefined],
-  ])('that ends in %d days is reported in time', (days, notice) => {
+  ])('notice for a certificate that ends in %d days', (days, notice) => {
     const now = Date.UTC(2030, 0, 1);
     expect(certificateNotice(now + days * 86_400_000, now)).toBe(notice);
   });
 
-  it('a pair that does not fit keeps it from starting, with the line of the setting', async () => {
+  it('exits with 78 and the line of the setting if the key is not that of the certificate', async () => {
     await mount({ cert: testCertificate, key: nextKey });
     const { code, output } = await refuseHere(
       settings({ listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } } }),
@@ -301,7 +301,7 @@ describe('listen.tls', () => {
   });
 });
 
-it('new connections to Redis use a changed password and authority; before, /readyz names the setting', async () => {
+it('new connections to Redis use a changed password and CA; until then /readyz names the setting', async () => {
   const pems = { 'cert.pem': testCertificate, 'key.pem': testKey, 'next.pem': nextCertificate };
   for (const [name, text] of Object.entries({ ...pems, 'next-key.pem': nextKey, 'ca.pem': testCertificate }))
     await writeFile(path.join(folder, name), text);
@@ -330,7 +330,7 @@ it('new connections to Redis use a changed password and authority; before, /read
         .split('\n')
         .filter((line) => /cmd=(?!client)/.test(line));
     const cut = async () => {
-      // The proxy's connections: the own one is kept.
+      // Closes the connections of the proxy; SKIPME keeps the test's own.
       await direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     };
     await until('a connection', async () => (await others()).length > 0);

@@ -14,16 +14,16 @@ import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A shop that takes any exchange of any token, and keeps one cart by last write wins. */
+/** A shop that accepts every exchange, and keeps one cart, whose last write wins. */
 interface CarelessShop {
   readonly url: string;
   name: string;
   patchMs: number;
-  /** How many PATCH requests have come, answered or not. */
+  /** Number of PATCH requests received, answered or not. */
   patches: number;
   /** Names in the order in which they were written. */
   readonly writes: string[];
-  /** Bodies of exchanges. */
+  /** Bodies of the exchange requests. */
   readonly exchanges: string[];
   close(): void;
 }
@@ -55,7 +55,7 @@ async function startCarelessShop(): Promise<CarelessShop> {
   return Object.assign(shop, { url, close: () => void server.close() });
 }
 
-/** A shop that checks nothing, and takes what a PATCH says for the state of its path. */
+/** A shop without checks: a PATCH sets the state of its path. */
 async function startCountingShop(): Promise<{ url: string; counts: Map<string, number>; close(): void }> {
   const counts = new Map<string, number>();
   const server: Server = createServer(async (request, response) => {
@@ -71,18 +71,18 @@ async function startCountingShop(): Promise<{ url: string; counts: Map<string, n
   return { url, counts, close: () => void server.close() };
 }
 
-/** A shop and a Redis of a case's own, with what was started in between. */
+/** The shop, the Redis and the proxies of one case. */
 interface Stage {
   readonly redis: RedisProcess;
   readonly direct: Redis;
   readonly shop: CarelessShop;
-  /** With the settings that these merge into what replicas share. */
+  /** Starts a proxy with these settings, merged into those that the replicas share. */
   start(config: object, options?: Partial<HereOptions>): Promise<RunningShopward>;
-  /** What `start` starts it with. */
+  /** The options that `start` uses. */
   settings(config: object): HereOptions;
 }
 
-/** Cases stand side by side: most of each is waiting for times that a store lets pass. */
+/** Each case has its own stage, because cases run concurrently: most of their time is waiting. */
 function staged(play: (stage: Stage) => Promise<void>): () => Promise<void> {
   return async () => {
     const [redis, shop] = await Promise.all([
@@ -152,31 +152,31 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       const next = await start({ entityTags: { lease: '5s' } });
       const tag = await aTag(next);
       await eventually(
-        'a word of it',
+        'the reason at /readyz',
         async () => (await reasonsOf(next)).includes('lease differs') || undefined,
       );
-      // Longer than the lease of the next one: a tag after no more than that would come too early.
+      // Longer than the lease of `next`: a tag handed out after only that lease would be too early.
       shop.patchMs = 8_500;
       const atShop = () => shop.patches === 1 || undefined;
       let slow: ReturnType<typeof patch>;
-      // Again, where a slow machine had it refused.
+      // Repeats if a slow machine caused a refusal.
       do {
         slow = begun(patch(old, tag, 'slow'));
         await Promise.race([slow, begun(eventually('it at the shop', atShop))]);
       } while (!atShop());
       shop.patchMs = 0;
       await direct.flushall();
-      // As a client that reads again and writes as soon as it has a tag.
+      // A client that reads until it has a tag, then writes at once.
       const quick = await aTag(next);
       expect(outcomeOf(await patch(next, quick, 'quick'))).toBe('200');
       expect((await slow).status).toBe(200);
-      // The other order would be a lost update: what was based on the state before it would have come after it.
+      // In the other order, the slow write, based on the older state, would overwrite the quick one.
       expect(shop.writes).toEqual(['slow', 'quick']);
     }),
   );
 
   it(
-    'entityTags.resources: who would be passed by gives out no tag, until the last old one is gone',
+    'entityTags.resources: a replica hands out no tag for a resource that another does not track, until that one has ended',
     staged(async ({ redis, start }) => {
       await ageRedis(redis.port);
       const other = [{ collection: '/wishlists', member: '/wishlists/{id}' }];
@@ -199,13 +199,13 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       (next, tag) => patch(next, tag, 'next'),
     ],
     [
-      'no batch any more',
+      'batch removed',
       { ...carts, batch: 'guarded' },
       carts,
       (next) => callShop(next.port, 'POST /carts', { token: next.issueToken(), body: {} }),
     ],
   ])(
-    'entityTags.resources, %s: old replicas know it before the new one passes a write',
+    'entityTags.resources, %s: an old replica refuses writes after a write through the new one',
     (_, before, after, write) =>
       staged(async ({ redis, start }) => {
         await ageRedis(redis.port);
@@ -228,7 +228,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       for (const resources of [[carts], [carts, lists]]) both.push(await start(resources));
       const [old, next] = both as [RunningShopward, RunningShopward];
       await eventually('tags at both', async () => (await aTag(old)) && (await aTag(next)));
-      // Each adds one to what it has read.
+      // Adds one to the number that it has read.
       const outcomes = new Map<string, number>();
       const add = async (one: RunningShopward, path: string) => {
         const token = one.issueToken();
@@ -261,7 +261,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     }
   });
 
-  it('versions with different forms of records: an upgrade and a rollback stop no write and lose none', async () => {
+  it('versions with different forms of records: an upgrade and a rollback refuse no write and lose none', async () => {
     const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
     await ageRedis(redis.port);
     const direct = new Redis({ port: redis.port, host: '127.0.0.1' });
@@ -270,7 +270,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     const all: RunningShopward[] = [];
     const start = async (runs: typeof older) => {
       const resources = [{ collection: '/carts', member: '/carts/{id}' }];
-      // Long, because a busy machine is no change of version.
+      // Long, so that a busy machine causes no refusal.
       const times = { lease: '60s', sendBy: '20s', wait: '10s' };
       const config = sharing(redis, { store: { timeout: '5s' }, entityTags: { ...times, resources } });
       const one = await startShopwardHere({ upstream: shop.url, config, runs });
@@ -280,7 +280,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     const outcomes = new Map<string, number>();
     const live: RunningShopward[] = [];
     let [rounds, requests] = [0, 0];
-    /** Adds one to what it has read, each time at another process. */
+    /** Adds one to the number that it has read; each request goes to the next process. */
     const add = async (path: string) => {
       const call = (method: string, more: object) => {
         const one = live[requests++ % live.length] as RunningShopward;
@@ -333,13 +333,13 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       live.push(first, second);
       const clients = Promise.all([...own, shared, shared].map(client));
       await roll(newer);
-      // The last older one ended ten seconds ago.
+      // As if the last older process had just been forgotten.
       await forgetOlder(Date.now());
       await someRounds();
       await roll(older);
       await roll(newer);
       expect(await forms()).toBe('6');
-      // It ended a day ago.
+      // As if it had ended more than a day ago.
       await forgetOlder(1);
       await eventually('the newer form', async () => (await forms()).includes('7') || undefined);
       await someRounds();
@@ -367,7 +367,7 @@ describe.concurrent('a rolling change of what replicas must share', () => {
   });
 
   it(
-    'refreshTokens.digestKey: no token is exchanged at both',
+    'refreshTokens.digestKey: no token is exchanged through both replicas',
     staged(async ({ shop, start }) => {
       const old = await start({ refreshTokens: { digestKey: 'the first key of digests' } });
       const next = await start({ refreshTokens: { digestKey: 'the second key of digests' } });
@@ -387,11 +387,11 @@ describe.concurrent('a rolling change of what replicas must share', () => {
 
 describe.concurrent('a store that fills up', () => {
   it(
-    'is reported from four fifths on, before it is full',
+    'is reported at more than 80%, before it is full',
     staged(async ({ direct, start }) => {
       const one = await start({});
       expect(await reasonsOf(one)).not.toContain('full');
-      // Redis gives back what buffers of clients have taken: beside this it is nothing.
+      // A large key, so that memory that Redis frees from client buffers does not matter.
       await direct.setrange('filler', 16_000_000, 'x');
       const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
       await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
@@ -411,9 +411,9 @@ const coldStart = (why: string, lose: (direct: Redis) => Promise<unknown>) =>
     const one = await start({});
     await aTag(one);
     expect(await reasonsOf(one)).toBe('');
-    // Nobody asks meanwhile.
+    // No request is sent until the reason is reported.
     await lose(direct);
-    const reason = await eventually('a word of it', async () => {
+    const reason = await eventually('the reason at /readyz', async () => {
       const all = await reasonsOf(one);
       return all.includes(why) ? all : undefined;
     });
@@ -427,7 +427,7 @@ const coldStart = (why: string, lose: (direct: Redis) => Promise<unknown>) =>
     await aTag(one);
   });
 
-describe.concurrent('a cold start is reported: why, and the rest', () => {
+describe.concurrent('a cold start is reported with its cause and the remaining time', () => {
   it(
     'when the replication id changes on a living primary',
     coldStart('its replication id has changed, on the same process', (direct) =>
@@ -443,7 +443,7 @@ describe.concurrent('a cold start is reported: why, and the rest', () => {
 
 describe.concurrent('several shops on one Redis', () => {
   it(
-    'under one prefix: the second one reports it',
+    'with one prefix: the second shop reports it',
     staged(async ({ shop, start }) => {
       await start({});
       const elsewhere = await startCarelessShop();
@@ -454,7 +454,7 @@ describe.concurrent('several shops on one Redis', () => {
   );
 
   it(
-    'each with a prefix of its own: no key is shared',
+    'with a prefix for each shop: no key is shared',
     staged(async ({ direct, start }) => {
       const one = await start({ store: { prefix: 'one' } });
       const two = await start({ store: { prefix: 'two' } });

@@ -5,7 +5,7 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /** RFC 9112 section 9.3.1: a server may close an idle connection at any time, also when a request is on its way. */
 test.each(['/stores/1', '/url-resolver?url=/'])(
-  'GET %s over a connection that the upstream has just given up is asked once more',
+  'GET %s is sent again if the upstream resets its idle connection',
   async (path) => {
     let asked = 0;
     const document = JSON.stringify({

@@ -36,17 +36,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** More octets of lines than a pipe and what a process keeps (1 MiB) hold, for each process. */
+/** Requests for each process: their lines exceed a pipe and the log buffer of a process (1 MiB). */
 const requestsOfOne = 1_000;
-/** Long and short lines in turn; no segment is too long to be logged, and no line for one write (PIPE_BUF). */
+/** Long and short lines in turn; each segment is short enough to be logged, and each line for one write (PIPE_BUF). */
 const pathOf = (i: number) => `/stores/${i}${i % 2 === 0 ? '' : `/${'x'.repeat(79)}`.repeat(15)}`;
 const clients = 16;
 
-test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async (workers) => {
+test.each([1, 2])('a stopped log reader delays no request (workers: %i)', async (workers) => {
   const requests = requestsOfOne * workers;
   const fifo = path.join(folder, randomUUID());
   execFileSync('mkfifo', [fifo]);
-  // Open for both, so that whoever writes never finds it without a reader.
+  // Opened for reading and writing, so that the pipe always has a reader.
   const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
@@ -74,7 +74,7 @@ test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async
       /^shopward_log_dropped_lines_total [1-9]/m,
     );
 
-    // Read again: every line is whole, and those that are missing are counted.
+    // Once the reader continues, every line is complete, and the missing ones are counted.
     const lines = await readUntil(reader, (seen) => count(seen) >= requests);
     expect(count(lines)).toBe(requests);
     expect(lines.some(({ event }) => event === 'log-lines-dropped')).toBe(true);
@@ -85,7 +85,7 @@ test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async
   }
 });
 
-test('a log file that is copied and truncated goes on at its start; a renamed one goes on where it is', async () => {
+test('after a truncation lines are written at the start of the file; after a rename, to the renamed file', async () => {
   const file = path.join(folder, 'shopward.log');
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
@@ -120,7 +120,7 @@ interface Line {
   readonly count?: number;
 }
 
-/** Requests of which there is a line, or a word that the line was dropped. */
+/** Requests with a line, plus those counted as dropped. */
 function count(lines: readonly Line[]): number {
   const of = ({ event, count: dropped = 0 }: Line) =>
     event === 'request' ? 1 : event === 'log-lines-dropped' ? dropped : 0;

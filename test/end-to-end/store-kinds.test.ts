@@ -30,7 +30,7 @@ interface Stage {
   open<T extends { close(): Promise<void> }>(each: T): T;
 }
 
-/** Cases stand side by side: most of each is waiting for a lease. */
+/** Each case has its own stage, because cases run concurrently: most of their time is waiting for a lease. */
 function staged(play: (stage: Stage) => Promise<void>): () => Promise<void> {
   return async () => {
     const closing: { close(): Promise<void> }[] = [];
@@ -59,11 +59,11 @@ async function serve({ shop, open }: Stage, store: object): Promise<RunningShopw
   return shopward;
 }
 
-/** What needs the store, once: a tag, a change, a stale tag, an exchange, a used token. */
+/** Checks every use of the store once: a tag, a change, a stale tag, an exchange, a used token. */
 async function use({ shop }: Stage, { port }: RunningShopward): Promise<void> {
   const token = await shop.issueToken();
   const call = (line: string, options: ShopCall = {}) => callShop(port, line, { token, ...options });
-  // After a failover a write may be refused until the last connection is with the new primary; it is never lost.
+  // After a failover writes may be refused until all connections lead to the new primary.
   const tag = await eventually('a change', async () => {
     const ifMatch = await eventually('a tag', async () => (await call(`GET ${cart}`)).field('etag'));
     const outcome = outcomeOf(await call(`PATCH ${cart}`, { ifMatch, body }));
@@ -86,7 +86,7 @@ describe.concurrent('kinds of stores', () => {
     'Sentinel, before and after a failover, with a replica that must confirm each claim',
     staged(async (stage) => {
       const group: RedisSentinel = stage.open(await startSentinel({ replicas: 2 }));
-      // Without this the test would wait for the first cold start, too.
+      // Avoids the wait of the first cold start.
       await ageRedis((await group.primary()).port);
       const shopward = await serve(stage, { url: group.url, replicas: 1 });
       await use(stage, shopward);
@@ -104,7 +104,7 @@ describe.concurrent('kinds of stores', () => {
   );
 
   it(
-    'TLS with a password; the password is shown to nobody',
+    'TLS with a password; the password is not in output and metrics',
     staged(async (stage) => {
       const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
       const settings = {
@@ -124,7 +124,7 @@ describe.concurrent('kinds of stores', () => {
   );
 
   it(
-    'a Redis that may evict is refused at start',
+    'serve exits if Redis may evict keys',
     staged(async ({ shop, open }) => {
       const server = open(
         await startRedis({ settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' } }),

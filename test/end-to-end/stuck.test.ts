@@ -19,8 +19,8 @@ beforeAll(async () => {
   redis = await startRedisProcess();
   upstream = await startRecordingUpstream(() => answer());
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-stuck-'));
-  // Gives the process a fault that it does not have: SIGUSR2 makes the event loop stand still, without work for the machine
-  // unless it is in an expression.
+  // Makes SIGUSR2 block the event loop: with little CPU time in a loop that sleeps, or with full load in a regular
+  // expression.
   await writeFile(
     path.join(folder, 'get-stuck.mjs'),
     "process.on('SIGUSR2', function getStuck() { if (process.env.HOW === 'expression') /^(a+)+$/.test('a'.repeat(60) + 'b'); for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });",
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const shopward of started) {
-    // A worker that is left stopped would keep the output of its primary open.
+    // A stopped worker would keep the output of its primary open.
     if (shopward.exitCode === null && shopward.signalCode === null)
       for (const pid of workersOf(shopward)) process.kill(pid, 'SIGCONT');
     await shopward.kill();
@@ -52,13 +52,13 @@ async function start(workers: number, how = 'loop', eventLoopStall = '3s'): Prom
   return shopward;
 }
 
-/** Children of the primary. Where there is none, the first is no number: 0 would be everybody of our own group. */
+/** Children of the primary. `Boolean` drops the empty string: `kill` with 0 would signal this whole process group. */
 function workersOf(shopward: Shopward): number[] {
   const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
 
-/** Only a hang is longer. */
+/** Longer than any answer but a hang. */
 const patienceMs = 60_000;
 const served = (shopward: Shopward, withinMs = patienceMs) =>
   fetch(`${shopward.url}/stores`, { signal: AbortSignal.timeout(withinMs) }).then(
@@ -67,9 +67,9 @@ const served = (shopward: Shopward, withinMs = patienceMs) =>
   );
 const isEvent = (event: string) => (line: { readonly event?: unknown }) => line.event === event;
 
-// Side by side: nearly all of it is waits.
+// Concurrent: nearly all of the time is waiting.
 describe.concurrent('a process whose event loop is blocked', () => {
-  it.each(['loop', 'expression'])('in a %s says what it was doing, and ends', async (how) => {
+  it.each(['loop', 'expression'])('in a %s logs its stack and ends', async (how) => {
     const shopward = await start(1, how);
     shopward.signal('SIGUSR2');
     const { stack, level } = await shopward.waitForLog(isEvent('event-loop-stuck'));
@@ -77,7 +77,7 @@ describe.concurrent('a process whose event loop is blocked', () => {
     expect(await shopward.exited).toBe(null);
   });
 
-  it('does not end when it was only stopped as a whole for longer', async () => {
+  it('does not end after a SIGSTOP of 4.5 s', async () => {
     const shopward = await start(1);
     shopward.signal('SIGSTOP');
     await sleep(4_500);
@@ -91,7 +91,7 @@ describe.concurrent('a process whose event loop is blocked', () => {
 });
 
 describe.concurrent('a worker whose event loop is blocked', () => {
-  it('logs what it was doing, and is replaced; one that is stopped does not keep the others from ending', async () => {
+  it('is logged and replaced; a stopped one does not block the end of the process', async () => {
     const shopward = await start(2);
     const [victim = Number.NaN] = workersOf(shopward);
     process.kill(victim, 'SIGUSR2');
@@ -113,7 +113,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
     const shopward = await start(2, 'loop', '10s');
     const [victim = Number.NaN] = workersOf(shopward);
     process.kill(victim, 'SIGSTOP');
-    // A probe that a busy machine made late is made again: one that waits for the worker is late each time.
+    // Repeats a probe that is late because the machine is busy; a probe that waits for the worker is always late.
     const probe = (name: string) =>
       eventually(`an answer of ${name} within a second`, () =>
         fetch(`${shopward.adminUrl}${name}`, { signal: AbortSignal.timeout(1_000) })
@@ -123,7 +123,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
     const [readiness, metrics, life] = await Promise.all(['/readyz', '/metrics', '/livez'].map(probe));
     expect(readiness?.[1]).toContain('1 of 2 workers not serving');
     expect([metrics?.[0], life?.[0]]).toEqual([200, 200]);
-    // It was still there, and nobody waited for it.
+    // The probes were answered before the worker counted as stuck.
     expect(shopward.log().some(isEvent('worker-stuck'))).toBe(false);
     expect(await shopward.waitForLog(isEvent('worker-stuck'))).toMatchObject({ pid: victim });
     await shopward.waitForLog(isEvent('worker-replaced'));

@@ -14,7 +14,7 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 const { ResourceOwnerPassword } = createRequire(import.meta.url)('simple-oauth2');
 const run = promisify(execFile);
 
-/** What the clients of shops and providers really send: all of it passes, and each token once. */
+/** Requests as clients of shops and providers really send them: all pass, and each token once. */
 
 let shop: CarelessTokenShop;
 let shopward: RunningShopward;
@@ -38,7 +38,7 @@ const at = (path: string) => `${shopward.url}${path}`;
 const document = () => ({ data: { type: 'refresh-tokens', attributes: { refreshToken: token } } });
 const password = 'p&=;+% "{[\u00e4\u{1f511}\u6f22]}';
 
-/** Acts twice: the first time the shop is asked, the second time it is not. */
+/** Acts twice, and checks that only the first request reaches the shop. */
 async function passesOnce(act: () => Promise<unknown>): Promise<void> {
   const before = shop.asked.length;
   await act();
@@ -91,7 +91,7 @@ describe('libraries for OAuth', () => {
     );
   });
 
-  it('simple-oauth2: a password, and the refresh of what came', async () => {
+  it('simple-oauth2: a password, and a refresh with the issued token', async () => {
     const client = new ResourceOwnerPassword({
       client: { id: 'frontend', secret: 'secret' },
       auth: { tokenHost: shopward.url, tokenPath: '/token' },
@@ -144,7 +144,7 @@ describe('clients of HTTP', () => {
     await passesOnce(() => axios.post(at('/token'), new URLSearchParams(fields)));
   });
 
-  it('signing in: JSON:API, and a grant with whatever a password may be', async () => {
+  it('sign-in by JSON:API and by form, with a password of special characters', async () => {
     const attributes = { username: 'sonia@shop.example', password };
     await passes(() => axios.post(at('/access-tokens'), { data: { type: 'access-tokens', attributes } }));
     await passes(() =>
@@ -154,7 +154,7 @@ describe('clients of HTTP', () => {
       fetch(at('/token'), {
         method: 'POST',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        // As a careless client writes it.
+        // A form without percent-encoding.
         body: 'grant_type=password&username=sonia@shop.example&password=100%;p\u00e4ssw\u00f6rd{"}',
       }),
     );
@@ -167,7 +167,7 @@ describe('clients of HTTP', () => {
     expect([status, shop.asked.length]).toEqual([400, before]);
   });
 
-  it('a preflight, and a revocation with the type of a body that is not there', async () => {
+  it('a preflight, and a revocation with a Content-Type and no body', async () => {
     await passes(() =>
       fetch(at('/refresh-tokens'), { method: 'OPTIONS', headers: { Origin: 'https://a.example' } }),
     );

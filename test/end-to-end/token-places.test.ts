@@ -7,7 +7,7 @@ import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** Tokens elsewhere than in `Authorization`, over real sockets; WebSockets between Node's own client and a server of `ws`. */
+/** Tokens outside `Authorization`, over real sockets; WebSockets between Node's client and a server of `ws`. */
 interface WebSocketServer {
   on(event: 'connection', listener: (socket: { send(text: string): void }) => void): void;
   close(): void;
@@ -75,7 +75,7 @@ afterAll(async () => {
   sockets.close();
   shop.closeAllConnections();
   shop.close();
-  // Neither log nor anything else has a token in it.
+  // The output contains no token.
   expect(shopward.output()).not.toContain('eyJ');
 });
 
@@ -87,7 +87,7 @@ const codeOf = ({ status, body }: RawResponse) =>
   status < 400 ? String(status) : `${status} ${JSON.parse(body.toString()).errors[0].code}`;
 
 describe('a cookie', () => {
-  it('is verified, taken off, and goes on as the one Authorization with its identity', async () => {
+  it('is verified, and forwarded as Authorization and identity field instead of a cookie', async () => {
     const answer = await send('GET /cookie', `Cookie: a=1; sid=${token}; b=2`);
     expect(answer.status).toBe(200);
     expect(seen[0]?.headers).toMatchObject({
@@ -97,7 +97,7 @@ describe('a cookie', () => {
     });
   });
 
-  it('is kept from shared caches, whatever the shop says; so are refusals', async () => {
+  it('makes answers private and refusals no-store, whatever the shop sends', async () => {
     for (const fields of [[`Cookie: sid=${token}`], [`Authorization: Bearer ${token}`], []]) {
       const answer = await send('GET /cookie', ...fields);
       const isRefused = fields.length === 0;
@@ -110,7 +110,7 @@ describe('a cookie', () => {
     expect([plain.field('cache-control'), plain.field('vary')]).toEqual(['private, max-age=60', 'Accept']);
   });
 
-  it('changes nothing for a page of somebody else', async () => {
+  it('403 for a POST by cookie from a foreign origin', async () => {
     const cookie = `Cookie: sid=${token}`;
     const post = (...fields: string[]) => send('POST /cookie', 'Content-Length: 0', cookie, ...fields);
     expect(codeOf(await post())).toBe('403 cross-site-request');
@@ -122,14 +122,14 @@ describe('a cookie', () => {
     expect(codeOf(await send('POST /cookie', 'Content-Length: 0', bearer))).toBe('200');
   });
 
-  it('beside a header is refused, and reaches nobody', async () => {
+  it('400 for a cookie beside Authorization, and the shop is not asked', async () => {
     const both = await send('GET /cookie', `Cookie: sid=${token}`, `Authorization: Bearer ${token}`);
     expect(codeOf(both)).toBe('400 access-token-repeated');
     expect(both.field('www-authenticate')).toContain('error="invalid_request"');
     expect(seen).toEqual([]);
   });
 
-  it('is nothing to a row that does not take it', async () => {
+  it('is ignored for a row without it in tokenIn', async () => {
     expect(codeOf(await send('GET /plain', `Cookie: sid=${token}`))).toBe('401 002');
     expect(codeOf(await send('GET /plain?access_token=x', `Authorization: Bearer ${token}`))).toBe('200');
     expect(seen[0]?.url).toBe('/plain?access_token=x');
@@ -137,7 +137,7 @@ describe('a cookie', () => {
 });
 
 describe('a parameter', () => {
-  it('is cut from what goes on, and from the Referer of later requests', async () => {
+  it('is removed from the forwarded target, and with it the Referer of later requests', async () => {
     const page = `http://shop.example/query?access_token=${token}`;
     expect((await send(`GET /query?a=1&access_token=${token}&b`)).status).toBe(200);
     expect((await send('GET /open', `Referer: ${page}`)).status).toBe(200);
@@ -159,7 +159,7 @@ describe('a parameter', () => {
     expect(second.status).toBe(304);
   });
 
-  it('goes on as it came where observe mode lets it pass', async () => {
+  it('is forwarded unchanged if it is invalid and the row is observed', async () => {
     expect((await send('GET /seen?access_token=bad', 'X-Auth-Subject: evil')).status).toBe(200);
     expect(seen[0]?.url).toBe('/seen?access_token=bad');
     expect(seen[0]?.headers['x-auth-subject']).toBe(undefined);
@@ -178,7 +178,7 @@ describe('a subprotocol', () => {
     return `${said} ${protocol}`;
   };
 
-  it('opens a WebSocket as browsers do; the shop sees the others alone', async () => {
+  it('opens a WebSocket; the shop sees only the other subprotocols', async () => {
     expect(await open(['bearer', token, 'chat.v2'])).toBe('hello chat.v2');
     expect(await open(['bearer', token])).toBe('hello bearer');
     expect(seen.map(({ headers }) => headers['sec-websocket-protocol'])).toEqual(['chat.v2', undefined]);
@@ -188,7 +188,7 @@ describe('a subprotocol', () => {
     }
   });
 
-  it('refuses a bad one, none, and one beside a cookie', async () => {
+  it('is refused if it is invalid, missing, or beside a cookie', async () => {
     expect(await open(['bearer', 'a.b.c', 'chat'])).toBe('refused ');
     expect(await open(['chat'])).toBe('refused ');
     const handshake = [

@@ -21,7 +21,7 @@ import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
- * "What is wrong with a token" of docs/reasons.md, tried through the process: each reason is provoked, found in the record,
+ * "What is wrong with a token" of docs/reasons.md, over real sockets: each reason is provoked and found in the log,
  * and `shopward token` fails at the check that the row names. The same request with a good token passes.
  */
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
@@ -39,7 +39,7 @@ const good = { sub: 'anna', iss: issuer, aud: 'shop', iat: now - 10, exp: now + 
 const sign = (claims: object = {}, header: object = {}) => makeToken(signer, { ...good, ...claims }, header);
 const active = { active: true, token_type: 'Bearer', ...good };
 
-/** Of opaque tokens, what their issuer says; of any other it has no answer. */
+/** The answer of the introspection endpoint to each token; 500 for any other. */
 const introspected = new Map<string, object>([
   ['known', { ...active, team: 'a' }],
   ['revoked', { active: false }],
@@ -96,9 +96,9 @@ afterAll(async () => {
 });
 
 interface Fault {
-  /** What is sent in `Authorization` as a bearer token. */
+  /** Sent as `Authorization: Bearer`. */
   readonly token?: string;
-  /** Or the fields themselves. */
+  /** Sent instead of that field. */
   readonly fields?: readonly string[];
   readonly path?: string;
   readonly rejection?: RejectionName;
@@ -138,12 +138,12 @@ const faults: Readonly<Record<string, Fault>> = {
 const ask = (of: RunningShopward, target: string, fields: readonly string[]) =>
   exchangeRaw(of.port, [`GET ${target} HTTP/1.1`, 'Host: shop.example', ...fields, '', ''].join('\r\n'));
 
-it('the page names each of them, and no other', () => {
-  // A wrong clock takes the place of another reason: test/end-to-end/clock.test.ts.
+it('the page lists the same reasons as this test', () => {
+  // `clock` replaces another reason: test/end-to-end/clock.test.ts covers it.
   expect(Object.keys(faults)).toEqual([...checksOf.keys()].filter((reason) => reason !== 'clock'));
 });
 
-describe('refuses by the name of the page, at the check of the page', () => {
+describe('the proxy logs the reason, and `shopward token` fails at the check that the page names', () => {
   it.each(Object.entries(faults))('%s', async (reason, fault) => {
     const { token, path: target = '/me', rejection = 'access-token-invalid' } = fault;
     const of = reason === 'keys' ? withoutKeys : shopward;
@@ -151,7 +151,7 @@ describe('refuses by the name of the page, at the check of the page', () => {
     const [requestId] = refused.fields('x-request-id');
     const line = await of.waitForLog((one) => one.requestId === requestId);
     expect(line).toMatchObject({ decision: 'refused', rejection, reason, status: refused.status });
-    // The client learns no more than that.
+    // The answer to the client does not contain the reason.
     expect(JSON.parse(refused.body.toString())).toEqual({ errors: [buildRejections()[rejection]] });
     if (token === undefined) return;
     const { out } = await runCommand((io) =>
@@ -170,7 +170,7 @@ it.each([
   ['opaque', 'known', '/me'],
   ['with the claim of a condition', sign({ team: 'a' }), '/teams/a'],
   ['opaque, with the claim of a condition', 'known', '/teams/a'],
-])('a good token passes: %s', async (how, token, target) => {
+])('200 for a good token: %s', async (how, token, target) => {
   const field = how === 'in a cookie' ? `Cookie: sid=${token}` : `Authorization: Bearer ${token}`;
   expect((await ask(shopward, target, [field])).status).toBe(200);
 });
@@ -178,7 +178,7 @@ it.each([
 it.each([
   ['signed', sign({ team: 'b' })],
   ['opaque', 'known'],
-])('`shopward token` and the proxy name the condition that does not hold: %s', async (_, token) => {
+])('`shopward token` and the proxy name the unmet condition: %s', async (_, token) => {
   const refused = await ask(shopward, '/teams/c', [`Authorization: Bearer ${token}`]);
   expect([refused.status, refused.fields('www-authenticate')]).toEqual([403, []]);
   const config = { config: shopward.configFile, json: true, path: 'GET /teams/c' };

@@ -47,7 +47,7 @@ const part = (head: string, token: string) =>
   `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${token}\r\n--b--\r\n`;
 const used = 'kH0n2Q7xVb9sYt4LmPz1RgkH0n2Q7xVb9sYt4LmPz1Q';
 
-/** The used token once more, in the words of a reader that shopward does not have. */
+/** The used token in a form that another server may read and shopward does not. */
 const disguises: ReadonlyArray<readonly [string, Sent]> = [
   ...['x', 'gzip', 'br', 'deflate', 'utf-8'].map(
     (coding) =>
@@ -57,7 +57,7 @@ const disguises: ReadonlyArray<readonly [string, Sent]> = [
       ] as const,
   ),
   [
-    'a gzip of something, and the form after it',
+    'a gzip body, followed by the form',
     {
       path: '/token',
       type: form,
@@ -143,7 +143,7 @@ const disguises: ReadonlyArray<readonly [string, Sent]> = [
   ),
 ];
 
-/** Plain, and another spelling of what was used. */
+/** Other spellings of the used token, in a plain request. */
 const spellings: ReadonlyArray<readonly [string, string]> = [
   ['padding', `${used}=`],
   ['an exclamation mark', `${used.slice(0, 9)}!${used.slice(9)}`],
@@ -157,13 +157,13 @@ describe('a used token', () => {
     expect((await send({ type: json, body: document(used) })).status).toBe(200);
   });
 
-  it.each(disguises)('is refused by name: %s', async (_, sent) => {
+  it.each(disguises)('400 or 415, naming the field: %s', async (_, sent) => {
     const before = shop.asked.length;
     const response = await send(sent);
     const body = JSON.parse(response.body.toString());
     const isType = response.status === 415;
     expect(isType || response.status === 400).toBe(true);
-    // A name in the query that still has a `%` may also be that of a method override, which is refused for all paths.
+    // A name with a `%` in the query may be that of a method override, which is refused on all paths.
     if (body.errors?.[0].code === 'method-override') expect(sent.path).toContain('?refresh%u005ftoken');
     else if (/^\/token/.test(sent.path ?? '')) {
       expect(body.error).toBe('invalid_request');
@@ -178,14 +178,14 @@ describe('a used token', () => {
     expect(shop.asked.length).toBe(before);
   });
 
-  it.each(spellings)('is the same token: %s', async (_, token) => {
+  it.each(spellings)('401 for another spelling: %s', async (_, token) => {
     const before = shop.asked.length;
     expect((await send({ type: json, body: document(token) })).status).toBe(401);
     expect(shop.asked.length).toBe(before);
   });
 });
 
-describe('by another method, without a token, everything passes', () => {
+describe('a request by another method and without a token passes', () => {
   it.each<[string, Sent]>([
     ['GET', { method: 'GET' }],
     ['GET with a query', { method: 'GET', path: '/refresh-tokens?include=x' }],
@@ -201,14 +201,14 @@ describe('by another method, without a token, everything passes', () => {
   });
 });
 
-describe('what the client wants of the answer does not hide its token', () => {
+describe('the token of an answer is recorded, whatever format the client asks for', () => {
   const readable = async (response: Awaited<ReturnType<typeof send>>) => {
     const text = response.body.toString();
     const [, token = ''] = /"(fresh-[\w-]+)"/.exec(text) ?? [];
     expect(token).not.toBe('');
     const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
     expect(metrics).toContain('recorded');
-    // Known: it is exchanged once.
+    // The token is known: it can be exchanged once.
     expect((await send({ type: json, body: document(token) })).status).toBe(200);
     expect((await send({ type: json, body: document(token) })).status).toBe(401);
   };
@@ -232,10 +232,10 @@ describe('what the client wants of the answer does not hide its token', () => {
       ['Accept-Encoding: deflate', ['Accept-Encoding: deflate']],
       ['Accept-Encoding: gzip', ['Accept-Encoding: gzip, br']],
       ['Range', ['Range: bytes=20-40', 'Accept-Charset: utf-16']],
-      // A server in front of the shop's code may answer 412 or 304 once that has refreshed the token.
+      // After a refresh, a server in front of the shop's code might answer 412 or 304 instead.
       ['a condition', ['If-Match: "x"', 'If-None-Match: *', 'If-Range: "x"', 'Range: bytes=0-']],
       ['a date', [`If-Unmodified-Since: ${longAgo}`, `If-Modified-Since: ${longAgo}`]],
-    ])(`${path}: %s is not the shop's to hear`, async (_, fields) => {
+    ])(`${path}: %s is not forwarded`, async (_, fields) => {
       const response = await ask('', fields);
       expect(response.status).toBe(200);
       const headers = shop.asked.at(-1)?.headers ?? {};
@@ -269,7 +269,7 @@ describe('what the client wants of the answer does not hide its token', () => {
     });
 
     it.each(['?shape=none', '?shape=text', '?shape=empty'])(
-      `${path}%s has no token, and passes`,
+      `${path}%s has no token and passes`,
       async (query) => {
         expect((await ask(query)).status).toBe(200);
       },

@@ -18,7 +18,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** The answer; of several on one connection the last. */
+/** The answer, or the last of two on one connection. */
 async function lastRefusal(bytes: string) {
   const connection = await openRawConnection(shopward.port);
   try {
@@ -30,7 +30,7 @@ async function lastRefusal(bytes: string) {
   }
 }
 
-/** Node refuses these before there is a request; whoever watches must see them all the same. */
+/** These are refused before a request exists, and must still be logged and counted. */
 it.each([
   [
     'too many fields',
@@ -93,7 +93,7 @@ it.each([
   );
 });
 
-/** What was read, but not understood: enough to find it by, and nothing that may be a token. */
+/** The log has enough of a malformed request to find it, and no part that may be a token. */
 it.each([
   ['GET /stores/../carts/17?a=b', 'GET', '/stores/../carts/17'],
   ['DELETE /stores/%2fx/secret', 'DELETE', '/stores/…'],
@@ -101,7 +101,7 @@ it.each([
   ['DELETE /%72efresh-tokens/secret/%00', 'DELETE', '/…'],
   ['PROPFIND /carts/1', 'other', '/carts/1'],
   ['GET http://evil.example/secret', 'GET', ''],
-])('%s leaves its id, method and path', async (start, method, path) => {
+])('%s is logged with id, method and path', async (start, method, path) => {
   const { length } = shopward.log();
   const response = await exchangeRaw(shopward.port, `${start} HTTP/1.1\r\nHost: s\r\n\r\n`);
   expect(response.status).toBeGreaterThanOrEqual(400);

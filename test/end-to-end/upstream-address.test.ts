@@ -66,7 +66,7 @@ describe('a path in upstream.url', () => {
     ['GET /%7e;x', 'GET /api/v2/~;x HTTP/1.1'],
     ['GET http://api.shop.example/products', 'GET /api/v2/products HTTP/1.1'],
     ['OPTIONS /products', 'OPTIONS /api/v2/products HTTP/1.1'],
-    // The shop's own path is none of the public ones.
+    // The path is prepended even if the public path begins with it.
     ['GET /api/v2/products', 'GET /api/v2/api/v2/products HTTP/1.1'],
   ])('%s', async (line, seen) => {
     expect((await send(shopward, line)).status).toBe(200);
@@ -87,13 +87,13 @@ describe('a path in upstream.url', () => {
     'GET ../admin',
     'GET @evil.example/',
     'GET .evil.example/',
-  ])('does not get out of it: %s', async (line) => {
+  ])('400 for a target that would leave it: %s', async (line) => {
     const before = upstream.requestLines.length;
     expect((await send(shopward, line)).status).toBe(400);
     expect(upstream.requestLines.length).toBe(before);
   });
 
-  it('is put in front behind the decision: list and tags go by the public path', async () => {
+  it('is prepended after the decision: list and tags use the public path', async () => {
     expect((await send(shopward, 'GET /orders')).status).toBe(401);
     expect((await send(shopward, 'GET /api/v2/orders')).status).toBe(401);
     const token = `Authorization: Bearer ${shopward.issueToken()}`;
@@ -107,7 +107,7 @@ describe('a path in upstream.url', () => {
     expect((await send(shopward, 'PATCH /carts/1', [token, 'If-Match: "old"'], '{}')).status).toBe(412);
     expect((await send(shopward, 'PATCH /carts/1', [token, `If-Match: ${etag}`], '{}')).status).toBe(200);
     expect(lastLine()).toBe('PATCH /api/v2/carts/1 HTTP/1.1');
-    // The shop names the member by its own path: that is the member all the same.
+    // The shop names the member by its own path, which is the same member.
     told = 'Location: /api/v2/carts/1\r\n';
     const added = await send(shopward, 'POST /carts/1/items', [token], '{}');
     expect([added.status, added.field('location'), added.field('etag')]).toEqual([
@@ -117,7 +117,7 @@ describe('a path in upstream.url', () => {
     ]);
   });
 
-  it('holds for questions of our own, and for WebSockets', async () => {
+  it('is prepended for resolver requests and WebSockets', async () => {
     expect((await send(shopward, 'GET /url-resolver?url=/en/a')).status).toBe(200);
     expect(lastLine()).toBe('GET /api/v2/url-resolver?url=%2Fen%2Fa HTTP/1.1');
     told = `Location: http://127.0.0.1:${upstream.port}/api/v2/login\r\n`;
@@ -132,7 +132,7 @@ describe('a path in upstream.url', () => {
 });
 
 describe('Location and Content-Location', () => {
-  it('name the public address where the shop names its own', async () => {
+  it('name the public address if the shop names its own', async () => {
     const own = `127.0.0.1:${upstream.port}`;
     const relative = await start('');
     const absolute = await start('', { publicUrl: 'https://api.shop.example' });
@@ -148,14 +148,14 @@ describe('Location and Content-Location', () => {
       'https://api.shop.example/evil.example',
     ]);
     expect(await fieldsOf(asSent)).toEqual([`http://u:p@${own}/orders/1`, `//${own}//evil.example`]);
-    // Nothing that a client says chooses the address.
+    // Fields of the client do not change the address.
     const lines = ['POST /x HTTP/1.1', 'Host: evil.example', 'X-Forwarded-Host: evil.example'];
     const asked = await exchangeRaw(
       relative.port,
       [...lines, 'Content-Length: 0', 'Connection: close', '', ''].join('\r\n'),
     );
     expect(asked.field('location')).toBe('/orders/1');
-    // A line end in it ends the field, and what comes then is a field of its own, as the shop wrote it.
+    // A line end ends the value; the rest is another field.
     told = `Location: http://${own}/a\r\nSet-Cookie: a=b\r\n`;
     expect((await send(relative, 'POST /x', [], '{}')).field('location')).toBe('/a');
   });

@@ -20,7 +20,7 @@ import {
   testKey,
 } from '../harness/tls-fixture.ts';
 
-/** A shop behind TLS that takes clients of `testCertificate` and `nextCertificate`, and says whom it sees. */
+/** A TLS shop that answers whether the client certificate is `testCertificate`, and whether it is `nextCertificate`. */
 let server: Server;
 let folder: string;
 let names: string[] = [];
@@ -40,7 +40,7 @@ function seenBy(socket: TLSSocket): string {
 
 beforeAll(async () => {
   const clients = { requestCert: true, rejectUnauthorized: false, ca: [testCertificate, nextCertificate] };
-  // No connection outlives its answer, so that each request meets the certificates of now.
+  // Closes each connection after its answer, so that each request uses the current certificates.
   server = createServer({ ...ours, ...clients }, (incoming, response) => {
     response.setHeader('Connection', 'close').end(seenBy(incoming.socket as TLSSocket));
   });
@@ -102,7 +102,7 @@ async function shake({ port }: RunningShopward, host = 'shop.example') {
 }
 
 describe('upstream.tls', () => {
-  it('an authority and a client certificate, in force when their files change', async () => {
+  it('uses the CA and the client certificate, and reloads them when their files change', async () => {
     const files = {
       ca: await put('ca.pem', testCertificate),
       cert: await put('client.pem', testCertificate),
@@ -113,7 +113,7 @@ describe('upstream.tls', () => {
     const joined = await shake(one);
     expect([joined.status, joined.field('x-seen')]).toEqual([101, 'true,false']);
 
-    // Half of a pair is no pair: the last good one stays, and that is said.
+    // A certificate without its key is refused and logged, and the last good pair stays.
     await put('client.pem', nextCertificate);
     await one.waitForLog(({ event }) => event === 'secrets-refused');
     expect(String((await ask(one)).body)).toBe('true,false');
@@ -131,7 +131,7 @@ describe('upstream.tls', () => {
     expect((await shake(one)).status).toBe(101);
   });
 
-  it('without the authority, with an expired certificate or for another name: 502, and /readyz says why', async () => {
+  it('502 for an unknown CA, an expired certificate or another name, and /readyz names the cause', async () => {
     const ca = await put('ca.pem', testCertificate + expiredCertificate);
     const untrusted = await start(undefined);
     const misnamed = await start({ ca, serverName: 'other.example' });
@@ -150,7 +150,7 @@ describe('upstream.tls', () => {
         502,
         expect.stringContaining('upstream-unreachable'),
       ]);
-      // What broke is for operators alone.
+      // Only operators learn the cause.
       expect(String(refused.body)).not.toContain('certificate');
       expect((await shake(one)).status).toBe(502);
       await one.waitForLog((line) => line.status === 502 && line.fault === fault);
@@ -163,7 +163,7 @@ describe('upstream.tls', () => {
     expect((await ask(untrusted)).status).toBe(502);
   });
 
-  it("asks for its own name, never for the client's", async () => {
+  it('sends the configured server name, never the Host of the client', async () => {
     const ca = await put('ca.pem', testCertificate);
     const byName = await start({ ca }, { forwardHost: true }, 'localhost');
     const byAddress = await start({ ca }, { forwardHost: true });

@@ -41,7 +41,7 @@ describe('a mapping file', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('comes before the shop, and an edit takes effect in the running proxy, whole or not at all', async () => {
+  it('is asked before the shop; a valid edit takes effect, an invalid one does not', async () => {
     await writeFile(file, `${header}/en/computer,cms-pages,from-file\n`);
     shopward = await startShopwardHere({
       upstream: shop.url,
@@ -65,7 +65,7 @@ describe('a mapping file', () => {
     expect(await entityOf(shopward, '/en/computer')).toBe('merchants/edited, twice');
   });
 
-  it('alone: what it does not hold is 404, and the shop is not asked', async () => {
+  it('as the only source: 404 for an unknown URL, and the shop is not asked', async () => {
     file = path.join(folder, 'mapping.csv');
     const rows = ['/en/a', '/de/bücher'].map((url) => `${url},abstract-products,7\n`);
     await writeFile(file, header + rows.join(''));
@@ -96,7 +96,7 @@ describe('two replicas over one Redis', () => {
   const purge = async ({ adminUrl }: RunningShopward, body: object) =>
     (await fetch(`${adminUrl}/api/purge`, { method: 'POST', body: JSON.stringify(body) })).status;
 
-  it('a purge over one reaches both: an entry, a prefix, all', async () => {
+  it('a purge through one replica reaches both: an entry, a prefix, all', async () => {
     const [one, two] = replicas as [RunningShopward, RunningShopward];
     const state = async (shopward: RunningShopward, url: string) =>
       /fwd=miss|hit/.exec((await ask(shopward, url)).field('cache-status') ?? '')?.[0];
@@ -110,7 +110,7 @@ describe('two replicas over one Redis', () => {
       for (const shopward of replicas) expect(await state(shopward, purged)).toBe('hit');
       const before = shop.received.total;
       expect(await purge(one, body)).toBe(200);
-      // Whoever asks first asks the shop; the other has it of the store or asks as well, and never of its own memory.
+      // After the purge the other replica asks the shop again instead of using its memory.
       await eventually('the purge at the other', async () => {
         await ask(two, purged);
         return shop.received.total > before || undefined;
@@ -119,7 +119,7 @@ describe('two replicas over one Redis', () => {
     }
   });
 
-  it('while Redis is away each asks the shop, and afterwards a purge reaches both again', async () => {
+  it('without Redis each replica asks the shop; once Redis is back a purge reaches both again', async () => {
     const [one, two] = replicas as [RunningShopward, RunningShopward];
     await redis.kill();
     for (const shopward of [one, two]) {
@@ -152,7 +152,7 @@ describe('two replicas over one Redis', () => {
     expect(ofPrefix).toMatchObject({ code: 0, out: ['purged: /no-such/'] });
     const health = await runCommand((io) => runHealth(options, io));
     expect(health.code).toBe(0);
-    // A container must not be restarted because of an edit that is not in force.
+    // An invalid edit is not in force, so it must not restart a container.
     for (const broken of ['mode: obsrve\n', 'no: such key\n', 'upstream: { url: "${NO_SUCH}" }\n']) {
       await writeFile(configFile, text + broken);
       expect(await runCommand((io) => runHealth(options, io))).toEqual({ ...health, err: [] });

@@ -20,7 +20,7 @@ async function startApache(): Promise<{ port: number; url: string; close(): Prom
   const root = path.join(folder, 'root');
   for (const each of [root, path.join(root, 'files'), folder]) {
     await mkdir(each, { recursive: true });
-    // Apache leaves the rights of root.
+    // Apache gives up root's rights.
     await chmod(each, 0o777);
   }
   const modules = ['mpm_event', 'authz_core', 'dav', 'dav_fs'];
@@ -81,7 +81,7 @@ async function startFront(shopwardPort: number, apachePort: number) {
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
 }
 
-/** `suite name: result` of each test that litmus made. */
+/** `suite name: result` of each litmus test. */
 async function litmus(port: number): Promise<string[]> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'shopward-litmus-'));
   const env = { ...process.env, TESTS: 'basic props http' };
@@ -89,7 +89,7 @@ async function litmus(port: number): Promise<string[]> {
   let text = '';
   for await (const chunk of child.stdout) text += chunk;
   await rm(folder, { recursive: true, force: true });
-  // A test that takes longer writes its progress over its own line.
+  // A longer test overwrites its own line with its progress.
   return [...text.matchAll(/^ *\d+\. (\w+)\.+ (?:.*\r.*\.+ )?(\w+)/gm)].map(
     ([, name, result]) => `${name}: ${result}`,
   );
@@ -126,7 +126,7 @@ describe('Apache with mod_dav', () => {
     call(`PUT /files/${name}`, { body: text, ...options });
 
   it.each(['plain', 'page.html', 'data.json'])(
-    '%s is created, read, changed and deleted under its tags',
+    'creates, reads, changes and deletes %s with its tags',
     async (name) => {
       expect(outcomeOf(await put(name, 'one'))).toBe('428 005');
       const created = await put(name, 'one', { ifNoneMatch: '*' });
@@ -137,7 +137,7 @@ describe('Apache with mod_dav', () => {
       expect([read.status, read.body.toString()]).toEqual([200, 'one']);
       const again = await call(`GET /files/${name}`, { ifNoneMatch: read.field('etag') ?? '' });
       expect(again.status).toBe(304);
-      // A safe method changes no tag.
+      // PROPFIND is safe, so it changes no tag.
       expect((await call(`PROPFIND /files/${name}`, { fields: ['Depth: 0'] })).status).toBe(207);
       const changed = await put(name, 'two', { ifMatch: tag });
       expect(changed.status).toBe(204);
@@ -156,7 +156,7 @@ describe('Apache with mod_dav', () => {
     expect((await put('unseen', 'changed', { ifMatch: read.field('etag') ?? '' })).status).toBe(204);
   });
 
-  it('litmus finds through shopward what it finds directly', async () => {
+  it('litmus has the same results through shopward as directly', async () => {
     const front = await startFront(shopward.port, apache.port);
     try {
       const through = await litmus(front.port);

@@ -8,7 +8,7 @@ import { openRawConnection } from '../harness/raw-client.ts';
 import type { LogLine, RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-/** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes after the handshake. */
+/** An upstream that answers the handshake of RFC 6455 and echoes all later bytes. */
 const seen: string[] = [];
 const upstream = http.createServer((_, response) => response.end('plain'));
 upstream.on('upgrade', (request, socket) => {
@@ -60,7 +60,7 @@ async function shake(bytes: string, method?: string) {
   return { connection, answer: await connection.readResponse(method) };
 }
 
-test('an open route is joined, and bytes go both ways', async () => {
+test('101 for an open route, and bytes go both ways', async () => {
   const { connection, answer } = await shake(handshake('/open'));
   expect([answer.status, answer.field('sec-websocket-accept')]).toEqual([
     101,
@@ -80,8 +80,8 @@ test('an answer in place of 101 arrives whole, in 60,000 chunks of one octet', a
 
 test.each([
   ['without a token', '', '002'],
-  ['with a bad one', 'Authorization: Bearer abc\r\n', '001'],
-])('a protected row %s is refused, and the upstream hears nothing', async (_, more, code) => {
+  ['with an invalid token', 'Authorization: Bearer abc\r\n', '001'],
+])('a protected row %s is refused, and the upstream gets no handshake', async (_, more, code) => {
   const { connection, answer } = await shake(handshake('/events/1', more));
   expect(answer.status).toBe(401);
   expect(answer.field('www-authenticate')).toContain('Bearer');
@@ -105,7 +105,7 @@ test('a WebSocket stays open after its proof was used, and a second handshake wi
   connection.close();
 });
 
-test('a handshake under a limit is told what is left of it, and refused when nothing is', async () => {
+test('a rate-limited handshake has RateLimit fields, and gets 429 above the limit', async () => {
   for (const status of [101, 429]) {
     const { connection, answer } = await shake(handshake('/limited'));
     expect([answer.status, answer.field('ratelimit-policy')]).toEqual([status, '"GET /limited";q=1;w=3600']);
@@ -115,7 +115,7 @@ test('a handshake under a limit is told what is left of it, and refused when not
   expect(seen).toEqual(['GET /limited']);
 });
 
-test('a protected row with a good token is joined', async () => {
+test('101 for a protected row with a valid token', async () => {
   const { connection, answer } = await shake(
     handshake('/events/1', `Authorization: Bearer ${shopward.issueToken()}\r\n`),
   );
@@ -127,7 +127,7 @@ test('a protected row with a good token is joined', async () => {
 test.each([
   ['a dot segment', handshake('/open/../events/1'), 400],
   ['two Host fields', handshake('/open', 'Host: other\r\n'), 400],
-])('%s is refused as for any other request', async (_, bytes, status) => {
+])('400 for a handshake with %s', async (_, bytes, status) => {
   const { connection, answer } = await shake(bytes);
   expect(answer.status).toBe(status);
   expect(seen).toEqual([]);
@@ -137,7 +137,7 @@ test.each([
 test.each([
   ['another protocol', handshake('/open', '', 'h2c')],
   ['another method', handshake('/open', 'Content-Length: 0\r\n', 'websocket', 'POST')],
-])('%s is no upgrade: the request goes on as an ordinary one', async (_, bytes) => {
+])('a handshake with %s is forwarded as an ordinary request', async (_, bytes) => {
   const { connection, answer } = await shake(bytes);
   expect([answer.status, answer.body.toString()]).toEqual([200, 'plain']);
   expect(seen).toEqual([]);
@@ -161,7 +161,7 @@ test.each([
     { decision: 'refused', status: 400, rejection: 'bad-request-target' },
   ],
   [
-    'for a page of our own',
+    'for a page of shopward',
     handshake('/protected-resources'),
     { decision: 'answered', status: 200, route: '/protected-resources' },
   ],
@@ -170,7 +170,7 @@ test.each([
     handshake('/url-resolver'),
     { decision: 'refused', status: 422, route: '/url-resolver' },
   ],
-])('a handshake %s leaves one line in the log', async (_, bytes, line) => {
+])('one log line for a handshake: %s', async (_, bytes, line) => {
   const isWanted = (one: LogLine) => Object.entries(line).every(([key, value]) => one[key] === value);
   const before = shopward.log().filter(isWanted).length;
   const { connection, answer } = await shake(bytes);
@@ -180,7 +180,7 @@ test.each([
   expect(shopward.log().filter(isWanted)).toHaveLength(before + 1);
 });
 
-test('a page of our own is answered as for any GET, and the upstream hears nothing', async () => {
+test('a handshake for a page of shopward gets the page, and the upstream gets none', async () => {
   const { connection, answer } = await shake(handshake('/protected-resources'));
   expect(JSON.parse(answer.body.toString()).data).toMatchObject([{ id: 'GET /events/{id}' }, {}]);
   expect([answer.field('connection'), answer.field('x-request-id')]).toEqual(['close', expect.any(String)]);
@@ -188,14 +188,14 @@ test('a page of our own is answered as for any GET, and the upstream hears nothi
   connection.close();
 });
 
-test('a handshake that would hand over a refresh token is refused, and the upstream hears nothing', async () => {
+test('400 for a handshake with a refresh token, and the upstream gets none', async () => {
   const { connection, answer } = await shake(handshake('/refresh-tokens?refreshToken=abc'));
   expect([answer.status, JSON.parse(answer.body.toString()).errors[0].code]).toEqual([400, 'bad-request']);
   expect(seen).toEqual([]);
   connection.close();
 });
 
-test('a socket ends when the token that opened it expires, if its row asks for one', async () => {
+test('a socket ends when the token that opened it expires, if its row enforces one', async () => {
   const exp = Math.floor(Date.now() / 1000) + 3;
   const join = (target: string, claims = {}) =>
     shake(handshake(target, `Authorization: Bearer ${shopward.issueToken(claims)}\r\n`));
@@ -211,7 +211,7 @@ test('a socket ends when the token that opened it expires, if its row asks for o
   }
 });
 
-test('HTTP/1.0 is not upgraded, and the request is an ordinary one', async () => {
+test('a handshake by HTTP/1.0 is forwarded as an ordinary request', async () => {
   const { connection, answer } = await shake(handshake('/open').replace('HTTP/1.1', 'HTTP/1.0'));
   expect([answer.status, answer.body.toString()]).toEqual([200, 'plain']);
   expect(seen).toEqual([]);

@@ -15,8 +15,8 @@ import { type RunningShopward, startShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
- * Each setting at an odd value, and one effect of it that the running process shows: what is read, but handed to
- * nobody, shows here.
+ * Sets each setting to an unusual value and checks one effect in the running proxy, which shows a setting that is read
+ * but not used.
  */
 
 let redis: RedisProcess;
@@ -31,10 +31,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A shop of a test's own, and proxies in front of it: tests stand side by side. */
+/** A shop and proxies for each test, because tests run concurrently. */
 async function stage(context: TestContext) {
   const open = closingAtEnd(context);
-  /** What the shop answers next, by the beginning of the request line. */
+  /** Answers of the shop, by the beginning of the request line. */
   const shop = new Map<string, string | (() => string | undefined)>();
   let head = '';
   const upstream = open(
@@ -63,7 +63,7 @@ async function stage(context: TestContext) {
     common,
     shop,
     start,
-    /** Of the last request that the shop got. */
+    /** The head of the last request that the shop got. */
     lastHead: () => head,
     timesAsked: (line: string) => upstream.requestLines.filter((one) => one.startsWith(line)).length,
   };
@@ -87,7 +87,7 @@ const codeOf = ({ body }: RawResponse) =>
   (JSON.parse(body.toString()) as { errors: { code: string }[] }).errors[0]?.code;
 
 describe.concurrent('auth.keys.secret from a file', () => {
-  it('is used at start, and given to a worker that comes later', async (context) => {
+  it('is used at start, and by a worker that starts later', async (context) => {
     const { open, common } = await stage(context);
     const file = path.join(folder, 'secret');
     const secrets = [
@@ -140,7 +140,7 @@ describe.concurrent('auth.keys.secret from a file', () => {
 });
 
 describe.concurrent('auth', () => {
-  it('audience, issuer, clockTolerance, maxTokenAge, subject and algorithms are asked of the token', async (context) => {
+  it('audience, issuer, clockTolerance, maxTokenAge and algorithms are checked', async (context) => {
     const { start } = await stage(context);
     const one = await start({
       auth: {
@@ -171,7 +171,7 @@ describe.concurrent('auth', () => {
 });
 
 describe.concurrent('auth.subject and auth.scopes', () => {
-  it('lists of claims, with exact names, are asked of the token; Ed25519 is a name of its own', async (context) => {
+  it('lists of exact claim names are read; the algorithm Ed25519 does not accept EdDSA', async (context) => {
     const { start } = await stage(context);
     const signer = makeSigner('EdDSA', 'odd');
     const keyFile = path.join(folder, 'odd-key.json');
@@ -210,7 +210,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
       .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
       .map((line) => line.slice(name.length + 2));
 
-  it('name the fields with the identity, and take Authorization off', async (context) => {
+  it('set the identity fields and remove Authorization', async (context) => {
     const { start, lastHead } = await stage(context);
     const forward = { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' };
     const one = await start({ auth: { forward, forwardAuthorization: false } });
@@ -229,7 +229,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
     await one.waitForLog(({ reason }) => reason === 'identity-too-long');
   });
 
-  it('leave nobody the fields to set himself: without a token, or where the token says nothing of one', async (context) => {
+  it('remove forged identity fields, without a token and for claims that the token lacks', async (context) => {
     const { start, lastHead } = await stage(context);
     const one = await start({
       auth: { forward: { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' } },
@@ -247,7 +247,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
     }
   });
 
-  it('are nothing by default: no field, and the one Authorization', async (context) => {
+  it('change no field by default', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const authorization = `Bearer ${plain.issueToken()}`;
@@ -257,7 +257,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
 });
 
 describe.concurrent('rateLimits', () => {
-  it('rows and tokenEndpoints limit each client, in the mode of each', async (context) => {
+  it('rows and tokenEndpoints limit each client, each in its mode', async (context) => {
     const { start } = await stage(context);
     const rows = [
       { method: 'GET', path: '/odd', requests: 1, per: '1d', mode: 'enforce' },
@@ -280,7 +280,7 @@ describe.concurrent('rateLimits', () => {
 });
 
 describe.concurrent('auth.introspection', () => {
-  it('each setting reaches the question or its answer; the secret is followed', async (context) => {
+  it('each setting takes effect, and a changed secret is used', async (context) => {
     const { start } = await stage(context);
     const file = path.join(folder, 'client-secret');
     await writeFile(file, 'odd secret');
@@ -323,7 +323,7 @@ describe.concurrent('auth.introspection', () => {
 });
 
 describe.concurrent('mode', () => {
-  it('observe passes nobody while keys cannot be had', async (context) => {
+  it('observe: 503 for a token while keys cannot be fetched', async (context) => {
     const { start } = await stage(context);
     const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });
     const { status } = await send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken()}`]);
@@ -335,14 +335,14 @@ describe.concurrent('mode', () => {
 describe.concurrent('request', () => {
   const settings = { ignoredPrefixes: ['/odd'], encodedSlash: ['/files/{name}'] };
 
-  it('ignoredPrefixes hold for the list, for tags and for token endpoints', async (context) => {
+  it('ignoredPrefixes apply to the list, for tags and for token endpoints', async (context) => {
     const { shop, start } = await stage(context);
     const one = await start({ request: settings });
     expect((await send(one, 'GET /odd/secret')).status).toBe(401);
     const token = `Authorization: Bearer ${one.issueToken()}`;
-    // Only who knows the prefix finds the resource behind it here.
+    // The path is a tracked resource only after the prefix is removed.
     expect(codeOf(await send(one, 'PATCH /oddcarts/1', [token, json], '{}'))).toBe('lenient-spelling');
-    // A used refresh token, exchanged once more through the prefix.
+    // A used refresh token is sent again to a path with the prefix.
     const issued = JSON.stringify({
       data: {
         type: 'refresh-tokens',
@@ -356,15 +356,15 @@ describe.concurrent('request', () => {
     expect((await send(one, 'POST /odd/refresh-tokens', [json], body)).status).toBe(401);
   });
 
-  it('ignoredPrefixes hold for the resolver', async (context) => {
+  it('ignoredPrefixes apply to the resolver', async (context) => {
     const { start, timesAsked } = await stage(context);
     const one = await start({ request: settings });
-    // A question of our own, for the path that is ours.
+    // The proxy asks the shop itself, without the prefix.
     await send(one, 'GET /odd/url-resolver?url=/en/p');
     expect(timesAsked('GET /url-resolver?url=%2Fen%2Fp ')).toBe(1);
   });
 
-  it('encodedSlash stands where it is allowed and nowhere else', async (context) => {
+  it('an encoded slash is accepted only in paths of encodedSlash', async (context) => {
     const { start } = await stage(context);
     const one = await start({ request: settings });
     expect((await send(one, 'GET /files/a%2Fb')).status).toBe(200);
@@ -373,7 +373,7 @@ describe.concurrent('request', () => {
 });
 
 describe.concurrent('upstream', () => {
-  it('via, forwardHost and connections', async (context) => {
+  it('via and forwardHost', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const one = await start({ upstream: { via: true, forwardHost: true } });
@@ -383,7 +383,7 @@ describe.concurrent('upstream', () => {
     await send(plain, 'GET /plain', [], '', 'odd.example');
     expect(lastHead()).not.toMatch(/\r\nVia:/i);
     expect(lastHead()).not.toMatch(/\r\nHost: odd\.example/i);
-    // A Spryker shop makes its links from the host that it sees.
+    // The profile `spryker` forwards the host, from which such a shop builds links.
     await send(await start({ request: { profile: 'spryker' } }), 'GET /links', [], '', 'odd.example');
     expect(lastHead()).toMatch(/\r\nHost: odd\.example\r\n/i);
   });
@@ -405,14 +405,14 @@ describe.concurrent('upstream', () => {
       entityTags: { lease: '60s' },
     };
 
-    it('holds for an answer', async (context) => {
+    it('applies to an answer', async (context) => {
       const { shop, start } = await stage(context);
       const one = await start(settings);
       shop.set('GET /slow', () => undefined);
       expect((await send(one, 'GET /slow')).status).toBe(504);
     });
 
-    it('holds for the handshake of a WebSocket', async (context) => {
+    it('applies to the handshake of a WebSocket', async (context) => {
       const { shop, start } = await stage(context);
       const one = await start(settings);
       shop.set('GET /socket', () => undefined);
@@ -426,7 +426,7 @@ describe.concurrent('upstream', () => {
     });
   });
 
-  it('a Connection option that names what caches go by is dropped from neither side', async (context) => {
+  it('a Connection option of the shop removes a hop field, but not Vary', async (context) => {
     const { shop, start } = await stage(context);
     const plain = await start({});
     shop.set('GET /vary', answer('x', 'Vary: X-Odd\r\nConnection: vary, x-hop\r\nX-Hop: 1\r\n'));
@@ -439,7 +439,7 @@ describe.concurrent('upstream', () => {
 describe.concurrent('request.methods', () => {
   const extensions = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'];
 
-  it('pass if request.methods names them, meet every row of a path, and change no tag', async (context) => {
+  it('are forwarded if configured, need the token of any row of the path, and change no tag', async (context) => {
     const { start, lastHead } = await stage(context);
     const one = await start({ request: { methods: extensions } });
     const usual = await start({});
@@ -455,7 +455,7 @@ describe.concurrent('request.methods', () => {
       expect((await send(one, `${method} /SECRET/`)).status).toBe(401);
       expect((await send(one, `${method} /carts/1`)).status).toBe(401);
       expect((await send(one, `${method} /secret`, [token])).status).toBe(200);
-      // Safe by their RFCs: the tag of before is still current.
+      // These methods are safe, so the earlier tag is still current.
       const etag = (await send(one, 'GET /carts/1')).field('etag');
       for (const path of ['/carts/1', '/carts'])
         expect((await send(one, `${method} ${path}`, [token, json], '{}')).status).toBe(200);
@@ -470,7 +470,7 @@ describe.concurrent('request.methods', () => {
 });
 
 describe.concurrent('limits.routes', () => {
-  it('a body may be longer or shorter, and the shop slower or faster, for one route alone', async (context) => {
+  it('a body may be longer or shorter, and the shop slower or faster, for single routes', async (context) => {
     const { shop, start } = await stage(context);
     const one = await start({
       upstream: { responseTimeout: '60s' },
@@ -508,13 +508,13 @@ describe.concurrent('limits.routes', () => {
     const etag = (await send(one, 'GET /carts/1', [token])).field('etag');
     const write = (body: string) => send(one, 'PATCH /carts/1', [token, json, `If-Match: ${etag}`], body);
     expect((await write('{"a":"too long"}')).status).toBe(413);
-    // Nobody knows what became of it: the claim of the write is not the shorter one's to free.
+    // The route's shorter time-out applies to tracked writes, too.
     expect((await write('{}')).status).toBe(504);
   });
 });
 
 describe.concurrent('trustedProxies and trustedFields', () => {
-  it('are believed of these peers, and dropped otherwise', async (context) => {
+  it('fields are forwarded from trusted peers, and dropped otherwise', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const fields = ['X-Forwarded-For: 203.0.113.9', 'X-Request-Id: odd-id', 'CF-Connecting-IP: 203.0.113.8'];
@@ -530,13 +530,13 @@ describe.concurrent('trustedProxies and trustedFields', () => {
 });
 
 describe.concurrent('refreshTokens', () => {
-  it('digestKey keys what stands in Redis', async (context) => {
+  it('digestKey changes the keys in Redis', async (context) => {
     const { open, shop, start } = await stage(context);
     const { Redis } = await import('ioredis');
     const keysWith = async (db: number, digestKey: string | undefined) => {
       const client = new Redis(redis.port, '127.0.0.1', { db });
       open({ close: () => client.disconnect() });
-      // What an earlier try of this test has exchanged.
+      // Removes tokens of an earlier run.
       await client.flushdb();
       const one = await start({
         store: { url: `redis://127.0.0.1:${redis.port}/${db}` },
@@ -610,7 +610,7 @@ describe.concurrent('urlResolver', () => {
     ['plain', { forwardHost: true }, 2, true],
     [undefined, {}, 1, false],
   ] as const)(
-    'profile %s, upstream %j: the shop sees the host: asked %i times for two hosts',
+    'profile %s, upstream %j: the shop is asked %i times for two hosts',
     async ([profile, upstream, times, isForwarded], context) => {
       const { shop, start, lastHead, timesAsked } = await stage(context);
       const one = await start({
@@ -647,7 +647,7 @@ describe.concurrent('urlResolver', () => {
       expect(JSON.parse(String((await send(one, target)).body)).data[0].attributes.entityType).toBe('page');
     expect(timesAsked('GET /resolve')).toBe(1);
 
-    // Another type, another form, too large, not found, and moved: the client's own request gets each answer.
+    // Another type, another form, too large, not found, and moved: the client's request is forwarded and gets the shop's answer.
     const large = `{"a":"${'x'.repeat(100_000)}"}`;
     for (const [status, body] of [
       ['200 OK', leadsTo('draft')],
@@ -670,7 +670,7 @@ describe.concurrent('urlResolver', () => {
     expect(metrics).toMatch(/^shopward_url_passed_on_total 5$/m);
   });
 
-  it('what is handed on meets the list: no way around a row', async (context) => {
+  it('a forwarded request needs the token of its row', async (context) => {
     const { shop, start } = await stage(context);
     const one = await start({ urlResolver: {} }, { rows: ['ANY /**'] });
     shop.set('GET /url-resolver', () => answer('{"secret":1}', 'Content-Type: application/json\r\n'));
@@ -680,7 +680,7 @@ describe.concurrent('urlResolver', () => {
     expect(String((await send(one, 'GET /url-resolver?url=/en/a', [token])).body)).toBe('{"secret":1}');
   });
 
-  it('ttl, staleWhileRevalidate and staleIfError are not mistaken for one another', async (context) => {
+  it('ttl, staleWhileRevalidate and staleIfError are not confused', async (context) => {
     const { shop, start } = await stage(context);
     let isDown = false;
     const down = () => answer('', '', '500 Internal Server Error');
@@ -713,14 +713,14 @@ describe.concurrent('limits', () => {
     expect((await send(one, 'GET /open', [`X-Odd: ${'x'.repeat(3000)}`])).status).toBe(431);
   });
 
-  it('inFlight: verifications may be half of it', async (context) => {
+  it('inFlight: at most half of it may be verifications', async (context) => {
     const { start } = await stage(context);
     const held = Promise.withResolvers<void>();
     let fetches = 0;
     const keys = { keys: [publicJwk(makeSigner('RS256', 'known'))] };
     const server = createServer(async (_incoming, response) => {
       fetches += 1;
-      // The first is of the start; the next one is for a key that nobody knows.
+      // The first fetch is at start; the next is for an unknown key.
       if (fetches > 1) await held.promise;
       response.end(JSON.stringify(keys));
     });
@@ -747,7 +747,7 @@ describe.concurrent('limits', () => {
 });
 
 describe.concurrent('cors, rejections and protectedResourcesPath', () => {
-  it('are what clients see', async (context) => {
+  it('change the answers to clients', async (context) => {
     const { start } = await stage(context);
     const one = await start({
       cors: { origins: ['https://odd.example'] },
@@ -763,12 +763,12 @@ describe.concurrent('cors, rejections and protectedResourcesPath', () => {
 });
 
 describe.concurrent('rollout', () => {
-  it('keep is how long counts are kept, by application and User-Agent', async (context) => {
+  it('keep sets the lifetime of the counts, which are by application and User-Agent', async (context) => {
     const { open, start } = await stage(context);
     const { Redis } = await import('ioredis');
     const client = new Redis(redis.port, '127.0.0.1', { db: 5 });
     open({ close: () => client.disconnect() });
-    // What an earlier try of this test has counted.
+    // Removes counts of an earlier run.
     await client.flushdb();
     const one = await start(
       {
@@ -784,14 +784,14 @@ describe.concurrent('rollout', () => {
     await send(one, 'GET /secret', ['User-Agent: odd/1']);
     const day = 86_400_000;
     for (const each of ['odd:{roll-out}', 'odd:{roll-out}:refusals', 'odd:{roll-out}:rows']) {
-      // One write follows another.
+      // The keys are written one after another.
       const leftMs = await eventually(`${each} in the store`, async () => {
         const ms = await client.pttl(each);
         return ms === -2 ? undefined : ms;
       });
       expect([each, leftMs > 8.9 * day, leftMs <= 9 * day]).toEqual([each, true, true]);
     }
-    // The first of the three may be written before the others have come.
+    // The first of the three requests may be written before the others.
     const rows = await eventually('all three in the report', async () => {
       const report = (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
       return report.rows[0]?.asked === 3 ? report.rows : undefined;

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 let isRunning = false;
 
-/** Tests of a group share three workers: none of them counts from zero. What failed leaves nothing for the next one. */
+/** Tests of a group share three workers, so counters do not start at zero. A failed test ends them. */
 beforeEach(async () => {
   if (isRunning) return;
   isRunning = true;
@@ -67,7 +67,7 @@ async function metric(name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-/** A worker that does not answer in time is left out of one reading. */
+/** Polls, because a reading omits a worker that does not answer in time. */
 const metricBecomes = (name: string, wanted: number) =>
   eventually(`${name} ${wanted}`, async () => (await metric(name)) === wanted || undefined);
 
@@ -80,7 +80,7 @@ const readyz = async () => {
 describe('workers', () => {
   afterAll(end);
 
-  it('share one port, one admin port and one decision', async () => {
+  it('share one port and one admin port, and decide alike', async () => {
     expect(workers()).toHaveLength(3);
     const [requests, refusals] = [await metric(requestCount), await metric(refusalCount)];
     for (let i = 0; i < 12; i++) {
@@ -93,7 +93,7 @@ describe('workers', () => {
     await metricBecomes(requestCount, requests + 24);
     await metricBecomes(refusalCount, refusals + 12);
     await metricBecomes('shopward_workers_serving', 3);
-    // What all of them have alike is not added up.
+    // Gauges that are the same in all workers are not summed.
     expect(await metric('shopward_protected_rows')).toBe(1);
     expect(await metric('shopward_keys')).toBe(1);
     expect(await metric('shopward_url_file_rows')).toBe(2);
@@ -103,7 +103,7 @@ describe('workers', () => {
     expect((await readyz()).status).toBe(200);
   });
 
-  it('tell the console what each of them decided', async () => {
+  it('report the decisions of all workers to the console', async () => {
     const all = (await metric(refusalCount)) + 6;
     for (let i = 0; i < 6; i++) await exchangeRaw(shopward.port, get('/secret'));
     const rows = await eventually('all decisions', async () => {
@@ -120,7 +120,7 @@ describe('workers', () => {
     expect(state.parts.map(({ id }) => id)).toContain('store');
   });
 
-  it('miss no edit that is made while one of them starts, nor die of it', async () => {
+  it('a worker that starts during an edit of the list gets the edit', async () => {
     const rounds = 3;
     const skipped = shopward.log().length;
     for (let round = 0; round < rounds; round++) {
@@ -141,7 +141,7 @@ describe('workers', () => {
     expect(ends.map(({ why }) => why)).toEqual(Array(rounds).fill('SIGKILL'));
   });
 
-  it('drain together on SIGTERM, and end with 0', async () => {
+  it('end with the primary on SIGTERM, which exits with 0', async () => {
     const pids = workers();
     isRunning = false;
     shopward.signal('SIGTERM');
@@ -150,10 +150,10 @@ describe('workers', () => {
   });
 });
 
-describe('workers that are killed', () => {
+describe('killed workers', () => {
   afterAll(end);
 
-  it('are replaced when they are killed, and what they counted stays', async () => {
+  it('are replaced, and their counts are kept', async () => {
     const [requests, restarts] = [await metric(requestCount), await metric('shopward_worker_restarts_total')];
     for (let i = 0; i < 9; i++) await exchangeRaw(shopward.port, get('/open'));
     await metricBecomes(requestCount, requests + 9);
@@ -171,14 +171,14 @@ describe('workers that are killed', () => {
     );
   });
 
-  it('have the list that is in force, all of them, also those that come later, at the port that they had', async () => {
+  it('their replacements have the last good list and the same port', async () => {
     await rename(await written('GET /secret', 'GET /later'), shopward.listFile);
     await eventually('the new list', async () => {
       const statuses = await statusesOf('/later', 6);
       return statuses.every((status) => status === 401) || undefined;
     });
     expect(await metric('shopward_config_reloads_total')).toBe(1);
-    // The file is broken now: the last good list stays, and it is not the one of the start. All of them end at once.
+    // Breaks the file, so that the last good list is not the first one. Then kills all workers at once.
     await writeFile(shopward.listFile, 'groups: [');
     await shopward.waitForLog(({ event }) => event === 'list-refused');
     const before = replacements();
@@ -187,7 +187,7 @@ describe('workers that are killed', () => {
     expect(await statusesOf('/later', 6)).toEqual([401, 401, 401, 401, 401, 401]);
     const { status, reasons } = await readyz();
     expect(status).toBe(200);
-    // All say the same of the list, so it is not said of some of them; of the store those who just began may say more.
+    // All workers give the same reason for the list, so it does not name single ones. Reasons about the store may differ.
     const ofTheList = reasons.filter((reason) => reason.startsWith('protected list'));
     expect(ofTheList).toHaveLength(1);
     expect(ofTheList.join()).not.toContain('workers)');
@@ -202,7 +202,7 @@ describe('workers that are killed', () => {
   });
 });
 
-/** Clients that open a connection for each request, until `stop`, which resolves when none of them waits. */
+/** Clients that open a connection for each request. `stop` resolves once none waits for an answer. */
 function startConnecting(clients: number) {
   const ends = { answered: 0, reset: 0, longestMs: 0 };
   let isStopping = false;
@@ -227,7 +227,7 @@ function startConnecting(clients: number) {
   });
   return {
     ends,
-    /** Rejects if a client waits for an answer that does not come. */
+    /** Rejects if a client gets no end of its request within 20 s. */
     async stop() {
       isStopping = true;
       let isOver = false;
@@ -239,7 +239,7 @@ function startConnecting(clients: number) {
   };
 }
 
-/** Sockets of a process whose local port is the public one, except listeners, by the kernel's table. */
+/** Sockets of a process whose local port is the public one, except listeners, from the kernel's table. */
 function clientSocketsOf(pid: number): string[] {
   const listening = '0A';
   const port = `:${shopward.port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -262,7 +262,7 @@ function clientSocketsOf(pid: number): string[] {
 describe('a worker that dies under load', () => {
   afterAll(end);
 
-  it('ends its own connections and leaves none behind, six times', async () => {
+  it('leaves no connection open in the primary, 20 times', async () => {
     const kills = 20;
     const load = startConnecting(24);
     for (let i = 0; i < kills; i++) {
@@ -276,7 +276,7 @@ describe('a worker that dies under load', () => {
     process.stdout.write(`workers: ${kills} kills, ${JSON.stringify(load.ends)}\n`);
   });
 
-  it('as one that is stopped, and is killed as stuck', async () => {
+  it('that is stopped and killed as stuck leaves no connection open in the primary', async () => {
     const skipped = shopward.log().length;
     await eventually('all workers', async () =>
       (await metric('shopward_workers_serving')) === 3 ? true : undefined,
