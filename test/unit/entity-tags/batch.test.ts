@@ -7,7 +7,7 @@ import { answered, ask, createFilter, requestOf, type ShopAnswer } from './tag-f
 const list = { data: [{ type: 'items', id: '1' }] };
 const items = { collection: '/lists/{list}/items', member: '/lists/{list}/items/{item}' } as const;
 
-/** Two users of one collection, each with a tag of a member and of the collection, and another collection. */
+/** Tags of two users: of a collection, of its member for each user, and of a member of another collection. */
 async function create(methods: readonly Method[] = ['PATCH', 'DELETE']) {
   const { filter, events } = createFilter({ ...items, methods, batch: 'guarded' as const }, { waitMs: 0 });
   const send = (method: Method, path: string, fields: FieldList, shop: ShopAnswer, subject = 'anna') =>
@@ -33,7 +33,7 @@ describe('batch: guarded', () => {
     ['DELETE', true],
     ['POST', false],
   ] as const)(
-    'after a %s of the collection the tags of all its members are old, for every user',
+    'after a %s of the collection all tags of its members get 412, for every user',
     async (method, needsTag) => {
       const { send, tags, patch } = await create();
       const fields = needsTag ? ['If-Match', tags.whole] : [];
@@ -47,20 +47,20 @@ describe('batch: guarded', () => {
     },
   );
 
-  test('a PATCH answers with the new tag of the collection, which the next one needs', async () => {
+  test('a PATCH answers with the new tag of the collection, valid for one more PATCH', async () => {
     const { send, tags, patch } = await create();
     const { tag = '' } = await send('PATCH', '/lists/7/items', ['If-Match', tags.whole], answered(200, list));
     expect(await patch('/lists/7/items', tag)).toBe(200);
     expect(await patch('/lists/7/items', tag)).toBe('if-match-invalid');
   });
 
-  test('a write of a member by another user makes the tag of the collection old', async () => {
+  test('after a write of a member by another user the tag of the collection gets 412', async () => {
     const { tags, patch } = await create();
     expect(await patch('/lists/7/items/1', tags.his, 'ben')).toBe(200);
     expect(await patch('/lists/7/items', tags.whole)).toBe('if-match-invalid');
   });
 
-  test('the tag of the collection is not that of its only member', async () => {
+  test('the tags of the collection and of its only member are not interchangeable', async () => {
     const { tags, patch } = await create();
     expect(await patch('/lists/7/items', tags.hers)).toBe('if-match-invalid');
     expect(await patch('/lists/7/items/1', tags.whole)).toBe('if-match-invalid');
@@ -80,7 +80,7 @@ describe('batch: guarded', () => {
     expect(await patch('/lists/7/items', tags.whole)).toBe(200);
   });
 
-  test('a change that the shop refuses leaves all tags', async () => {
+  test('after a change that the shop refuses all tags stay valid', async () => {
     const { send, tags, patch } = await create();
     expect((await send('POST', '/lists/7/items', [], answered(422))).status).toBe(422);
     expect(await patch('/lists/7/items', tags.whole, 'anna', answered(405))).toBe(405);
@@ -106,7 +106,7 @@ describe('batch: guarded', () => {
     expect(during).toEqual(['resource-busy', 'resource-busy']);
   });
 
-  test('its body is read before the claim', async () => {
+  test('the body of a POST or PATCH is read before the claim', async () => {
     const { filter, tags } = await create();
     expect(wishOf(filter, requestOf('POST', '/lists/7/items'))).toBe('whole-body');
     const patched = requestOf('PATCH', '/lists/7/items', ['If-Match', tags.whole]);

@@ -1,19 +1,19 @@
 import { type TagScripts, buildTagScripts } from '../../../src/entity-tags/lua.ts';
 import type { RecordForms } from '../../../src/redis/membership.ts';
 
-/** Key that shifts the clock of `clockedScripts`, in microseconds. */
+/** The key whose value (in microseconds) is added to the clock of `clockedScripts`. */
 export const clockShiftKey = 'test:clock-shift';
 
-/** One exact replacement in the text of every script; refuses one that does not meet. */
+/** One replacement in the texts of the scripts; an error if no script contains `search`. */
 export interface Break {
   readonly search: string;
   readonly replace: string;
 }
 
-/** For a Cluster: the key that shifts the clock for one marker, which is of the marker's slot. */
+/** For a Cluster: the key for one marker, in the slot of that marker. */
 export const clockShiftKeyOf = (marker: string) => `${marker}:clock-shift`;
 
-/** The scripts with a clock that a test moves, and with what it breaks on purpose. */
+/** The scripts with a clock that a test moves, and with the breaks that a test asks for. */
 export function clockedScripts(
   breaks: readonly Break[] = [],
   { isCluster = false, forms }: { readonly isCluster?: boolean; readonly forms?: RecordForms } = {},

@@ -3,7 +3,7 @@ import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
 
-/** Our connection to a Redis that the tests of a file, or of a `describe`, have to themselves; there while they run. */
+/** Starts a Redis for the tests of a file or of a `describe`, and stops it after them. Returns the connection. */
 export function useRedis(): () => Redis {
   let server: SingleRedis;
   let redis: Redis;

@@ -23,7 +23,7 @@ async function tagOf({ filter }: ReturnType<typeof createFilter>, name = 'a'): P
   return tag ?? '';
 }
 
-/** The tag without its variant. */
+/** The part of the tag that names the state, without its variant. */
 const stateOfTag = (tag: string | undefined) => stateOf(tag?.slice(1, -1) ?? '');
 
 describe('reads', () => {
@@ -37,22 +37,25 @@ describe('reads', () => {
     ['cookie', ['Cookie', 'a=1'], { vary: 'Cookie' }],
     ['field beyond 16', ['Y', '1'], { vary: [...'abcdefghijklmnopqrstuvwxy'].join() }],
     ['content', ['Accept-Language', 'de'], { body: 'b' }],
-  ])('another %s has another variant of the same state, in both directions', async (_, fields, other) => {
-    const under = createFilter();
-    const { subject = 'anna', target, vary, body = 'a' } = other;
-    const varies = vary === undefined ? [] : ['Vary', vary];
-    const one = (more: string[] = []) => ask(under.filter, get(more), answered(200, cart('a'), varies));
-    const two = (more: string[] = []) =>
-      ask(under.filter, get([...fields, ...more], target), answered(200, cart(body), varies), { subject });
-    const [first, second] = [(await one()).tag ?? '', (await two()).tag ?? ''];
-    expect(stateOfTag(second)).toBe(stateOfTag(first));
-    expect(second).not.toBe(first);
-    expect((await one(['If-None-Match', second])).status).toBe(200);
-    expect((await two(['If-None-Match', first])).status).toBe(200);
-    expect((await one(['If-None-Match', first])).status).toBe(304);
-    expect((await two(['If-None-Match', `"x", W/${second}`])).status).toBe(304);
-    expect((await two(['If-None-Match', `"${stateOfTag(second)}"`])).status).toBe(200);
-  });
+  ])(
+    'two reads that differ in the %s have two tags of one state; a 304 needs the tag of its own read',
+    async (_, fields, other) => {
+      const under = createFilter();
+      const { subject = 'anna', target, vary, body = 'a' } = other;
+      const varies = vary === undefined ? [] : ['Vary', vary];
+      const one = (more: string[] = []) => ask(under.filter, get(more), answered(200, cart('a'), varies));
+      const two = (more: string[] = []) =>
+        ask(under.filter, get([...fields, ...more], target), answered(200, cart(body), varies), { subject });
+      const [first, second] = [(await one()).tag ?? '', (await two()).tag ?? ''];
+      expect(stateOfTag(second)).toBe(stateOfTag(first));
+      expect(second).not.toBe(first);
+      expect((await one(['If-None-Match', second])).status).toBe(200);
+      expect((await two(['If-None-Match', first])).status).toBe(200);
+      expect((await one(['If-None-Match', first])).status).toBe(304);
+      expect((await two(['If-None-Match', `"x", W/${second}`])).status).toBe(304);
+      expect((await two(['If-None-Match', `"${stateOfTag(second)}"`])).status).toBe(200);
+    },
+  );
 
   test.each<[string, string, number | string]>([
     ['"TAG"', '', 200],
@@ -78,7 +81,7 @@ describe('reads', () => {
     for (const method of ['GET', 'HEAD'] as const) {
       const body = method === 'HEAD' ? '' : cart('a');
       const seen = await ask(under.filter, requestOf(method, '/carts/1', fields), answered(200, body));
-      // Only a body shows whether the state is the one of the tag.
+      // A HEAD has no body, so the proxy cannot compare the state.
       expect(seen.status).toBe(status === 304 && method === 'HEAD' ? 200 : status);
       expect(fieldValue(seen.forwarded ?? [], 'range')).toBeUndefined();
     }
@@ -96,15 +99,18 @@ describe('reads', () => {
     [['Cache-Control', 'No-Store'], 'No-Store'],
     [['Cache-Control', 'public,no-cache'], 'public,no-cache'],
     [['Expires', '0'], undefined],
-  ])('caches have to ask again where the shop says %j', async (fields, expected) => {
-    const { filter } = createFilter();
-    const { tag = '', fields: first } = await ask(filter, get(), answered(200, cart('a'), fields));
-    expect(fieldValue(first, 'cache-control')).toBe(expected);
-    const fresh = await ask(filter, get(['If-None-Match', tag]), answered(200, cart('a'), fields));
-    expect([fresh.status, fieldValue(fresh.fields, 'cache-control')]).toEqual([304, expected]);
-    const { fields: missing } = await ask(filter, get(), answered(404, '', fields));
-    expect(fieldValue(missing, 'cache-control')).toBe(expected);
-  });
+  ])(
+    'no-cache is added unless the shop sets max-age, no-cache, no-store or Expires: %j',
+    async (fields, expected) => {
+      const { filter } = createFilter();
+      const { tag = '', fields: first } = await ask(filter, get(), answered(200, cart('a'), fields));
+      expect(fieldValue(first, 'cache-control')).toBe(expected);
+      const fresh = await ask(filter, get(['If-None-Match', tag]), answered(200, cart('a'), fields));
+      expect([fresh.status, fieldValue(fresh.fields, 'cache-control')]).toEqual([304, expected]);
+      const { fields: missing } = await ask(filter, get(), answered(404, '', fields));
+      expect(fieldValue(missing, 'cache-control')).toBe(expected);
+    },
+  );
 
   test.each(['*', 'Accept, *'])('Vary: %s gives no 304', async (vary) => {
     const under = createFilter();
@@ -115,7 +121,7 @@ describe('reads', () => {
     expect((await ask(under.filter, patch(tag), answered(200))).status).toBe(200);
   });
 
-  test('no 304 for a HEAD, nor during a write for the state that it replaces', async () => {
+  test('no 304 for a HEAD, nor for a changed body during a write', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     const known = () => get(['If-None-Match', tag]);
@@ -124,7 +130,7 @@ describe('reads', () => {
       return [seen.status, stateOfTag(seen.tag)];
     };
     const state = stateOfTag(tag);
-    // The shop's state may be another one by now, which only a body shows.
+    // The state at the shop may have changed. Only a body shows that.
     for (const value of [tag, '*']) {
       const head = requestOf('HEAD', '/carts/1', ['If-None-Match', value]);
       expect(await ask(under.filter, head, answered(200, ''))).toMatchObject({ status: 200, tag });
@@ -133,7 +139,7 @@ describe('reads', () => {
     const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
     if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
     expect(await status(known())).toEqual([304, state]);
-    // The shop has acted already: the client is shown it, under a tag that will not outlive the write.
+    // The shop has already changed the member. The client gets the new body, under a tag that ends with the write.
     expect(await status(known(), 'patched')).toEqual([200, state]);
     await hooks.onOutcome(answered(200, cart('patched')));
     const { tag: next } = await ask(under.filter, known(), answered(200, cart('patched')));
@@ -145,27 +151,24 @@ describe('reads', () => {
   test.each([
     [8 * 65_536, true],
     [8 * 65_536 + 1, false],
-  ])(
-    'of %i octets that came in few, only what is eight times as much is unpacked',
-    async (length, isUnpacked) => {
-      const { filter } = createFilter({}, { trackedResponseBytes: 65_536 });
-      const read = async (level: number) => {
-        const body = gzipSync(`[${' '.repeat(length - 2)}]`, { level });
-        const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
-        const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
-        return (await ask(filter, get(), answer)).tag;
-      };
-      // What is not unpacked counts as it came.
-      expect((await read(1)) === (await read(9))).toBe(isUnpacked);
-    },
-  );
+  ])('a compressed body of %i octets is decoded up to eight times the limit', async (length, isUnpacked) => {
+    const { filter } = createFilter({}, { trackedResponseBytes: 65_536 });
+    const read = async (level: number) => {
+      const body = gzipSync(`[${' '.repeat(length - 2)}]`, { level });
+      const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
+      const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
+      return (await ask(filter, get(), answer)).tag;
+    };
+    // A body that is not decoded is compared in its compressed form.
+    expect((await read(1)) === (await read(9))).toBe(isUnpacked);
+  });
 
   const html = ['Content-Type', 'text/html'];
   const coded = (coding: string) => ['Content-Encoding', coding];
   test.each([
-    ['a page of HTML', '<html></html>', html],
-    ['a page of HTML that calls itself JSON', '<html></html>', []],
-    ['JSON that calls itself text', '{"a":1}', ['Content-Type', 'text/plain; charset=utf-8']],
+    ['HTML', '<html></html>', html],
+    ['HTML with the type of JSON', '<html></html>', []],
+    ['JSON with the type of text', '{"a":1}', ['Content-Type', 'text/plain; charset=utf-8']],
     ['an answer without a type', '{"a":1}', ['Content-Type', '']],
     ['a scalar', '"{}"', []],
     ['JSON after a byte order mark', '\ufeff{}', []],
@@ -173,8 +176,8 @@ describe('reads', () => {
     ['nothing', '', []],
     ['an unknown coding', '{"a":1}', coded('compress')],
     ['a broken coding', '{"a":1}', coded('gzip')],
-    ['what is not JSON, where members of JSON are ignored', '<p>', html],
-  ])('%s has a tag like any other answer', async (_, body, fields) => {
+    ['HTML, where members of JSON are ignored', '<p>', html],
+  ])('%s has a tag that changes with the body', async (_, body, fields) => {
     const { filter } = createFilter({ ignore: ['/data/at'] });
     const read = (text: string) => ask(filter, get(), answered(200, text, [...fields, 'ETag', '"shop"']));
     const { tag = '' } = await read(body);
@@ -186,7 +189,7 @@ describe('reads', () => {
     expect((await read(`${body} other`)).tag).not.toBe(next);
   });
 
-  test('compressed and plain answers have one state', async () => {
+  test('a gzip answer and the plain one have the same state', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     const body = gzipSync(JSON.stringify(cart('a')));
@@ -201,7 +204,7 @@ describe('reads', () => {
     ['Age', '86400'],
     ['Age', 'x'],
     ['Age', '0', 'Age', '5'],
-  ])('no tag for what lay in a cache of the shop: %j', async (...fields) => {
+  ])('no tag for an answer from a cache of the shop: %j', async (...fields) => {
     const { filter, events } = createFilter();
     expect((await ask(filter, get(), answered(200, cart('a'), fields))).tag).toBeUndefined();
     expect(events).toEqual(['untracked-aged']);
@@ -218,13 +221,13 @@ describe('reads', () => {
     const state = await read('EUR', vary('Accept, X-Currency'));
     expect(await read('USD', vary('x-currency', 'Accept'))).toBe(state);
     expect(await read('EUR', vary('X-Currency'))).toBe(state);
-    // Still the shop's word: what changed of one of them changed the state.
+    // Different content for the same value is a new state.
     expect(await read('USD', vary('X-Currency'), 'other')).not.toBe(state);
     const next = await read('EUR', []);
     expect(await read('USD', [])).not.toBe(next);
   });
 
-  test('records tell variants apart by the first names of a long Vary, and not by cookies', async () => {
+  test('of 2002 names in Vary, X-0 distinguishes variants and Cookie does not', async () => {
     const { filter } = createFilter();
     const many = Array.from({ length: 2000 }, (_, i) => `X-${i}`).join();
     const { tag } = await ask(filter, get(), answered(200, cart('a'), ['Vary', `Cookie, *, ${many}`]));
@@ -234,7 +237,7 @@ describe('reads', () => {
     expect(stateOfTag((await read('Cookie')).tag)).not.toBe(stateOfTag(tag));
   });
 
-  test('pointers leave out what changes by itself', async () => {
+  test('members named in ignore do not change the tag', async () => {
     const under = createFilter({ ignore: ['/data/attributes/name', '/data/none/0'] });
     expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
   });
@@ -243,7 +246,7 @@ describe('reads', () => {
 describe('collections', () => {
   const carts = (fields: string[] = []) => get(fields, '/carts');
 
-  test('with one member: its state, good for a write, and a 304 for the collection alone', async () => {
+  test('of one member: its tag is valid for a write, and gives a 304 only for the collection', async () => {
     const { filter } = createFilter();
     const { tag = '' } = await ask(filter, carts(), answered(200, list('1')));
     expect((await ask(filter, carts(['If-None-Match', tag]), answered(200, list('1')))).status).toBe(304);
@@ -254,7 +257,7 @@ describe('collections', () => {
     expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe('if-match-invalid');
   });
 
-  test('a HEAD has no tag: nobody knows whether it is its own or that of its one member', async () => {
+  test('a HEAD of a collection has no tag, because the number of members is unknown', async () => {
     const { filter } = createFilter();
     const read = async (...ids: string[]) => (await ask(filter, carts(), answered(200, list(...ids)))).tag;
     for (const ids of [['1'], ['1', '2']]) {
@@ -263,7 +266,7 @@ describe('collections', () => {
     }
   });
 
-  test("the shop's tag of a collection takes no place of the member's", async () => {
+  test("the shop's tag of a collection does not replace the shop's tag of its one member", async () => {
     const { filter } = createFilter();
     await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s1"']));
     await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s2"']));
@@ -282,7 +285,7 @@ describe('collections', () => {
   test.each([
     ['the body', answered(201, cart('new', '9'))],
     ['Location', answered(201, { data: {} }, ['Location', 'http://shop.example/carts/9?x=/y'])],
-  ])('a creation carries the new member tag, by %s', async (_, answer) => {
+  ])('a creation answers with the tag of the new member, named by %s', async (_, answer) => {
     const { filter } = createFilter();
     const { tag } = await ask(filter, requestOf('POST', '/carts'), answer);
     expect(tag).toBeDefined();
@@ -293,7 +296,7 @@ describe('collections', () => {
     answered(200, cart('new', '9'), ['ETag', '"shop"']),
     answered(422, cart('new', '9'), ['ETag', '"shop"']),
     answered(201, 'x', ['ETag', '"shop"', 'Location', '/orders/of/9']),
-  ])('the tag of the shop stays where no member is known to be created %#', async (answer) => {
+  ])("the shop's tag is kept if the answer names no new member: row %#", async (answer) => {
     const { filter } = createFilter();
     expect((await ask(filter, requestOf('POST', '/carts'), answer)).tag).toBe('"shop"');
   });
@@ -320,7 +323,7 @@ describe('collections', () => {
     expect((await ask(under.filter, guest('x'), answered(200, list('1')), none)).tag).toBeDefined();
   });
 
-  test('a client without a token makes a bounded number of records an hour; what makes none does not count', async () => {
+  test('a client without a token makes two records an hour; a HEAD and a 404 make none', async () => {
     let now = 1_000;
     const anonymousRecords = new AnonymousRecords({ most: 2, clientOf: () => 'one', now: () => now });
     const { filter } = createFilter({}, { anonymousRecords });
@@ -364,7 +367,7 @@ describe('writes', () => {
     expect((await ask(under.filter, patch(tag), answered(200, cart('b')))).status).toBe(status);
   });
 
-  test('the second of two writers waits for the first: 412 if it succeeded, its turn if it was refused', async () => {
+  test('the second of two writers waits for the first: 412 if it succeeded, 200 if the shop refused it', async () => {
     for (const [first, second] of [
       [answered(200, cart('b')), 'if-match-invalid'],
       [answered(422), 200],
@@ -380,7 +383,7 @@ describe('writes', () => {
     }
   });
 
-  test('who waits too long is refused, and tells when to come again', async () => {
+  test('a writer that waits too long gets resource-busy with Retry-After', async () => {
     const under = createFilter({}, { waitMs: 20 });
     const tag = await tagOf(under);
     await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
@@ -388,7 +391,7 @@ describe('writes', () => {
     expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 120 });
   });
 
-  test('a write that was held up is not sent, and its tag stands', async () => {
+  test('a write is not sent if 30 s have passed since its claim', async () => {
     let late = 0;
     const under = createFilter({}, { monotonic: () => performance.now() + late });
     const tag = await tagOf(under);
@@ -400,7 +403,7 @@ describe('writes', () => {
     expect(hooks).toMatchObject({ sendWithinMs: 30_000, ignoreClientAbort: true });
   });
 
-  test('below a member: no If-Match needed, the lease is taken, the tag changes', async () => {
+  test('a write below a member needs no If-Match and changes the tag; with a tag of the member it is checked', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     for (const [method, target] of [
@@ -433,22 +436,22 @@ describe('writes', () => {
 
   test.each([
     ['the member', cart('b'), [], true],
-    ['the member, by another spelling of its id', cart('b', ' 001'), [], true],
+    ['the member, with another spelling of its id', cart('b', ' 001'), [], true],
     ['the member, named by Content-Location', 'anything', ['Content-Location', '/carts/1?x=y'], true],
     ['the member, named by Location', '', ['Location', 'https://shop.example/api/carts/1'], true],
     ['another member', cart('b', '2'), [], false],
     ['a child', { data: { type: 'items', id: '1' } }, [], false],
     ['a list', list('1'), [], false],
     ['a child, by Location', '', ['Location', '/carts/1/items/1'], false],
-    ['another thing of that id', '', ['Location', '/orders/1'], false],
-  ] as const)('the answer to a write below a member is %s', async (_, body, fields, isTagged) => {
+    ['another resource with that id', '', ['Location', '/orders/1'], false],
+  ] as const)('a write below a member that answers with %s', async (_, body, fields, isTagged) => {
     const under = createFilter();
     const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
     expect(seen.tag !== undefined).toBe(isTagged);
     if (isTagged) expect((await ask(under.filter, patch(seen.tag), answered(200))).status).toBe(200);
   });
 
-  test('GET below a member, other resources and OPTIONS are not our business', () => {
+  test('GET below a member, other resources and OPTIONS are not filtered', () => {
     const { filter } = createFilter();
     expect(wishOf(filter, get([], '/carts/1/items'))).toBe(false);
     expect(wishOf(filter, requestOf('PATCH', '/orders/1'))).toBe(false);
@@ -456,8 +459,8 @@ describe('writes', () => {
     expect(wishOf(filter, get([], '/Carts/1'))).toBe(false);
   });
 
-  test('observe mode: refusals are reported, the write goes on, under the lease', async () => {
-    // Longer than a writer that has waited keeps the others back.
+  test('observe mode: a refusal is reported, the write is sent and has the lease', async () => {
+    // Longer than the 500 ms for which a waiting writer has priority.
     const under = createFilter({}, { waitMs: 1000 });
     const tag = await tagOf(under);
     for (const request of [patch(undefined), patch('"x"'), patch(`"${'0'.repeat(32)}"`)]) {
@@ -483,22 +486,25 @@ describe('PUT with If-None-Match: * creates a member', () => {
     ['where it does not', {}],
   ] as const;
 
-  test.each(methods)('%s: it is forwarded with the condition, and its 201 is tagged', async (_, resource) => {
-    const { filter } = createFilter(resource);
-    const created = await ask(filter, create(), answered(201, '', ['ETag', '"shop"']));
-    expect(created.status).toBe(201);
-    expect(fieldValue(created.forwarded ?? [], 'if-none-match')).toBe('*');
-    expect(fieldValue(created.forwarded ?? [], 'if-match')).toBeUndefined();
-    const { tag = '' } = created;
-    expect(stateOfTag(tag)).toBeDefined();
-    const write = await ask(filter, patch(tag), answered(200, cart('b')));
-    expect(write.status).toBe(200);
-    const { tag: current } = await ask(filter, get(), answered(200, cart('b')));
-    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
-    expect((await ask(filter, get(), answered(200, cart('b')))).tag).toBe(current);
-  });
+  test.each(methods)(
+    '%s: the condition is forwarded, the 201 has a tag, and a second creation gets 412',
+    async (_, resource) => {
+      const { filter } = createFilter(resource);
+      const created = await ask(filter, create(), answered(201, '', ['ETag', '"shop"']));
+      expect(created.status).toBe(201);
+      expect(fieldValue(created.forwarded ?? [], 'if-none-match')).toBe('*');
+      expect(fieldValue(created.forwarded ?? [], 'if-match')).toBeUndefined();
+      const { tag = '' } = created;
+      expect(stateOfTag(tag)).toBeDefined();
+      const write = await ask(filter, patch(tag), answered(200, cart('b')));
+      expect(write.status).toBe(200);
+      const { tag: current } = await ask(filter, get(), answered(200, cart('b')));
+      expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
+      expect((await ask(filter, get(), answered(200, cart('b')))).tag).toBe(current);
+    },
+  );
 
-  test.each(methods)('%s: 412 while a tag is known, and again 201 after a DELETE', async (_, resource) => {
+  test.each(methods)('%s: 412 while a tag is current, 201 after a DELETE', async (_, resource) => {
     const { filter } = createFilter(resource);
     const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
     expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
@@ -506,7 +512,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect((await ask(filter, create(), answered(201))).status).toBe(201);
   });
 
-  test('412 of a shop that knows the member passes, and the next GET sets its tag', async () => {
+  test('a 412 from the shop is forwarded, and the next GET sets the tag', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     expect((await ask(filter, create(), answered(412, '', ['ETag', '"shop"']))).status).toBe(412);
     const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
@@ -514,7 +520,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect((await ask(filter, put, answered(200, cart('b')))).status).toBe(200);
   });
 
-  test('of two concurrent ones the second waits and gets 412', async () => {
+  test('of two concurrent creations the second waits and gets 412', async () => {
     const { filter } = createFilter({ methods: ['PUT'] }, { waitMs: 5_000 });
     const first = await runFilter(filter, create(), { subject: 'anna' }, Buffer.alloc(0));
     if (first === undefined || !('onOutcome' in first)) throw new Error('no hooks');
@@ -523,25 +529,25 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect((await second).status).toBe('if-match-invalid');
   });
 
-  test('an unknown outcome refuses others for one lease', async () => {
+  test('after an unknown outcome another creation gets tag-store-unavailable', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     await ask(filter, create(), { kind: 'unknown', fault: 'timeout' });
     expect((await ask(filter, create(), answered(201))).status).toBe('tag-store-unavailable');
   });
 
-  test('without a verified token: the same conditions, no lease, and a mark', async () => {
+  test('without a verified token it takes no lease, and gets 412 while a tag is current', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     const anonymous = { subject: '' };
     const hooks = await runFilter(filter, create(), undefined, Buffer.alloc(0));
     if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
-    // Its owner does not wait for it.
+    // The verified user does not wait for it.
     expect((await ask(filter, create(), answered(201))).status).toBe(201);
     await hooks.onOutcome(answered(201));
     await ask(filter, get(), answered(200, cart('a')));
     expect((await ask(filter, create(), answered(201), anonymous)).status).toBe('if-match-invalid');
   });
 
-  test('in observe mode the condition reaches the shop', async () => {
+  test('in observe mode the shop gets the condition', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     await ask(filter, get(), answered(200, cart('a')));
     const seen = await ask(filter, create(), answered(412), { observed: true });
@@ -556,7 +562,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     ['by PATCH', requestOf('PATCH', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
     ['by DELETE', requestOf('DELETE', '/carts/1', ['If-None-Match', '*']), 'if-match-missing'],
     ['of the collection', requestOf('PUT', '/carts', ['If-None-Match', '*']), 'if-match-missing'],
-  ])('not %s', async (_, request, expected) => {
+  ])('no creation %s', async (_, request, expected) => {
     const { filter } = createFilter({ methods: ['PUT', 'PATCH', 'DELETE'] });
     expect((await ask(filter, request, answered(201))).status).toBe(expected);
   });
@@ -564,23 +570,23 @@ describe('PUT with If-None-Match: * creates a member', () => {
 
 describe("a stranger's write that names no tag", () => {
   test.each([
-    [201, 'dead'],
-    [204, 'dead'],
-    [302, 'dead'],
-    [500, 'dead'],
-    [404, 'as good as before'],
-    [403, 'as good as before'],
-  ])('answered with %i leaves the tag %s, and the next GET gives one that works', async (status, tagIs) => {
+    [201, 'invalid'],
+    [204, 'invalid'],
+    [302, 'invalid'],
+    [500, 'invalid'],
+    [404, 'valid'],
+    [403, 'valid'],
+  ])('answered with %i: the old tag is %s, the tag of the next GET is valid', async (status, tagIs) => {
     const { filter } = createFilter();
     const { tag } = await ask(filter, get(), answered(200, cart('a')));
     await ask(filter, requestOf('POST', '/carts/1/x'), answered(status), { subject: '' });
     const written = await ask(filter, patch(tag), answered(200, cart('b')));
-    expect(written.status).toBe(tagIs === 'dead' ? 'if-match-invalid' : 200);
+    expect(written.status).toBe(tagIs === 'invalid' ? 'if-match-invalid' : 200);
     const next = await ask(filter, get(), answered(200, cart('c')));
     expect((await ask(filter, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
   });
 
-  test('with a tag changes the record of the member, and none of a collection', async () => {
+  test('with a tag: one record is changed, that of the member', async () => {
     const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
     const { filter } = createFilter({}, { store });
     const { tag } = await ask(filter, get(), answered(200, cart('a')), { subject: '' });
@@ -590,14 +596,14 @@ describe("a stranger's write that names no tag", () => {
   });
 });
 
-describe('the store does not take an outcome', () => {
-  /** A store where the first two ends of a write with a tag fail, before they had their effect or after it. */
+describe('the store fails when an outcome is written', () => {
+  /** A store whose first two `end` calls for a write with a tag fail, with their effect or without it. */
   function failing(hasEffect: boolean): { store: MemoryTagStore; timesEnded: () => number } {
     const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
     const end = store.end.bind(store);
     let ended = 0;
     const failTwice: TagStore['end'] = async (...of) => {
-      // The mark of the collection is no outcome of the lease.
+      // Only ends of writes with a tag fail.
       if (!of[1].tagged) return end(...of);
       ended += 1;
       if (ended > 2) return end(...of);
@@ -608,12 +614,12 @@ describe('the store does not take an outcome', () => {
   }
 
   test.each([
-    [200, 'before it had an effect', false],
-    [200, 'after it had its effect', true],
-    [422, 'before it had an effect', false],
-    [412, 'before it had an effect', false],
+    [200, 'without effect', false],
+    [200, 'after its effect', true],
+    [422, 'without effect', false],
+    [412, 'without effect', false],
   ])(
-    'a PATCH answered with %i that failed %s holds the resource no longer than that',
+    'a PATCH answered with %i, whose end fails twice %s: the third end frees the resource',
     async (status, _, hasEffect) => {
       const { store, timesEnded } = failing(hasEffect);
       const under = createFilter({}, { store });
@@ -630,7 +636,7 @@ describe('the store does not take an outcome', () => {
     },
   );
 
-  test('an unknown outcome is not repeated: its lease holds the resource as it would', async () => {
+  test('the end of an unknown outcome is not repeated; the resource is busy', async () => {
     const { store, timesEnded } = failing(false);
     const { filter } = createFilter({}, { store });
     const { tag } = await ask(filter, get(), answered(200, cart('a')));
@@ -641,7 +647,7 @@ describe('the store does not take an outcome', () => {
   });
 });
 
-describe('the store is away', () => {
+describe('the store is unavailable', () => {
   const away = async (): Promise<never> => {
     throw new RedisUnavailable('connection');
   };
@@ -656,7 +662,7 @@ describe('the store is away', () => {
     warmUp: away,
   };
 
-  test('reads go on without a tag, writes are refused with Retry-After', async () => {
+  test('reads are forwarded without a tag, writes are refused with Retry-After', async () => {
     const { filter, events } = createFilter({}, { store });
     const read = await ask(
       filter,
@@ -664,7 +670,7 @@ describe('the store is away', () => {
       answered(200, cart('a'), ['ETag', '"shop"']),
     );
     expect(read).toMatchObject({ status: 200, tag: '"shop"' });
-    // It is not asked again after the shop.
+    // The store is asked once, and not again after the answer of the shop.
     expect(events).toEqual(['store-unavailable']);
     for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
       expect(await runFilter(filter, request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({

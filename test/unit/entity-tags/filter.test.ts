@@ -34,7 +34,7 @@ describe('POST among the methods that require If-Match', () => {
     expect(typeof foreseen === 'object' ? foreseen.rejection : rule).toBe(expected);
   });
 
-  test('a child is added only with the current tag, which then changes', async () => {
+  test('a POST below a member needs the current tag, and changes it', async () => {
     const { filter } = createFilter({ methods: ['POST'] });
     const read = async () => (await ask(filter, requestOf('GET', '/carts/1'), answered(200, '{}'))).tag ?? '';
     const add = (ifMatch: string) =>
@@ -42,7 +42,7 @@ describe('POST among the methods that require If-Match', () => {
     const first = await read();
     const added = await add(first);
     expect(added.status).toBe(201);
-    // Below a member the shop's tags are of children: it is not asked about one of the member.
+    // The shop would compare If-Match with a tag of the child, so it is removed.
     expect(added.forwarded).not.toContain('If-Match');
     expect((await add(first)).status).toBe('if-match-invalid');
     expect(await read()).not.toBe(first);
@@ -58,7 +58,7 @@ describe('nonMembers: [search]', () => {
     ['POST', '/carts', 'creation'],
     ['POST', '/carts/1', 'precondition'],
     ['POST', '/carts/1/search', 'child-write'],
-    // Another spelling is an id, or no known path.
+    // Another spelling is an id, or a path that is not tracked.
     ['POST', '/carts/Search', 'precondition'],
     ['POST', '/carts/search2', 'precondition'],
     ['POST', '/carts/search;x', 'precondition'],
@@ -76,7 +76,7 @@ describe('nonMembers: [search]', () => {
   });
 });
 
-test('the whole body is digested if it cannot be parsed, ignored members included', async () => {
+test('if the body is not valid JSON, ignored members change the tag too', async () => {
   const { filter } = createFilter({ ignore: ['/data/x'] });
   const read = async (body: string) =>
     (await ask(filter, requestOf('GET', '/carts/1'), answered(200, body))).tag;
@@ -88,7 +88,7 @@ test('the whole body is digested if it cannot be parsed, ignored members include
   expect(await read('{"data":{"x":2')).not.toBe(cut);
 });
 
-describe('what is asked of the exchange with the shop', () => {
+describe('the hooks for the exchange with the shop', () => {
   const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const inside = { 'if-match': null, 'if-none-match': null };
   const item = requestOf('POST', '/carts/1/items');
@@ -99,8 +99,8 @@ describe('what is asked of the exchange with the shop', () => {
 
   test.each<[string, CanonicalRequest, typeof byAnna | undefined, object, boolean]>([
     ['a write with a tag', patch, byAnna, { ...leased, requestFields: inside }, true],
-    ['a write without', put, byAnna, { ...leased, requestFields: inside }, true],
-    ['a write below', item, byAnna, { ...leased, requestFields: {} }, true],
+    ['a write without a tag', put, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write below a member', item, byAnna, { ...leased, requestFields: {} }, true],
     ['a write of a stranger', put, undefined, { ...unleased, requestFields: inside }, true],
     ['a write of a stranger below', item, undefined, { ...unleased, requestFields: {} }, true],
     ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
@@ -124,7 +124,7 @@ describe('what is asked of the exchange with the shop', () => {
       Object.assign(clock, { monotonic, wall: 1_000_000 + wall });
       return maySend?.();
     };
-    // The larger of two clocks.
+    // The larger of the times that have passed on two clocks.
     expect([mayAt(firstByteByMs - 1, -5), mayAt(firstByteByMs, 0), mayAt(0, firstByteByMs)]).toEqual([
       ...[true, false, false],
     ]);

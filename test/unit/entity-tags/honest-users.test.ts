@@ -13,19 +13,19 @@ import { callShop, outcomeOf, type ShopCall } from '../../harness/shop-client.ts
 import { type RunningShopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** How long the other replica is left alone; `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50` for a longer look. */
+/** How long the other replica gets no request. For a longer run: `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50`. */
 const idleMs = (process.env.HONEST_IDLE_MS ?? '200,2000').split(',').map(Number);
 const cartCount = Number(process.env.HONEST_CARTS ?? 25);
 const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
 
-/** Carts that hold what was last written to them, each answer after a while. */
+/** A shop that counts the writes of each cart, and answers after `waitMs`. */
 class Shop {
   readonly items = new Map<string, number>();
   readonly asked: string[] = [];
   waitMs: (request: IncomingMessage) => number = () => 0;
   running = 0;
   busiest = 0;
-  /** So many writes are there at once before any of them goes on: a slow machine may still be sending them. */
+  /** Each write waits until this many have arrived, because a slow machine may still be sending them. */
   together = 0;
 
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
@@ -53,7 +53,7 @@ class Shop {
     this.busiest = Math.max(this.busiest, this.running);
     const areTogether = () => !isWrite || this.busiest >= this.together || undefined;
     await eventually('the others', areTogether, 20_000).catch(() => {
-      // They come one after another, and `busiest` tells how few there were.
+      // The writes are serialized; `busiest` shows how few ran together.
       this.together = 0;
     });
     await sleep(this.waitMs(request));
@@ -69,19 +69,19 @@ class Shop {
 function opening(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(new Shop());
-  /** What replicas of a shop start with, over a store of their own. */
+  /** Settings for replicas that share a new Redis. */
   async function settingsOf(upstream: string, config: object = {}): Promise<ShopwardOptions> {
     const redis = open(await startRedisProcess());
     await ageRedis(redis.port);
     return { upstream, config: { store: { url: `redis://127.0.0.1:${redis.port}` }, ...config } };
   }
-  /** A process of its own: one that has answered nothing before, and has its event loop for itself. */
+  /** A separate process, with its own event loop and without earlier requests. */
   async function startProcess(settings: ShopwardOptions) {
     const replica = await startShopward(settings);
     open({ close: () => replica.kill() });
     return replica;
   }
-  /** For what is neither about a load nor about the end of a process. */
+  /** In this process: for tests without load that kill no process. */
   async function startHere(settings: ShopwardOptions) {
     const replica = await startShopwardHere(settings);
     open({ close: () => replica.stop() });
@@ -102,13 +102,13 @@ const call = (
 
 const body = { data: { type: 'carts', attributes: {} } };
 
-/** The part of a tag that names the state; the variant behind the dot is the representation's. */
+/** The part of a tag that names the state; the part after the dot names the variant. */
 const stateIn = (tag: string | undefined) => tag?.replace(/\.[0-9a-f]+"$/, '"');
 const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 
-// By themselves: a read has to come soon after its write.
+// Not concurrent with other tests: each read must follow its write immediately.
 describe('a read that follows a write at another replica', () => {
-  it('has a tag under load', async (context) => {
+  it('has the tag of the write, with 16 carts at once', async (context) => {
     const { shop, startPair } = opening(context);
     const replicas = await startPair();
     shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
@@ -132,12 +132,12 @@ describe('a read that follows a write at another replica', () => {
   });
 });
 
-describe('a read that follows a write at another replica, which was left alone before', () => {
-  it('has a tag however long that one was idle, and however long the read takes', async (context) => {
+describe('a read that follows a write at another replica, which was idle', () => {
+  it('has the tag of the write, for each idle time and each duration of the read', async (context) => {
     const { shop, startPair } = opening(context);
     const [one, other] = await startPair();
     for (const idle of idleMs) {
-      // Carts of its own: none of them was read or written before.
+      // New carts for each idle time: none was read or written before.
       const carts = tokens(cartCount, `after-${idle}`);
       shop.waitMs = () => 0;
       const tagged = await Promise.all(carts.map((cart) => call(one, `GET /carts/${cart}`)));
@@ -152,7 +152,7 @@ describe('a read that follows a write at another replica, which was left alone b
         const read = await call(other, `GET /carts/${cart}`);
         return [stateIn(written.field('etag')), stateIn(read.field('etag'))];
       };
-      // The first by itself: beside others a read comes so late after its write that any clock would do.
+      // The first cart alone: with others, the read is so late after its write that a wrong clock would pass.
       const [first = '', ...rest] = carts;
       const reads = [await writeAndRead(first, 0)];
       reads.push(...(await Promise.all(rest.map((cart, i) => writeAndRead(cart, i + 1)))));
@@ -161,15 +161,15 @@ describe('a read that follows a write at another replica, which was left alone b
   });
 });
 
-describe.concurrent('a replica that is killed before its write left', () => {
-  it('keeps the cart busy for its lease; then its tag is gone, and a new read gives one that works', async (context) => {
+describe.concurrent('a replica that is killed between its claim and its request to the shop', () => {
+  it('leaves no write; the next write waits for the lease and gets 412, a new read gives a valid tag', async (context) => {
     const { shop, settingsOf, startProcess, startHere } = opening(context);
     const config = { entityTags: { lease: '15s', sendBy: '4s', wait: '15s' }, upstream: { connections: 1 } };
     const settings = await settingsOf(await shop.start(), config);
     const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
     shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
-    // The only connection to the shop is taken, so that the write has its lease and cannot leave.
+    // The only connection to the shop is busy, so that the write has its lease and cannot be sent.
     const cut = [call(one, 'GET /carts/slow').catch(() => 'cut')];
     await eventually('the slow read at the shop', () => shop.asked.includes('GET /carts/slow') || undefined);
     cut.push(call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut'));
@@ -187,7 +187,7 @@ describe.concurrent('a replica that is killed before its write left', () => {
 });
 
 describe.concurrent('forty adds to one cart at once', () => {
-  it('are all taken, as the shop alone would, by a quick one and by a slow one', async (context) => {
+  it('all get 201 and run concurrently, at a fast shop and at a slow one; the old tag gets 412', async (context) => {
     const { shop, startPair } = opening(context);
     const [one, other] = await startPair({ upstream: { connections: 64 } });
     for (const waitMs of [150, 600]) {
@@ -203,7 +203,7 @@ describe.concurrent('forty adds to one cart at once', () => {
       const outcomes = (await Promise.all(adds)).map(outcomeOf);
       expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
       expect(shop.items.get(`${waitMs}`)).toBe(40);
-      // Beside one another, not one after the other.
+      // More than ten ran at the same time.
       expect(shop.busiest).toBeGreaterThan(10);
       shop.together = 0;
       const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
@@ -213,8 +213,8 @@ describe.concurrent('forty adds to one cart at once', () => {
   });
 });
 
-describe.concurrent('in front of a backend with writes of whole collections', () => {
-  it('none reaches it, and a tag of a member is as good as before', async (context) => {
+describe.concurrent('writes of a whole collection', () => {
+  it('do not reach the backend, and the tag of a member stays valid', async (context) => {
     const carts = new Map(
       [1, 2].map((id) => [id, { type: 'carts', id: String(id), attributes: { note: '' } }]),
     );

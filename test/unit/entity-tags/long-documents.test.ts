@@ -7,16 +7,19 @@ import { decodeBody } from '../../../src/http/content-coding.ts';
 const included = (bytes: number) => ({ included: ['x'.repeat(bytes)] });
 const document = (content: object) => Buffer.from(JSON.stringify(content));
 
-describe('documents that are too long for one turn', () => {
-  it.each([10, 300_000])('have the fingerprint of their octets at %d bytes', async (bytes) => {
-    const octets = Buffer.alloc(bytes, 'a');
-    const other = Buffer.concat([octets.subarray(1), Buffer.from('b')]);
-    expect(await fingerprintOf(octets)).toHaveLength(43);
-    expect(await fingerprintOf(octets)).toBe(await fingerprintOf(Buffer.from(octets)));
-    expect(await fingerprintOf(octets)).not.toBe(await fingerprintOf(other));
-  });
+describe('documents, short and too long for one turn of the event loop', () => {
+  it.each([10, 300_000])(
+    'of %d bytes: equal octets have equal fingerprints, other octets another one',
+    async (bytes) => {
+      const octets = Buffer.alloc(bytes, 'a');
+      const other = Buffer.concat([octets.subarray(1), Buffer.from('b')]);
+      expect(await fingerprintOf(octets)).toHaveLength(43);
+      expect(await fingerprintOf(octets)).toBe(await fingerprintOf(Buffer.from(octets)));
+      expect(await fingerprintOf(octets)).not.toBe(await fingerprintOf(other));
+    },
+  );
 
-  it.each([10, 300_000])('name their one member with %d bytes beside it', async (bytes) => {
+  it.each([10, 300_000])('give the id of their only member, with %d further bytes', async (bytes) => {
     expect(await singleMemberId(document({ data: [{ id: '17' }], ...included(bytes) }))).toBe('17');
     expect(await singleMemberId(document({ data: [{ id: '17' }, { id: '18' }], ...included(bytes) }))).toBe(
       undefined,
@@ -28,7 +31,7 @@ describe('documents that are too long for one turn', () => {
     expect(await createdId(document({ data: {}, ...included(bytes) }))).toBe(undefined);
   });
 
-  it.each([10, 300_000])('name their one resource with %d bytes beside it', async (bytes) => {
+  it.each([10, 300_000])('give their only resource, with %d further bytes', async (bytes) => {
     const carts = { type: 'carts', id: '17' };
     expect(await soleResource(document({ data: carts, ...included(bytes) }))).toEqual(carts);
     for (const data of [[carts], { id: '17' }, { type: 'carts' }, null]) {
@@ -36,12 +39,12 @@ describe('documents that are too long for one turn', () => {
     }
   });
 
-  it('have no id that no path could name', async () => {
+  it('give no id of more than 8191 characters', async () => {
     expect(await createdId(document({ data: { id: 'a'.repeat(8191) } }))).toHaveLength(8191);
     expect(await createdId(document({ data: { id: 'a'.repeat(8192) } }))).toBe(undefined);
   });
 
-  it('are not parsed for what is to be ignored', () => {
+  it('with ignored members: parsed up to a length and a depth of 256', () => {
     const pointers = ['/data/at'];
     const withTime = (at: number, bytes: number) => document({ data: { at, text: 'x'.repeat(bytes) } });
     expect(fingerprintWithout(withTime(1, 1000), pointers)).toBe(
@@ -56,7 +59,7 @@ describe('documents that are too long for one turn', () => {
   });
 
   it.each(['gzip', 'br', 'zstd', 'deflate'] as const)(
-    'are decoded beside what is served (%s)',
+    'are decoded asynchronously if they are long, and up to a limit (%s)',
     async (coding) => {
       const encode = {
         gzip: zlib.gzipSync,

@@ -5,8 +5,8 @@ import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
 describe.each([
   ['memory', 100_000],
-  // The clock is that of the process: near 0 nothing may be taken for long ago, and no moment for none.
-  ['memory, from the first millisecond of its process on', 0],
+  // The clock starts with the process. Near 0, the store must not treat "0" as "never" or as "long ago".
+  ['memory, with a clock that starts at 0', 0],
 ])('%s', (name, startMs) => {
   describeTagStore(name, async () => {
     let now = startMs;
@@ -20,7 +20,7 @@ describe.each([
   });
 });
 
-test('memory: what has no room is the oldest that nobody writes; never a lease, nor a write of which nobody knows', () => {
+test('memory: a full store evicts the oldest records, but none with a lease or an unknown write', () => {
   const store = new MemoryTagStore({ times: timesOf(), maxRecords: 2, now: () => 1000 });
   const keyOf = (name: string) => digest([name]);
   const write = (key: string) => store.claim(keyOf(key), { token: `t ${key}`, tags: null });
@@ -44,12 +44,12 @@ describe('memory: a full store', () => {
   const endOf = (newTag: string) => ({ newTag, variant: 'v', fingerprint: newTag, shopTag: null });
   const rest = { isOfCollection: false, fields: null };
 
-  test('gives a tag to each new cart, although it evicts another one for it', () => {
+  test('gives a tag to each new cart, and evicts another one', () => {
     let now = 1000;
     const store = new MemoryTagStore({ times: timesOf(), maxRecords: 10, now: () => now });
     const names = Array.from({ length: 100 }, (_, i) => `cart ${i}`);
     const readAt = (name: string) => ({ name, stamp: store.readStampAt(keyOf(name), now) });
-    // Ten reads are in progress at a time, and each end of one evicts a record.
+    // Ten reads are in progress at a time. In a full store, the end of each one evicts a record.
     for (let i = 0; i < names.length; i += 10) {
       const begun = names.slice(i, i + 10).map(readAt);
       now += 100;
@@ -58,7 +58,7 @@ describe('memory: a full store', () => {
     }
   });
 
-  test('gives none to a read that began before the last change of an evicted cart', () => {
+  test('gives no tag to a read that began before the last change of an evicted cart', () => {
     let now = 1000;
     const store = new MemoryTagStore({ times: timesOf(), maxRecords: 1, now: () => now });
     const [one, other] = [keyOf('one'), keyOf('other')];
@@ -72,7 +72,7 @@ describe('memory: a full store', () => {
     store.endRead(other, { ...endOf('x'), ...rest, stamp: store.readStampAt(other, now - 1) });
     expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early })).toBeNull();
     expect(store.endRead(one, { ...endOf('new'), ...rest, stamp: later })?.tag).toBe('new');
-    // Now there is a record again, made by the other read.
+    // The other read has made a record again.
     expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early, variant: 'w' })).toBeNull();
   });
 });
@@ -89,12 +89,12 @@ test('memory: a read during which the clock was set back sets no tag', () => {
   expect(store.endRead(key, { ...read, isOfCollection: false, stamp })?.tag).toBe('a');
 });
 
-test('memory: there is no cold start, neither at the start nor later', async () => {
+test('memory: no cold start', async () => {
   const store = new MemoryTagStore({ times: timesOf() });
   expect([await store.warmUp(), store.coldStartLeftMs()]).toEqual([0, 0]);
 });
 
-test('memory: thousands of writes whose outcomes nobody knows shut only what they wrote', async () => {
+test('memory: 5000 unknown writes are indeterminate for one lease, and not longer', async () => {
   let now = 1000;
   const store = new MemoryTagStore({ times: timesOf(), now: () => now });
   const keys = Array.from({ length: 5000 }, (_, i) => digest(['cart', String(i)]));

@@ -4,7 +4,7 @@ import { finish } from '../../../src/lib/slices.ts';
 
 const find = (text: string) => finish(findData(Buffer.from(text)))?.toString();
 
-describe('the primary data of a document that is too long to be parsed at once', () => {
+describe('findData, which looks for the primary data in slices', () => {
   it.each([
     ['{"data":{"id":1}}', '{"id":1}'],
     ['{"data":[{"id":"a"},{"id":"b"}],"x":1}', '[{"id":"a"},{"id":"b"}]'],
@@ -20,7 +20,7 @@ describe('the primary data of a document that is too long to be parsed at once',
     expect(find(text)).toBe(data);
   });
 
-  /** Steps that it takes. */
+  /** The number of slices. */
   function stepsOf(octets: Buffer): number {
     const steps = findData(octets);
     let count = 1;
@@ -34,12 +34,12 @@ describe('the primary data of a document that is too long to be parsed at once',
     ['one string of escapes', `{"data":{"id":"${'\\\\'.repeat(megabyte / 2)}"}}`],
     ['one name', `{"${'\\u0061'.repeat(megabyte / 6)}":1}`],
     ['spaces', `{"data":${' '.repeat(megabyte)}1}`],
-  ])('is found in slices of the document: %s', (_, text) => {
-    // The step at which it is noticed that a slice is over may be a little longer than one.
+  ])('stops after each slice of a megabyte: %s', (_, text) => {
+    // A slice may be a little longer than 16 KiB, because its end is only checked between steps.
     expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);
   });
 
-  it.each(['\\"', '\\\\', '\\u0061'])('is the same wherever a slice ends: %j', (piece) => {
+  it.each(['\\"', '\\\\', '\\u0061'])('gives the same data wherever a slice ends: %j', (piece) => {
     for (let before = 16_384 - 12; before < 16_384 + 4; before++) {
       const data = `{"x":"${'a'.repeat(before)}${piece}b","id":"${piece}c"}`;
       expect(find(`{"data":${data}}`), String(before)).toBe(data);

@@ -13,7 +13,7 @@ import { anyText } from '../../harness/any-text.ts';
 
 const template = '/carts/{cart_id}';
 
-test('whom no token names is told apart by each field that may name users, and by no other', () => {
+test('without a token the subject depends on the guest id, Authorization and Cookie, and on no other field', () => {
   const of = (...fields: string[]) => subjectOf({ fields }, undefined);
   const named = ['X-Anonymous-Customer-Unique-Id', 'Authorization', 'Cookie'];
   const subjects = named.flatMap((name) => [of(name, 'a'), of(name, 'b')]);
@@ -61,7 +61,7 @@ describe('keys of records', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test('any two ids share a key only if they fold to the same', () => {
+  test('two ids have the same key exactly if they fold to the same id', () => {
     fc.assert(
       fc.property(anyText(), anyText(), (a, b) => {
         assert.equal(memberKey(template, [a]) === memberKey(template, [b]), foldId(a) === foldId(b));
@@ -70,7 +70,7 @@ describe('keys of records', () => {
     );
   });
 
-  test('a part of a key cannot pass for another part', () => {
+  test('two lists of parts have the same digest exactly if they are equal', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
         expect(digest(a) === digest(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
@@ -98,7 +98,7 @@ describe('keys of records', () => {
     ['1a', '1a'],
     [' a', ' a'],
     ['\uff21', 'a'],
-  ])('a database takes %j for %j', (spelling, id) => {
+  ])('foldId(%j) is %j, as for a database', (spelling, id) => {
     expect(foldId(spelling)).toBe(id);
   });
 });
@@ -108,17 +108,17 @@ describe('variants', () => {
     variantOf({ fields: [...fields], host: 'shop.example', path, query: '' } as never, 'subject u', kind);
   const plain = variant([]);
 
-  // By which of them a shop may choose what it shows; one that is left out would make one state of two.
+  // A shop may choose its answer by any of these. Without one of them two answers would have one variant.
   test.each(['Accept', 'Accept-Language', 'Content-Type', 'Store', 'X-Agent-Authorization'])(
-    '%s makes another one',
+    'another value of %s is another variant',
     (name) => {
       const [one, other] = [variant([name, 'a']), variant([name, 'b'])];
       expect(new Set([plain, one, other]).size).toBe(3);
     },
   );
 
-  // Each of these may lead a shop to another coding, whose octets a strong tag must tell apart.
-  test('so do the path, the kind, and what is accepted of codings, in any case', () => {
+  // Each of these may lead to another coding. A strong tag must be different for different octets.
+  test('another path, kind or Accept-Encoding (in any case) is another variant', () => {
     const sent = [
       'gzip',
       'gzip;q=0',

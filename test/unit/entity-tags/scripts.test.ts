@@ -10,12 +10,12 @@ import { swap } from './clocked-scripts.ts';
 import { useRedis } from './connected-redis.ts';
 
 /**
- * The scripts say what `protocol.ts` says, to the microsecond. The model plays what clients do; here any call comes at any
- * time, so that each condition is met from both sides.
+ * The scripts give the answers of `protocol.ts`, to the microsecond. The model plays what clients do; here any call may come
+ * at any time, so that each condition is tested from both sides.
  */
 const redis = useRedis();
 
-/** Microseconds. Long, so that no record expires in Redis, whose clock goes on. */
+/** In microseconds. Long, so that no record expires by the real clock of Redis. */
 const [lease, coldStart, longestRead] = [15_000_000, 15_000_000, 30_000_000] as const;
 const times = { lease, coldStart, longestRead };
 const storeTimes = {
@@ -25,7 +25,7 @@ const storeTimes = {
   recordExpiryMs: 86_400_000,
   anonymousExpiryMs: 3_600_000,
 };
-/** How long waiting writers and verified users come first, lease and longest read; a little. */
+/** Priority of a waiting writer, priority of a verified user, lease, longest read, and one microsecond. */
 const spans = [lease / 30, lease / 3, lease, longestRead, 1, 1, 1];
 const keys = {
   plain: digest(['one']),
@@ -34,13 +34,13 @@ const keys = {
 } as const;
 const tags = ['a', 'b', 'c'].map((letter) => letter.repeat(32));
 
-/** A store whose clock stands still until a test moves it, and what the steps make of the same calls. */
+/** A Redis store whose clock a test moves, and the pure steps with the same calls. */
 class Pair {
   nowMicros = 1_000_000_000_000;
   readonly store: RedisTagStore;
   readonly stamps: ReadStamp[] = [];
   tokens = 0;
-  /** What the calls are about: a plain member, or a guarded one, or its collection. */
+  /** The resource of the calls: a plain member, a guarded member, or its collection. */
   of: keyof typeof keys = 'plain';
   readonly #clockKey: string;
   readonly #since = this.nowMicros;
@@ -147,7 +147,7 @@ const wantedClaim = fc.record({
   isWhole: flag,
 });
 
-/** Claims of one turn are one script, and answered as if they had come one after the other. */
+/** Claims of one turn of the event loop are one script, with the answers of claims one after the other. */
 const claim = fc.array(wantedClaim, { minLength: 1, maxLength: 4 }).map(
   (all): Call =>
     async (pair) => {
@@ -199,7 +199,7 @@ const pass = one(spans).map(
       pair.pass(micros),
 );
 
-/** A call that comes with what has to be before it: alone it would rarely meet anything. */
+/** Several calls in a row: a single random call would rarely find the state that it needs. */
 const inARow = (...calls: readonly fc.Arbitrary<Call>[]) =>
   fc.tuple(...calls).map(
     (all): Call =>
@@ -208,7 +208,7 @@ const inARow = (...calls: readonly fc.Arbitrary<Call>[]) =>
       },
   );
 
-test('every script answers as the step of the same name does', async () => {
+test('random calls: every script answers as the step of the same name does', async () => {
   let runs = 0;
   const call = fc.oneof(
     { arbitrary: inARow(fc.constant(lookUp), endRead, fc.constant(lookUp)), weight: 3 },
@@ -226,13 +226,13 @@ test('every script answers as the step of the same name does', async () => {
       pair.of = isGuarded ? 'member' : 'plain';
       await pair.pass(0);
       await pair.store.warmUp();
-      // One microsecond before its cold start is over, or after that.
+      // One microsecond before or after the end of the cold start.
       await pair.pass(isCold ? coldStart - 1 : coldStart + 1);
       for (const each of calls) await each(pair);
       await lookUp(pair);
       await pair.pass(1);
       const [stamp] = pair.stamps.slice(-1);
-      // A HEAD tells the fingerprint that is recorded.
+      // A HEAD returns the recorded fingerprint.
       if (stamp !== undefined)
         for (const variant of ['v', 'w']) await reads(pair, stamp, { variant, fingerprint: null });
     }),
@@ -240,7 +240,7 @@ test('every script answers as the step of the same name does', async () => {
   );
 });
 
-/** The same of what random calls seldom come to: what is said is what the steps say, and what stands here. */
+/** For cases that random calls seldom reach. The answers must be those of the steps and those that the test names. */
 async function start(): Promise<Pair> {
   const pair = new Pair(`exact-${Math.random()}`);
   await pair.pass(0);
@@ -280,11 +280,11 @@ async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
   return expected;
 }
 
-test('the turn that writers without a tag leave lasts a third of a lease, as does the time until the next one', async () => {
+test('the priority of a verified user lasts a third of a lease, and so does the pause after it', async () => {
   const pair = await start();
   const stamp = await looks(pair);
   await ends(pair, 'stranger', { isOpen: true });
-  // A stranger's own read gets none.
+  // An anonymous read gets no priority.
   expect(await reads(pair, stamp, { isAnonymous: true })).toBeNull();
   expect(await claims(pair, 'a', { isOpen: true })).toBe('granted');
   expect(await reads(pair, stamp)).toBeNull();
@@ -301,7 +301,7 @@ test('the turn that writers without a tag leave lasts a third of a lease, as doe
   expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownTurn]);
 });
 
-test('who waits for a write without a tag has the next turn, to the microsecond', async () => {
+test('a writer that waits for a write without a tag has priority for a thirtieth of a lease', async () => {
   const pair = await start();
   await reads(pair, await looks(pair));
   await claims(pair, 'a');
@@ -326,7 +326,7 @@ test('of two concurrent writes neither sets a tag', async () => {
   }
 });
 
-test('a clock that is set back revives no state of a guarded member', async () => {
+test('after the clock was set back an old tag of a guarded member stays invalid', async () => {
   for (const looksBetween of [true, false]) {
     const pair = await start();
     pair.of = 'member';
@@ -342,7 +342,7 @@ test('a clock that is set back revives no state of a guarded member', async () =
     await pair.store.claim(keys.whole, { ...write, isWhole: true });
     const ended = { ...write, tagged: true, outcome: 'applied', newTag: null, shopTag: null } as const;
     await pair.store.end(keys.whole, ended);
-    // To before all that, but not so far that the store counts as new.
+    // Back to before these writes, but not so far that the store counts as new.
     await pair.pass(-20 * second);
     await pair.store.claim(keys.whole, { token: 'x', tags: ['none'] });
     if (looksBetween) await isOld();

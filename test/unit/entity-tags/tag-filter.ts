@@ -28,7 +28,7 @@ export function createFilter(
   more: Partial<EntityTagContext & { readonly paths: PathRules }> = {},
 ): { filter: EntityTags; events: string[] } {
   const events: string[] = [];
-  // Nothing is held up for as long as this but on purpose.
+  // Long, so that a slow machine reaches none of these limits.
   const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const { paths = { ignoredPrefixes: [] }, ...options } = more;
   const matcher = createEntityTagMatcher([{ ...carts, ...resource }], paths);
@@ -78,15 +78,15 @@ export function answered(status: number, body: unknown = '', fields: FieldList =
 }
 
 export interface Seen {
-  /** Status as the client sees it; the rejection's name; 0: the outcome was no answer. */
+  /** The status for the client, or the name of the rejection; 0 if the shop gave no answer. */
   readonly status: number | string;
   readonly tag: string | undefined;
   readonly fields: FieldList;
-  /** Fields as the shop saw them; undefined when it was not asked. */
+  /** The fields that the shop got; undefined if it was not asked. */
   readonly forwarded: FieldList | undefined;
 }
 
-/** One request through the filter, with a shop that answers as the test says, as the pipeline and the forwarder do it. */
+/** Sends one request through the filter, as the pipeline and the forwarder do, to a shop that gives the answer of the test. */
 export async function ask(
   filter: EntityTags,
   request: CanonicalRequest,

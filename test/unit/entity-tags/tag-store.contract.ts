@@ -10,7 +10,7 @@ import type {
 } from '../../../src/entity-tags/tag-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../../../src/entity-tags/times.ts';
 
-/** A store under test, whose clock the test moves. */
+/** A store under test. The test moves its clock. */
 export interface StoreUnderTest {
   readonly store: TagStore;
   /** Moves the store's clock forward. */
@@ -29,14 +29,14 @@ export function timesOf(more: { leaseMs?: number; sendByMs?: number } = {}): Ent
 const t = (letter: string) => letter.repeat(32);
 const [A, B, C] = [t('a'), t('b'), t('c')] as const;
 
-/** What every tag store does, run on each of them. `create` gives a store whose cold start is over. */
+/** Tests for every tag store. `create` returns a store after its cold start. */
 export function describeTagStore(name: string, create: () => Promise<StoreUnderTest>): void {
   let keys = 0;
   const freshKey = (): ResourceKey => {
     keys += 1;
     return digest([name, String(keys), String(Math.random())]);
   };
-  /** A read that begins in the very microsecond of a change gets no tag. */
+  /** Starts a read one millisecond later: one that starts in the microsecond of a change gets no tag. */
   const begin = async (under: StoreUnderTest, key: ResourceKey): Promise<ReadStamp | null> => {
     await under.advance(1);
     return (await under.store.lookUp(key)).stamp;
@@ -96,7 +96,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(C);
     });
 
-    test('another variant of the same state has the same tag; more than 32 start anew', async () => {
+    test('up to 32 variants have the tag of their state; a 33rd replaces the recorded ones', async () => {
       const under = await create();
       const key = freshKey();
       for (let i = 0; i < 32; i += 1)
@@ -115,7 +115,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { fingerprint: null })).toBe(A);
     });
 
-    test('a HEAD gets the fingerprint that is recorded for its variant, a GET its own', async () => {
+    test('a HEAD gets the recorded fingerprint of its variant, a GET its own', async () => {
       const under = await create();
       const key = freshKey();
       const head = { fingerprint: null };
@@ -132,7 +132,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await fingerprintOf(under, key, head)).toBeNull();
     });
 
-    test('a read that a write overtook sets no tag', async () => {
+    test('a read that began before or during a write sets no tag', async () => {
       const under = await create();
       const key = freshKey();
       const early = await begin(under, key);
@@ -158,7 +158,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await endRead(under, key, later && { ...later, epoch: 'another' }, { newTag: C })).toBeNull();
     });
 
-    test('a read that took too long sets no tag', async () => {
+    test('a read of ten minutes sets no tag', async () => {
       const under = await create();
       const key = freshKey();
       const stamp = await begin(under, key);
@@ -166,7 +166,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await endRead(under, key, stamp)).toBeNull();
     });
 
-    test('a claim needs the current tag, one of those offered', async () => {
+    test('a claim is granted if one of its tags is current', async () => {
       const under = await create();
       const key = freshKey();
       expect(await kindOf(under, key, 't0', [A])).toBe('not-current');
@@ -182,7 +182,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf(under, key, 't2', null)).toBe('busy');
     });
 
-    test('a creation is granted while there is no tag, and excludes all others', async () => {
+    test('a creation is granted while no tag is current, and excludes all other writes', async () => {
       const under = await create();
       const key = freshKey();
       const anonymous = { token: 's', tags: [noTag], isAnonymous: true, isOpen: true };
@@ -210,7 +210,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       ['invalidated', null, 'not-current', 'not-current'],
       ['unknown', null, 'indeterminate', 'indeterminate'],
     ] as const)(
-      'after %s the tag is %s; the new one: %s, the old one: %s',
+      'a write that is %s returns the tag %s; a claim with the new tag: %s, with the old one: %s',
       async (outcome, tag, withNew, withOld) => {
         const under = await create();
         for (const [tried, expected] of [
@@ -235,7 +235,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect((await under.store.lookUp(key)).tag).toBeNull();
     });
 
-    test('while a lease runs a read gives the old tag and records nothing', async () => {
+    test('a read during a lease gets the old tag and records nothing', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -246,7 +246,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(A);
     });
 
-    test('a lease that runs out leaves no tag, and a late end taints the one that runs then', async () => {
+    test('an expired lease leaves no tag, and its late end takes the tag from a later write', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -263,7 +263,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key)).toBe(A);
     });
 
-    test('a late end that changed nothing leaves the tag', async () => {
+    test('a late end keeps the tag after refused and unsent, and replaces it after invalidated', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -274,7 +274,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
-    test('an unknown write is waited for until its lease has run out', async () => {
+    test('after an unknown write claims are indeterminate until its lease ends', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -291,7 +291,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
-    test('while only writes without tags are unknown, another one goes on, and leaves no tag', async () => {
+    test('after an unknown write without a tag another one is granted, and leaves no tag', async () => {
       const under = await create();
       const key = freshKey();
       await claim(under, key, 't1', null);
@@ -303,7 +303,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key)).toBe(A);
     });
 
-    test('writes without a tag run beside one another, 64 of them; none leaves a tag, the last one ends it', async () => {
+    test('64 writes without a tag run at a time, a 65th is busy; the tag is gone after all have ended', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -321,7 +321,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
-    test('writes beside one another that the shop refuses leave the tag', async () => {
+    test('concurrent writes that the shop refuses keep the tag', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -330,7 +330,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf(under, key, 't3', [A])).toBe('granted');
     });
 
-    test('a write with a tag waits for those without; none that comes later goes in front of it', async () => {
+    test('a write with a tag waits for one without a tag; for half a second no later one is granted before it', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -343,13 +343,13 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf(under, key, 't3', null)).toBe('busy');
       await end(under, key, { token: 't2' });
       expect(await kindOf(under, key, 't3', null)).toBe('granted');
-      // It gave up: the others go on after half a second.
+      // The waiting writer gave up: others are granted after half a second.
       expect(await kindOf(under, key, 't4', [B])).toBe('busy');
       await under.advance(501);
       expect(await kindOf(under, key, 't5', null)).toBe('granted');
     });
 
-    test('a claim that nobody ends keeps its resource busy for a lease, from the claim on', async () => {
+    test('a claim without an end keeps the resource busy for one lease', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -361,7 +361,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf(under, key, 't2', null)).toBe('granted');
     });
 
-    test('of those beside one another each runs out for itself', async () => {
+    test('of two concurrent leases each ends at its own time', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);
@@ -376,7 +376,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
-    test('a verified user whom an anonymous write made fail has priority until a write with the tag', async () => {
+    test('after an anonymous change, a verified user whose claim fails has priority until their next write with a tag', async () => {
       const under = await create();
       const key = freshKey();
       const stranger = { token: 's', isAnonymous: true, isOpen: true } as const;
@@ -389,13 +389,13 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await read(under, key);
       expect(await passes()).toBe('granted');
       await changes();
-      // Another anonymous client gets none, and neither does a read that did not fail.
+      // An anonymous claim that fails gives no priority, and neither does a read that gets a tag.
       await under.store.claim(key, { token: 'x', tags: [A], isAnonymous: true });
       await readAnew(B);
       expect(await passes()).toBe('granted');
       expect(await kindOf(under, key, 't1', [A])).toBe('not-current');
       expect(await passes()).toBe('busy');
-      // A write without a tag does not end it.
+      // A write without a tag does not end the priority.
       expect(await kindOf(under, key, 't2', null)).toBe('granted');
       await end(under, key, { token: 't2', tagged: false, newTag: C });
       expect(await passes()).toBe('busy');
@@ -408,7 +408,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await passes()).toBe('granted');
     });
 
-    test("the shop's tag: kept by reads, set or cleared by writes, a collection's only where none is known", async () => {
+    test("the shop's tag: set by reads, set or cleared by writes; a collection's only if none is known", async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key, { shopTag: 's1' });
@@ -438,7 +438,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         end(under, all, { token: 'w', newTag: null, ...more });
 
       test.each(['applied', 'invalidated', 'unknown'] as const)(
-        'a write of the whole that is %s makes all tags of members old, and reads that began before it set none',
+        'a write of the collection that is %s invalidates the tags of members; reads that began before its end set none',
         async (outcome) => {
           const { under, all, one, two } = await create2();
           const early = await begin(under, one);
@@ -456,7 +456,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       );
 
       test.each(['unsent', 'refused'] as const)(
-        'a write of the whole that is %s leaves all tags',
+        'a write of the collection that is %s keeps the tag of a member',
         async (outcome) => {
           const { under, all, one } = await create2();
           expect(await claimWhole(under, all)).toBe('granted');
@@ -465,7 +465,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         },
       );
 
-      test('a write of the whole excludes writes of members, and waits for them', async () => {
+      test('a write of the collection excludes writes of members, and waits for them', async () => {
         const { under, all, one, two } = await create2();
         expect(await claimWhole(under, all)).toBe('granted');
         expect(await claimWhole(under, all, 'v')).toBe('busy');
@@ -478,14 +478,14 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         expect(await kindOf(under, one, 't1', [A])).toBe('granted');
         expect(await kindOf(under, two, 't2', [A])).toBe('granted');
         expect(await claimWhole(under, all)).toBe('busy');
-        // It waits: no write of a member is admitted before it.
+        // The write of the collection waits: no write of a member is granted before it.
         await end(under, one, { token: 't1' });
         expect(await kindOf(under, one, 't3', [B])).toBe('busy');
         await end(under, two, { token: 't2' });
         expect(await claimWhole(under, all)).toBe('granted');
       });
 
-      test('a write of any member makes the tag of the whole old, a refused one does not', async () => {
+      test('a write of a member invalidates the tag of the collection, a refused one keeps it', async () => {
         const { under, all, one, two } = await create2();
         expect(await read(under, all)).toBe(A);
         expect(await kindOf(under, one, 't1', [A])).toBe('granted');
@@ -498,7 +498,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         expect(await kindOf(under, one, 't5', [A])).toBe('granted');
       });
 
-      test('while a write of the whole is unknown no other is granted', async () => {
+      test('after an unknown write of the collection claims are indeterminate until its lease ends', async () => {
         const { under, all, one } = await create2();
         await claimWhole(under, all);
         await endWhole(under, all, { outcome: 'unknown' });
@@ -508,7 +508,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         expect(await kindOf(under, one, 't', null)).toBe('granted');
       });
 
-      test('a process that dies during a write of the whole, or of a member', async () => {
+      test('a claim without an end invalidates the tags of members or of the collection after its lease', async () => {
         const { under, all, one, two } = await create2();
         await claimWhole(under, all);
         await under.advance(leaseMs + 1);

@@ -47,7 +47,7 @@ describe.each([
     const advance = async (ms: number) => {
       await redis.command('INCRBY', clockShiftKey, ms * 1000);
     };
-    // A new store says how long its cold start is; one that is not new any more does not.
+    // warmUp returns the time left of the cold start, and 0 after it.
     expect(await store.warmUp()).toBeGreaterThan(0);
     await advance(leaseMs + 1000);
     expect(await store.warmUp()).toBe(0);
@@ -56,7 +56,7 @@ describe.each([
 });
 
 describe.concurrent('redis: cluster', () => {
-  test('records of many slots work alike, after the cold start', async () => {
+  test('100 records in the 64 slots get a tag, one claim each is granted', async () => {
     const redis = await connect(open(await startCluster()).url);
     const scripts = clockedScripts([], { isCluster: true });
     const store = new RedisTagStore({ redis, times: timesOf(), scripts });
@@ -83,8 +83,8 @@ describe.concurrent('redis: cluster', () => {
   });
 });
 
-// Each test has a Redis of its own. The longest first.
-describe.concurrent('redis: what happens to the data', () => {
+// Each test starts its own Redis. The longest test comes first.
+describe.concurrent('redis: the data', () => {
   const tag = 'a'.repeat(32);
   const key = digest(['one']);
   const [times, scripts] = [timesOf(), clockedScripts()];
@@ -103,7 +103,7 @@ describe.concurrent('redis: what happens to the data', () => {
     return given?.tag ?? null;
   };
 
-  test('failed over: the new primary starts cold, the old tag is dead; without the replica no claim counts', async () => {
+  test('after a failover: a cold start, and the old tag is invalid; without the replica: not-replicated', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 2000);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
@@ -117,7 +117,7 @@ describe.concurrent('redis: what happens to the data', () => {
     await until(async () => (await store.lookUp(key)).unsettled === 'cold-start');
     await passColdStart(redis);
     const claim = () => store.claim(key, { token: 't', tags: [tag] });
-    // The connection for it may still be under way to the new primary.
+    // The connection for claims may not have reached the new primary yet.
     await until(async () => (await claim()).kind === 'not-current');
     await until(async () => (await readTag(store)) === tag);
     const primary = await group.primary();
@@ -125,7 +125,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await claim()).toEqual({ kind: 'not-replicated' });
   });
 
-  test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {
+  test('new, flushed and restarted: no tag and no claim for one lease, then old tags are invalid', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const store = new RedisTagStore({ redis, times, scripts });
@@ -147,7 +147,7 @@ describe.concurrent('redis: what happens to the data', () => {
     }
   });
 
-  test('what nobody has leaves nothing behind, however often somebody wants to write to it', async () => {
+  test('100 refused or unsent writes of unknown resources leave no key', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -163,11 +163,11 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await redis.command('DBSIZE')).toBe(before);
   });
 
-  /** How often Redis was asked to run a script since it started. */
+  /** The number of EVALSHA calls since the start of Redis. */
   const countScripts = async (redis: Redis) =>
     Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
 
-  test('what one turn asks is one script, of at most 64 operations; each answer is of its own record', async () => {
+  test('100 operations in one turn of the event loop are two scripts, of at most 64; each gets the answer for its record', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -180,7 +180,7 @@ describe.concurrent('redis: what happens to the data', () => {
     const given = await Promise.all(named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag })));
     expect(given.map((each) => each?.tag)).toEqual(named.map(({ newTag }) => newTag));
     expect((await countScripts(redis)) - before).toBe(2);
-    // In the order in which they were asked: the change comes between the two looks.
+    // In the order of the calls: the change comes between the two look-ups.
     const one = named[0]?.one ?? key;
     const [tagged, , untagged] = await Promise.all([
       store.lookUp(one),
@@ -190,7 +190,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
 
-  test('claims of one turn are one script: each is of its own record, and of two of one record the first has it', async () => {
+  test('80 claims in one turn are two scripts: each gets its own answer, and of two for one record the first is granted', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -200,7 +200,7 @@ describe.concurrent('redis: what happens to the data', () => {
     const broken = carts[7] ?? key;
     await redis.command('SET', `shopward:{tags-0}:${broken}`, 'x');
     const isBroken = (i: number) => twice[i] === broken;
-    // The server's clock is known by now, and the script itself.
+    // After this claim the server's clock and the script are known.
     await store.claim(key, { token: 'warm', tags: null });
     const [before, made] = [await countScripts(redis), redis.status().claims.made];
     const claimed = await Promise.allSettled(
@@ -210,7 +210,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(redis.status().claims.made - made).toBe(80);
     for (const [i, each] of claimed.entries()) {
       const kind = each.status === 'fulfilled' ? each.value.kind : each.reason.word;
-      // A tag that nobody has is not current, whoever holds the lease.
+      // A tag that is not current is refused as such, even during a lease.
       expect(kind).toBe(isBroken(i) ? 'error' : i < 40 ? 'granted' : 'not-current');
     }
     const both = await Promise.all(
@@ -224,7 +224,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
   });
 
-  test('claims of one turn whose reply is lost: each may hold until the deadline, and is given back after it', async () => {
+  test('claims whose reply is lost: each one took effect, and mayHoldAfter is true, so that it can be released', async () => {
     const server = open(await startRedis({}));
     const way = open(await startFaultProxy(server.process?.port ?? 0));
     const redis = await connect(`redis://127.0.0.1:${way.port}`, 1000);
@@ -241,7 +241,7 @@ describe.concurrent('redis: what happens to the data', () => {
     );
     for (const [i, each] of claimed.entries()) {
       const fault = each.status === 'rejected' ? each.reason : undefined;
-      // They took effect, all of them.
+      // Each claim took effect.
       expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBe('lease');
       expect(await mayHoldAfter(fault)).toBe(true);
       const release = {
@@ -256,7 +256,7 @@ describe.concurrent('redis: what happens to the data', () => {
     }
   });
 
-  test('a broken record is a fault of its own readers, not of whoever asks in the same turn', async () => {
+  test('a broken record fails its own look-ups, not others in the same turn', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -277,7 +277,7 @@ describe.concurrent('redis: what happens to the data', () => {
     ]);
   });
 
-  test('what no record is to blame for is a fault of all that asked in that turn', async () => {
+  test('a fault of the server (out of memory) fails all operations of the turn', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const store = new RedisTagStore({ redis, times, scripts });
@@ -296,14 +296,14 @@ describe.concurrent('redis: what happens to the data', () => {
     ]);
   });
 
-  test('a record stays in the small form of Redis, with two variants and a lease', async () => {
+  test('a record with two variants and a lease has the encoding listpack', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times });
     const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null };
     await store.warmUp();
     const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
     const [id, since] = String(client).split(':');
-    // The store looks as if it were an hour old.
+    // Makes the store an hour old.
     await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
     for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
       const { stamp } = await store.lookUp(key);
@@ -314,7 +314,7 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
   });
 
-  test('a record of anonymous reads expires in an hour, of their writes in minutes, of users in a day, a guarded collection in two', async () => {
+  test('expiry: minutes after an anonymous write, an hour after an anonymous read, a day for users, twice as long for a guarded collection', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -327,7 +327,7 @@ describe.concurrent('redis: what happens to the data', () => {
     };
     const mark = { token: 'none', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
     await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
-    // Longer than any read that it is about.
+    // Longer than any read that it may concern.
     expect(await leftMs()).toBeGreaterThan(times.longestReadMs);
     expect(await leftMs()).toBeLessThanOrEqual(times.longestReadMs * 2);
     await read(true, tag, 'f');
@@ -344,17 +344,17 @@ describe.concurrent('redis: what happens to the data', () => {
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
     await read(true, tag, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
-    // What is read again and again stays, though nothing of it changes.
+    // A read extends the expiry, even if nothing changes.
     await redis.command('PEXPIRE', `shopward:{tags-0}:${key}`, 60_000);
     await read(false, tag, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
-    // Without it, an older state of a member would be valid again.
+    // If the collection expired first, an older state of a member would be valid again.
     const member = guardedKey('/c', [], key);
     await store.claim(member, { token: 'u', tags: null });
     expect(await leftMs(guardedKey('/c', []))).toBeGreaterThan(1.9 * (await leftMs(member)));
   });
 
-  describe('its clock is set', () => {
+  describe('the clock of Redis is set', () => {
     const hourMs = 3_600_000;
     async function start(oldMs: number) {
       const redis = await connect(open(await startRedis({})).url);
@@ -376,7 +376,7 @@ describe.concurrent('redis: what happens to the data', () => {
         isOfCollection: false,
       });
 
-    test('back to before its start: as a new store, not for as long as the clock needs', async () => {
+    test('back to before the start of the store: a cold start of one lease', async () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);
       await advance(-hourMs);
@@ -387,7 +387,7 @@ describe.concurrent('redis: what happens to the data', () => {
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
     });
 
-    test('back: what was written before can be read with a tag again, and has the age of now', async () => {
+    test('back by an hour: a resource that was written before gets a tag again', async () => {
       const { store, advance } = await start(2 * hourMs);
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
@@ -399,7 +399,7 @@ describe.concurrent('redis: what happens to the data', () => {
       expect(await endRead(store, stamp)).toMatchObject({ tag });
     });
 
-    test('back while a read is under way, and a write overtakes it: no tag', async () => {
+    test('back during a read that a write overtakes: no tag', async () => {
       const { store, advance } = await start(2 * hourMs);
       const early = await stampOf(store);
       await advance(-hourMs);
@@ -408,7 +408,7 @@ describe.concurrent('redis: what happens to the data', () => {
       expect(await endRead(store, early)).toBeNull();
     });
 
-    test('back while a claim runs that nobody ends: over after the longest lease that there is', async () => {
+    test('back during a claim without an end: busy, and free after ten minutes', async () => {
       const { store, advance } = await start(2 * hourMs);
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 'gone', tags: [tag] });
@@ -418,7 +418,7 @@ describe.concurrent('redis: what happens to the data', () => {
       expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
     });
 
-    test('back while nobody knows what became of a write: the same', async () => {
+    test('back after an unknown write: indeterminate, and free after ten minutes', async () => {
       const { store, advance } = await start(2 * hourMs);
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: true, outcome: 'unknown', newTag: null, shopTag: null });
@@ -428,12 +428,12 @@ describe.concurrent('redis: what happens to the data', () => {
       expect((await store.lookUp(key)).unsettled).toBe(null);
     });
 
-    test('back while a writer waits, or somebody has a turn: both are over after as long as they last', async () => {
+    test('back while a writer waits or a user has priority: both still end after their usual time', async () => {
       const { store, advance } = await start(4 * hourMs);
       const open = (token: string) => store.claim(key, { token, tags: null, isOpen: true });
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 'child', tags: null });
-      // It waits for the one below: for half a second nobody is let in before it.
+      // It waits for the write below it: for half a second no other write is granted.
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
       await store.end(key, { token: 'child', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
       await advance(-hourMs);
@@ -445,7 +445,7 @@ describe.concurrent('redis: what happens to the data', () => {
       const early = await stampOf(store);
       const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
       await store.end(key, { ...write, isOpen: true });
-      // A stranger got in its way: for a third of a lease others wait.
+      // A stranger's write made this read fail: for a third of a lease strangers wait.
       expect(await endRead(store, early)).toBeNull();
       expect(await open('s')).toMatchObject({ kind: 'busy' });
       await advance(-hourMs);
@@ -456,7 +456,7 @@ describe.concurrent('redis: what happens to the data', () => {
       expect(await open('s')).toMatchObject({ kind: 'granted' });
     });
 
-    test('forward: leases are over at once, and what they held has no tag', async () => {
+    test('forward: leases end at once, and their resources have no tag', async () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 't', tags: [tag] });
@@ -467,7 +467,7 @@ describe.concurrent('redis: what happens to the data', () => {
     });
   });
 
-  test('a write that takes no lease passes only if the replica confirms it', async () => {
+  test('a write without a lease is granted only if the replica confirms', async () => {
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
     const redis = await connect(primary.url, 2000);
@@ -476,7 +476,7 @@ describe.concurrent('redis: what happens to the data', () => {
     await passColdStart(redis);
     const claim = () => store.claim(key, { token: 's', tags: null, isOpen: true });
     await until(async () => (await claim()).kind === 'granted');
-    // Everything is confirmed, so that a claim that writes nothing would need no new confirmation.
+    // All earlier writes are confirmed, so WAIT alone would confirm a claim that writes nothing.
     await until(async () => {
       const info = String(await redis.command('INFO', 'replication'));
       const offset = /master_repl_offset:(\d+)/.exec(info)?.[1];
@@ -487,11 +487,11 @@ describe.concurrent('redis: what happens to the data', () => {
     replica.process?.resume();
   });
 
-  /** A store of a version that knows these forms, where `form` is in force. */
+  /** The store of a version that knows these record forms, with `form` in force. */
   const versioned = (redis: Redis, oldest: number, newest: number, form: () => number) =>
     new RedisTagStore({ redis, times, form, scripts: clockedScripts([], { forms: { oldest, newest } }) });
 
-  test('versions without a form in common are new to each other: no record is misread, and no write is granted', async () => {
+  test('two versions without a common form: each one finds a cold start, and gets no tag and no claim', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const one = versioned(redis, 6, 6, () => 6);
     const other = versioned(redis, 8, 8, () => 8);
@@ -504,7 +504,7 @@ describe.concurrent('redis: what happens to the data', () => {
     }
   });
 
-  test('a record or a marker of another type is a fault, not a tag', async () => {
+  test('a record or a marker of another Redis type: RedisUnavailable', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const store = new RedisTagStore({ redis, times });

@@ -37,7 +37,7 @@ describe('entityTagTimes', () => {
     },
   );
 
-  test('what is sent has landed, and its outcome is known, before the lease ends', () => {
+  test('sending, answering and storing the outcome fit into the lease', () => {
     for (const leaseMs of [3100, 5000, 15_000, 60_000]) {
       const times = entityTagTimes({ ...settings, leaseMs });
       if ('problem' in times) throw new Error(times.problem);
@@ -48,8 +48,8 @@ describe('entityTagTimes', () => {
   });
 });
 
-describe("the store's clock, as far as we know it", () => {
-  test('bounds every moment of ours from below, before and after the answer', () => {
+describe('StoreClock', () => {
+  test('gives a stamp that is never later than the moment, before and after the answer', () => {
     let now = 1000;
     const clock = new StoreClock(() => now);
     expect(clock.readStampAt(0, 1000)).toBeNull();
@@ -58,7 +58,7 @@ describe("the store's clock, as far as we know it", () => {
     expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
     expect(clock.readStampAt(0, 900)?.startedAt).toBe(4_900_000 - 100);
     expect(clock.readStampAt(1, 1000)).toBeNull();
-    // Heard late: the answer lay in our socket while this process was stopped. The bound is early, never late.
+    // Heard late, because this process was stopped. The stamp may be too early, never too late.
     now = 4000;
     clock.hear(0, 'e', 5_200_000, 1000);
     expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
@@ -66,7 +66,7 @@ describe("the store's clock, as far as we know it", () => {
     expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_200_000 - 2_900_000 - 2900);
   });
 
-  test('knows how lately it heard, whatever it kept', () => {
+  test('hasHeard is true for 100 ms after an answer', () => {
     let now = 1000;
     const clock = new StoreClock(() => now);
     expect(clock.hasHeard(0)).toBe(false);
@@ -79,7 +79,7 @@ describe("the store's clock, as far as we know it", () => {
     expect(clock.hasHeard(0)).toBe(true);
   });
 
-  test('is asked anew after a minute', () => {
+  test('gives no stamp a minute after the last answer', () => {
     const clock = new StoreClock(() => 0);
     clock.hear(0, 'e', 1, 0);
     expect(clock.readStampAt(0, 60_000)).not.toBeNull();

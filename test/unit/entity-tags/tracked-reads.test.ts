@@ -10,7 +10,7 @@ type Place = readonly [resource: TrackedResourceOptions, role: string];
 const read = (segments: readonly string[]) =>
   ({ method: 'GET', segments, isFormPost: false }) as unknown as CanonicalRequest;
 
-/** What the table of all path interpretations says, of which a read takes only the one to the letter. */
+/** The answer of the table of all path interpretations. Only an exact match counts for a read. */
 function byTable(resources: readonly TrackedResourceOptions[], request: CanonicalRequest) {
   const rows = resources.flatMap((one): PathTableRow<Place>[] => [
     { method: 'ANY', template: one.collection, data: [one, 'collection'] },
@@ -40,7 +40,7 @@ const resource = fc.uniqueArray(part, { minLength: 1, maxLength: 3 }).map((parts
   };
 });
 
-test('a read is tracked as the table says, to the letter', () => {
+test('a read is tracked exactly if the path table has an exact match', () => {
   let tracked = 0;
   fc.assert(
     fc.property(

@@ -1,7 +1,7 @@
 import { acknowledge, endUnheard, type Hear, put, stepsOf } from './moves.ts';
 import { type Action, type Fault, type Setting, tick, type World } from './world.ts';
 
-/** Everything that may happen next. */
+/** All actions that are possible in this world. */
 export function actionsOf(setting: Setting, world: World, hear: Hear = () => {}): Action[] {
   if (world.wrong !== null) return [];
   const actions: Action[] = world.processes.flatMap((_, p) =>
@@ -33,7 +33,7 @@ function hasToWaitForTwin({ doTwinsBeginInOrder }: Setting, { processes }: World
   );
 }
 
-/** The shop acts on a write that is under way, at last when it must; or never does. */
+/** What the shop may do with a pending write: apply it (with or without an answer), refuse it, or lose it. */
 function shopActions(setting: Setting, world: World, i: number): Action[] {
   const write = world.pending[i];
   const writer = write === undefined ? undefined : world.processes[write.by];
@@ -66,7 +66,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   ];
 }
 
-/** Whether nothing came between but what strangers had on their way when the write was granted. */
+/** Whether every version since then was made by a stranger who was already let through when the write was granted. */
 function isBasedOn({ shop, made }: World, version: number, besides: readonly number[]): boolean {
   for (let each = version + 1; each <= shop.version; each += 1) {
     if (!made.some((one) => one.version === each && besides.includes(one.by))) return false;
@@ -92,7 +92,7 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
     for (const [p, process] of world.processes.entries()) {
       if (process.isDone || process.at !== 4) continue;
       const lost = () => put(count('end-lost'), p, { isDone: true });
-      // A stranger's mark that got lost is the named limit: nobody counts on his answer.
+      // A stranger's mark may be lost: that is a documented limit, so its version does not count as acknowledged.
       const apply = () => (process.program === 'stranger' ? lost() : acknowledge(lost(), process));
       actions.push({ name: `end of ${p} lost`, apply });
     }

@@ -4,7 +4,7 @@ import type * as protocol from '../../../../src/entity-tags/protocol.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
 import { type Fault, type Program, type ProxyBreak, type Setting, ticks } from './world.ts';
 
-/** One rule that is switched off, and a world in which that loses an update. */
+/** One rule that is switched off, and a world in which the model then finds a violation. */
 export interface BrokenRule {
   readonly rule: string;
   readonly steps?: readonly Break[];
@@ -18,7 +18,7 @@ export interface BrokenRule {
   /** Default 10. */
   readonly maxTicks?: number;
   readonly faults?: Partial<Record<Fault, number>>;
-  /** Where the search for a walk begins, when the first one that loses an update comes late. Default 1. */
+  /** First seed of the search for a walk: saves the earlier ones, which find nothing. Default 1. */
   readonly firstSeed?: number;
 }
 
@@ -60,14 +60,14 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 3,
   },
   {
-    rule: '5: a record that is made anew was changed when an evicted one was',
+    rule: '5: a new record counts as changed when the last evicted one was',
     steps: [{ search: '    changedAt: evictedChangeAt,', replace: '    changedAt: 0,' }],
     programs: ['reader', 'reader', 'writer', 'child'],
     faults: { evict: 1 },
     maxTicks: 3,
   },
   {
-    rule: '4: the identity of the data is read in the script that meets them',
+    rule: '4: the identity of the data is read in the script that uses them',
     proxy: 'identity-noticed-late',
     isCalm: true,
     programs: ['reader', 'writer', 'writer'],
@@ -86,7 +86,7 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { restore: 1 },
   },
   {
-    rule: '4: a lease that ran out leaves no tag',
+    rule: '4: after an expired lease there is no tag',
     steps: [
       {
         search: '...replaced(record, lease.until, lease.tagged),',
@@ -103,7 +103,7 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { crash: 1 },
   },
   {
-    rule: '4: a lease that expired counts as a change',
+    rule: '4: an expired lease counts as a change',
     firstSeed: 2_161,
     steps: [
       {
@@ -135,7 +135,7 @@ export const brokenRules: readonly BrokenRule[] = [
     programs: ['reader', 'child', 'writer'],
   },
   {
-    rule: '6: the beginning of a read is tested while a lease is held, too',
+    rule: '6: the start of a read is checked during a lease too',
     firstSeed: 82_373,
     steps: [
       {
@@ -155,7 +155,7 @@ export const brokenRules: readonly BrokenRule[] = [
     programs: ['timed-reader', 'child', 'writer'],
   },
   {
-    rule: '7 (mended): the beginning of a read is not a duration that was measured before the script runs',
+    rule: '7 (corrected): the start of a read is not computed from a duration that was measured before the script runs',
     proxy: 'duration-measured-late',
     programs: ['timed-reader', 'child', 'writer'],
   },
@@ -178,7 +178,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 1,
   },
   {
-    rule: '8: no write without a tag beside one with a tag',
+    rule: '8: no write without a tag runs during one with a tag',
     steps: [
       { search: 'leases.length < maxLeases && leases.every(({ tagged }) => !tagged)', replace: 'true' },
     ],
@@ -188,7 +188,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '8: no write with a tag beside those without one',
+    rule: '8: no write with a tag runs during one without a tag',
     steps: [{ search: 'tagged ? leases.length > 0 :', replace: 'tagged ? false :' }],
     lua: [{ search: "if tagged == '1' and leased or", replace: 'if' }],
     isCalm: true,
@@ -196,7 +196,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '8: a claim that is met after its deadline takes nothing',
+    rule: '8: a claim that arrives after its deadline is refused',
     proxy: 'claim-without-deadline',
     isCalm: true,
     programs: ['reader', 'writer', 'child'],
@@ -204,7 +204,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 3,
   },
   {
-    rule: '9: of two writes that ran beside one another none leaves a tag',
+    rule: '9: two concurrent writes leave no tag',
     steps: [
       { search: 'isIndeterminate(record) || leases.length > 0;', replace: 'isIndeterminate(record);' },
       { search: 'leases: [...taint(leases), lease]', replace: 'leases: [...leases, lease]' },
@@ -254,7 +254,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '9: who lost the lease overwrites nothing',
+    rule: '9: a writer that lost its lease overwrites nothing',
     firstSeed: 1_305,
     steps: [
       { search: 'record?.leases.find(({ token }) => token === write.token)', replace: 'record?.leases[0]' },
@@ -265,14 +265,14 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 8,
   },
   {
-    rule: '17: what a stranger changed is marked',
+    rule: "17: a stranger's change is marked",
     proxy: 'no-mark',
     isCalm: true,
     programs: ['reader', 'stranger', 'writer'],
     maxTicks: 2,
   },
   {
-    rule: '17: the mark takes the tag, and no read that began before sets another',
+    rule: '17: the mark removes the tag, and no read that began before it sets another',
     steps: [
       {
         search: 'const late = replaced(record ?? createRecord(epoch, evictedChangeAt), now, write.tagged);',
@@ -285,7 +285,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '17: a write beside which a stranger changed something leaves no tag',
+    rule: '17: a write during which a stranger changed something leaves no tag',
     steps: [{ search: 'leases: taint(late.leases), anonymousWrote', replace: 'anonymousWrote' }],
     lua: [{ search: 'change(r, now, tagged)\n  taint(r)', replace: 'change(r, now, tagged)' }],
     isCalm: true,
@@ -293,7 +293,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '17: a stranger does not pass while a write with a tag runs',
+    rule: "17: a stranger's write is refused while a write with a tag runs",
     steps: [
       {
         search: 'Math.max(wantedUntil, priorityUntil ?? 0, ...tagged)',
@@ -306,7 +306,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '17: a stranger does not pass while a write with a tag is unknown',
+    rule: "17: a stranger's write is refused while a write with a tag is unknown",
     firstSeed: 2_068,
     steps: [
       {
@@ -325,19 +325,19 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   { rule: '10: 5xx is unknown', proxy: '5xx-is-refused', programs: ['reader', 'writer', 'writer'] },
   {
-    rule: '11: the clock is looked at before the write',
+    rule: '11: the clock is read before the write is sent',
     proxy: 'no-look',
     isCalm: true,
     programs: ['timed-reader', 'timed-reader', 'writer', 'writer'],
   },
   {
-    rule: '11: the look and the write are one step',
+    rule: '11: reading the clock and sending the write are one step',
     proxy: 'look-then-write',
     isCalm: true,
     programs: ['timed-reader', 'timed-reader', 'writer', 'writer'],
   },
   {
-    rule: '12: a creation does not just take the current tag',
+    rule: '12: a creation does not answer with the current tag',
     proxy: 'creation-takes-the-current-tag',
     programs: ['reader', 'deleter', 'creator', 'child', 'writer'],
     maxTicks: 1,
@@ -371,7 +371,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '16: a claim counts when the replicas have it',
+    rule: '16: a claim counts only when the replicas have it',
     proxy: 'no-wait-for-replicas',
     isCalm: true,
     firstSeed: 45_392,
@@ -380,16 +380,16 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 5,
   },
   {
-    rule: '16: a write without a lease passes when the replicas confirm it',
+    rule: '16: a write without a lease is sent only when the replicas confirm it',
     proxy: 'pass-without-replicas',
     isCalm: true,
-    // The stranger, and one that does nothing, are on the other side of the split brain than the rest.
+    // The stranger and the idle process are on one side of the split brain, the other processes on the other side.
     programs: ['head', 'stranger', 'reader', 'idle', 'writer'],
     faults: { failover: 1 },
     maxTicks: 4,
   },
   {
-    rule: '19: a write of the whole waits for the writes of its members',
+    rule: '19: a write of the collection waits for writes of its members',
     steps: [
       {
         search: "if (whole.answer.kind === 'granted') return { ...own, collection: whole.record };",
@@ -403,7 +403,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '19: a write of a member waits for one of the whole',
+    rule: '19: a write of a member waits for a write of the collection',
     steps: [
       {
         search: 'return { record: member.record, collection: whole.record, answer: whole.answer };',
@@ -420,7 +420,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '19: a POST has the collection for itself',
+    rule: '19: a POST excludes all other writes of the collection',
     steps: [{ search: 'tags !== null || wanted.isWhole === true', replace: 'tags !== null' }],
     lua: [
       { search: "if tagged == 'w' then tagged = '1' end", replace: "if tagged == 'w' then tagged = '0' end" },
@@ -450,7 +450,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '19: after a write of the whole the older states of its members are void',
+    rule: '19: a write of the collection invalidates the older tags of its members',
     steps: [{ search: 'replacedAt: Math.max(after.replacedAt, at + 1)', replace: 'replacedAt: 0' }],
     lua: [{ search: "if tagged == '1' then r.replaced = math.max(r.replaced, at + 1) end", replace: '' }],
     isCalm: true,
@@ -459,7 +459,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '19: a lease of the whole that ran out counts as a write of the whole',
+    rule: '19: an expired lease of the collection counts as a write of it',
     steps: [
       { search: 'replaced(record, lease.until, lease.tagged)', replace: 'changed(record, lease.until)' },
     ],
@@ -474,7 +474,7 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { crash: 1 },
   },
   {
-    rule: '19: a write of the whole with an unknown outcome counts until its end',
+    rule: '19: an unknown write of the collection counts until its lease would have ended',
     steps: [
       {
         search: 'replaced(record, record.indeterminateUntil, record.indeterminateTagged)',
@@ -488,7 +488,7 @@ export const brokenRules: readonly BrokenRule[] = [
     programs: ['reader', 'poster', 'writer'],
   },
   {
-    rule: '19: states that are as old as a write of the whole are void',
+    rule: '19: a write of the collection invalidates tags of members that are as old as itself',
     steps: [{ search: 'at + 1)', replace: 'at)' }],
     lua: [{ search: 'at + 1)', replace: 'at)' }],
     isGuarded: true,
@@ -504,7 +504,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 3,
   },
   {
-    rule: '19: a collection that is made anew was written when an evicted one was',
+    rule: '19: a new record of a collection counts as written when the last evicted one was',
     steps: [{ search: 'replacedAt: evictedChangeAt,', replace: 'replacedAt: 0,' }],
     isCalm: true,
     isGuarded: true,
@@ -514,16 +514,16 @@ export const brokenRules: readonly BrokenRule[] = [
   },
 ];
 
-/** The pure steps, with lines of them broken. */
+/** The module of the pure steps, with these edits. */
 export async function breakSteps(edits: readonly Break[]): Promise<typeof protocol> {
   const protocolFile = new URL('../../../../src/entity-tags/protocol.ts', import.meta.url);
-  // Its imports are types; a module of data has no neighbours.
+  // A data: module cannot resolve relative imports, and these import only types.
   const text = readFileSync(protocolFile, 'utf8').replace(/^import [^;]*;$/gm, '');
   const source = stripTypeScriptTypes(edits.reduce(swap, text));
   return import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`);
 }
 
-/** The world of a broken rule; `steps` whole or broken. */
+/** The setting of a rule. `steps`: broken or not; `isBroken` switches the broken proxy rule and ticks on. */
 export function settingOf(rule: BrokenRule, steps: typeof protocol, isBroken: boolean): Setting {
   return {
     programs: rule.programs,

@@ -14,9 +14,9 @@ import { type Replayed, replay } from './replay.ts';
 import { type Call, guardedCrowd, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
-/** How many random orders are played on each store; `MODEL_WALKS=20000` for a longer hunt, also of the model alone. */
+/** Random walks: a quarter is replayed on the memory store, a sixth on Redis. `MODEL_WALKS=20000` for a longer run. */
 const walks = Number(process.env.MODEL_WALKS ?? 600);
-/** The keys of the member and of its collection; to the store, that of a plain member is in no relation to another. */
+/** The keys of a member and of its collection. Without a guarded collection the two keys are unrelated. */
 const plainKeys = { key: digest(['one']), collection: digest(['all']) };
 const guardedKeys = {
   key: `${digest(['all'])}.${digest(['one'])}` as ResourceKey,
@@ -30,12 +30,12 @@ describe('the claim protocol, with one rule broken on purpose', () => {
     const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
     const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
     expect(found?.wrong).toMatch(/lost update|304|nobody knows of|tag that is current/);
-    // The same world with the rule in force.
+    // The same setting with the rule intact.
     expect(walkMany(settingOf(rule, steps, false), 500).found).toBeNull();
   });
 });
 
-/** Undefined: not found among so many states. */
+/** Undefined if no violation is found in this many states. */
 function exploreUpTo(setting: Setting, states: number) {
   try {
     const explored = exploreAll(setting, states);
@@ -45,7 +45,7 @@ function exploreUpTo(setting: Setting, states: number) {
   }
 }
 
-describe('the stores answer as the model does', () => {
+describe('the stores give the answers of the model', () => {
   const times = {
     ...timesOf(),
     leaseMs: ticks.lease,
@@ -109,7 +109,7 @@ describe('the stores answer as the model does', () => {
     const [now, id] = [`${marker}:now`, `${marker}:id`];
     await redis().command('MSET', now, 100 * tick, id, '1', marker, '1/6:0');
     await copy('', ':disk');
-    // A newer form comes into force in the middle.
+    // A newer form comes into force during the walk.
     let asked = 0;
     const form = () => (++asked > 4 ? 7 : 6);
     const difference = await replay(calls, {
@@ -139,7 +139,7 @@ describe('the stores answer as the model does', () => {
         expect(difference, `seed ${seed}`).toBeNull();
       }
     };
-    // Some at a time, since each waits for its own answers alone.
+    // Sixteen at a time, because each one mostly waits for Redis.
     await Promise.all(Array.from({ length: 16 }, lane));
   });
 
@@ -153,7 +153,7 @@ describe('the stores answer as the model does', () => {
     expect(difference).not.toBeNull();
   });
 
-  // The broken script goes the broken model's way to the lost update; the whole one does not.
+  // The broken script answers like the broken model up to the violation; the intact script differs.
   test.each(brokenRules.filter(({ lua }) => lua !== undefined).map((rule) => [rule.rule, rule] as const))(
     'redis, broken: %s',
     async (_, rule) => {
@@ -177,7 +177,7 @@ function findWalk(setting: Setting, firstSeed = 1) {
   return { found: null, calls: [] };
 }
 
-/** The scripts with the clock and the identity of each walk, and with what is broken on purpose. */
+/** The scripts with the clock and the identity of each walk, and with these breaks. */
 function modelScripts(breaks: readonly Break[] = []): TagScripts {
   const edits = [
     {

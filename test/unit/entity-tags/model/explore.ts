@@ -14,11 +14,11 @@ export interface Explored {
 }
 
 /**
- * Every state that any order of actions can reach, each once, and one of those that differ only in which of two processes
- * with the same program is called the first; ends at the first violation.
+ * Visits every state that any order of actions can reach, once each, and stops at the first violation. Of states that
+ * differ only by a swap of two processes with the same program it visits one.
  */
 export function exploreAll(given: Setting, maxStates: number): Explored {
-  // A failover goes by their numbers.
+  // In a failover the processes are split by number, so a swap matters.
   const setting: Setting = { ...given, doTwinsBeginInOrder: given.faults.failover === undefined };
   const seen = new Worlds();
   const stack: Next[] = [{ world: createWorld(setting), trace: null }];
@@ -35,7 +35,7 @@ export function exploreAll(given: Setting, maxStates: number): Explored {
   return { states: seen.size, found: null };
 }
 
-/** A world to look at. */
+/** A world to visit. */
 interface Next {
   readonly world: World;
   readonly trace: Trace | null;
@@ -43,13 +43,13 @@ interface Next {
 
 interface Part {
   readonly part: unknown;
-  /** The only one of its text. */
+  /** Unique for each text. */
   readonly number: number;
 }
 
 /**
- * A million worlds are made of a few thousand parts: each is kept once and has a number, and the numbers of its parts
- * are the key of a world. Two worlds have the same key when they are the same, written out, and only then.
+ * A million worlds share a few thousand parts. Each part is kept once and has a number; the numbers of its parts are the
+ * key of a world. Two worlds have the same key exactly if their JSON is the same.
  */
 class Worlds {
   readonly #parts = new Map<unknown, Part>();
@@ -59,7 +59,7 @@ class Worlds {
     return this.#seen.size;
   }
 
-  /** The world, made of the parts that are kept. Undefined: it was there before. */
+  /** The world, made of the kept parts. Undefined if it is already known. */
   keep(world: World): World | undefined {
     const key: number[] = [];
     const keep = <T>(part: T): T => {
@@ -67,7 +67,7 @@ class Worlds {
       key.push(kept.number);
       return kept.part as T;
     };
-    // Each field of the world stands here, or the types would not agree.
+    // The type requires every field of World here.
     const shared: World = {
       now: keep(world.now),
       shop: keep(world.shop),
@@ -96,7 +96,7 @@ class Worlds {
     if (kept === undefined) {
       kept = { part, number: this.#parts.size };
       if (kept.number > 0xffff) throw new Error('more parts than a key has numbers for');
-      // By their text, and by themselves: most parts of a world are those of the world that it was made of.
+      // Indexed by text and by identity, because most parts of a world are the same objects as in the world before it.
       this.#parts.set(text, kept).set(part, kept);
     }
     return kept;
@@ -126,8 +126,7 @@ export function walk(setting: Setting, seed: number): Walk {
   const calls: Call[] = [];
   const trace: string[] = [];
   let world = createWorld(setting);
-  // Some actors are quick and some are slow, and now and then that changes: rare orders come up far more often than
-  // when all are alike.
+  // Actors have different speeds, which change now and then. Rare orders come up far more often than with equal speeds.
   let speeds = new Map<string, number>();
   const speedOf = ({ name }: Action) => {
     const actor = actorOf(name);
@@ -146,7 +145,7 @@ export function walk(setting: Setting, seed: number): Walk {
   }
 }
 
-/** By the name of an action, of which there are few: walks ask for each very often. */
+/** A cache: there are few names of actions, and walks look each one up very often. */
 const actors = new Map<string, string>();
 
 function actorOf(name: string): string {
@@ -181,7 +180,7 @@ export function walkMany(
   return { walks, found: null };
 }
 
-/** Whether, once everything has run out, a read is tagged again and a write with its tag is granted. */
+/** Whether a read gets a tag again and a write with it is granted, after all leases have ended. */
 function isServing({ steps, isGuarded, ...setting }: Setting, { store, now }: World): boolean {
   const times = timesOf(setting);
   const isKnown = store.marker !== null && store.marker.id === store.id;

@@ -7,9 +7,9 @@ import { exploreAll, walkMany } from './explore.ts';
 import { createWorld, guardedCrowd, type Program, type Setting, ticks, type World } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
-/** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
+/** Number of random walks; `MODEL_WALKS=20000` for a longer run. */
 const walks = Number(process.env.MODEL_WALKS ?? 400);
-/** With it the two largest worlds have one more tick, too. */
+/** With MODEL_WALKS the two largest worlds have one more tick. */
 const moreTicks = process.env.MODEL_WALKS === undefined ? 0 : 1;
 const explored: number[] = [];
 afterAll(() => {
@@ -33,7 +33,7 @@ afterAll(() => {
   });
 });
 
-describe('the claim protocol, whole', () => {
+describe('the claim protocol', () => {
   test.each([
     [['reader', 'writer', 'writer'], { crash: 1 }, 4],
     [['reader', 'writer', 'child'], { crash: 1 }, 4],
@@ -90,12 +90,12 @@ describe('the claim protocol, whole', () => {
   );
 
   test.each([
-    // Each part of a world differs in one of these while all others are alike, as far as that can be.
+    // In these settings each part of a world differs at least once while the other parts are equal, where possible.
     [['writer', 'stranger'], { failover: 1 }],
     [['child', 'stranger'], { crash: 1 }],
     [['reader', 'stranger'], { restore: 1 }],
   ] as ReadonlyArray<[Program[], Setting['faults']]>)(
-    'worlds of %j with faults %j are told apart as their JSON is',
+    'worlds of %j with faults %j: as many states as different JSON texts',
     (programs, faults) => {
       const setting: Setting = { ...whole, programs, faults, maxTicks: 1 };
       expect(exploreAll(setting, 1_000_000).states).toBe(worldsOf(setting).size);
@@ -108,7 +108,7 @@ describe('the claim protocol, whole', () => {
     ['stranger', 'reader'],
     ['timed-reader', 'writer'],
   ] as const)(
-    'no order of two of %s and one of %s is left out because the first begins first',
+    'two of %s and one of %s, started in order: every state is reached, or the one with the twins swapped',
     (twin, other) => {
       const setting: Setting = {
         ...whole,
@@ -163,7 +163,7 @@ describe('the claim protocol, whole', () => {
   });
 });
 
-/** Every world that can be reached, by its JSON. */
+/** Every reachable world, by its JSON. */
 function worldsOf(setting: Setting): Map<string, World> {
   const seen = new Map<string, World>();
   const worlds = [createWorld(setting)];
@@ -176,7 +176,7 @@ function worldsOf(setting: Setting): Map<string, World> {
   return seen;
 }
 
-/** The same with other numbers for the first two processes, as JSON. */
+/** The JSON of the world with its first two processes swapped. */
 function swapped(world: World): string {
   const other = (p: number) => (p < 2 ? 1 - p : p);
   const [first, second, ...rest] = world.processes;

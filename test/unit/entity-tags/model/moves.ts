@@ -12,10 +12,10 @@ import {
   tick,
 } from './world.ts';
 
-/** Hears every call of the store, for the replay. */
+/** Gets every call of the store, for the replay. */
 export type Hear = (call: Call) => void;
 
-/** What a process may do next: each way is another world. Empty: it waits, or is done. */
+/** The possible next steps of a process, each with the world after it. Empty if it waits or is done. */
 export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): Array<[string, () => World]> {
   const process = world.processes[p];
   if (process === undefined || process.isDone) return [];
@@ -122,7 +122,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   return hold(after, process.version, answer?.tag ?? null, isHead ? null : variant);
 }
 
-/** Two states in turn: what was changed and changed back looks the same. */
+/** Versions alternate between two contents, so that a change and its reversal look the same. */
 const fingerprintOf = (version: number) => `f${version % 2}`;
 
 function variantOf({ program }: Process): string {
@@ -130,7 +130,7 @@ function variantOf({ program }: Process): string {
   return program === 'other' ? 'w' : 'v';
 }
 
-/** Whether `If-None-Match` with the tag of the copy names the representation that is to be given now. */
+/** Whether `If-None-Match` with the tag of the copy gets a 304. */
 function isConfirmed304(
   { broken }: Setting,
   copy: Held,
@@ -193,7 +193,7 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
   }
 }
 
-/** A write that takes no lease: it asks whether it may pass, and is marked when the shop has acted on it. */
+/** A write without a lease: it asks whether it may be sent, and is marked after its outcome. */
 function strangerSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
   switch (process.at) {
     case 0: {
@@ -223,7 +223,7 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const { outcome, token } = process;
   const hasChangedNothing = outcome === 'unsent' || outcome === 'refused';
-  // What the shop may act on yet is marked too early, and nobody comes back to it.
+  // If the shop may still act on it, the mark is too early. No second mark follows.
   const mayLand = world.pending.some(({ by }) => by === p);
   const marked = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
   const done = put(marked, p, { isDone: true });
@@ -243,7 +243,7 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   return acknowledge(keep(done, p, opening, step), process);
 }
 
-/** Who waits for the store no longer gives its claim back, though it may still be under way. */
+/** A caller that stops waiting for the store gives its claim back, although the claim may still be under way. */
 function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Steps {
   const steps: Steps = [['claim', () => claim(setting, world, p, hear)]];
   const times = world.faults['slow-claim'] ?? 0;
@@ -296,7 +296,7 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   return { ...granted, replica: granted.store };
 }
 
-/** The old primary of a split brain has no replica any more: no claim counts there. */
+/** The old primary of a split brain has no replica, so no claim counts there. */
 function isConfirmed(setting: Setting, world: World, p: number, unless?: ProxyBreak): boolean {
   return !at(world, p).isolated || world.old === null || (unless !== undefined && setting.broken === unless);
 }
@@ -305,7 +305,7 @@ function send(setting: Setting, world: World, p: number): World {
   const landBy = world.now + setting.ticks.landing * tick;
   const { program, version, tag, besides } = at(world, p);
   const isCreation = program === 'putter';
-  // The shop gets the condition, too; it looks first and acts later.
+  // The shop gets the condition too. It checks the condition first and acts later.
   if (isCreation && world.shop.exists) return put(world, p, { at: 3, outcome: 'invalidated' });
   const basedOn = isCreation ? world.shop.version : tag === null ? null : version;
   return put({ ...world, pending: [...world.pending, { by: p, landBy, basedOn, besides }] }, p, { at: 3 });
@@ -325,14 +325,14 @@ function end(setting: Setting, world: World, p: number, hear: Hear): World {
   return acknowledge(hold(after, process.took, answer, null), process);
 }
 
-/** The report has its effect, but its reply is lost: nobody gets the tag, and the writer reports again. */
+/** The report has its effect, but its reply is lost: no client gets the tag, and the writer reports again. */
 export function endUnheard(setting: Setting, world: World, p: number, hear: Hear): World {
   const { processes, held } = world;
   const ended = end(setting, world, p, hear);
   return { ...ended, processes, held, drawn: world.drawn + 1 };
 }
 
-/** The writer hears that its version is in. */
+/** The writer hears that its version is applied. */
 export function acknowledge(world: World, process: Process): World {
   if (process.outcome !== 'applied') return world;
   const acknowledged = Math.max(world.shop.acknowledged, process.took);
@@ -346,7 +346,7 @@ function lookUp(setting: Setting, world: World, p: number, hear: Hear) {
   return [keepState(world, p, opening.state), answer] as const;
 }
 
-/** What a process works on: the record of the collection, or that of the member with its collection, if that has one. */
+/** The records a process works on: that of the collection, or that of the member and of its guarded collection. */
 interface Opening {
   readonly of: 'record' | 'whole';
   readonly opened: protocol.Opened;
@@ -376,7 +376,7 @@ function endStep({ steps, ...setting }: Setting, { opened, whole }: Opening, wri
   return whole === null ? steps.end(opened, write, times) : steps.endMember(opened, whole, write, times);
 }
 
-/** What every script begins with. */
+/** The part that every script starts with. */
 function openStore(setting: Setting, world: World, p: number): Opening {
   const state = at(world, p).isolated ? (world.old ?? world.store) : world.store;
   const isKnown = state.marker !== null && state.marker.id === state.id;
@@ -415,7 +415,7 @@ export function timesOf({ ticks }: Pick<Setting, 'ticks'>) {
 }
 
 export function put(world: World, p: number, change: Partial<Process>): World {
-  // One that is done forgets what it knew, so that worlds that differ in nothing else are one.
+  // A finished process is reset, so that worlds that differ only in its old values are the same.
   const next = (each: Process) =>
     change.isDone === true ? { ...each, ...forgotten } : { ...each, ...change };
   return { ...world, processes: world.processes.map((each, i) => (i === p ? next(each) : each)) };

@@ -1,22 +1,22 @@
 import type { LookUp, ResourceKey, TagStore } from '../../../../src/entity-tags/tag-store.ts';
 import type { Call } from './world.ts';
 
-/** A real store in the hands of the model: its clock, its identity, its data. */
+/** A real store whose clock, identity and data the replay controls. */
 export interface Replayed {
   readonly store: TagStore;
   readonly key: ResourceKey;
-  /** Of a guarded member. */
+  /** The key of the collection of a guarded member. */
   readonly collection?: ResourceKey;
   setTime(units: number): Promise<void> | void;
   wipe?(): Promise<void>;
   save?(): Promise<void>;
   restore?(): Promise<void>;
   setIdentity?(id: number): Promise<void>;
-  /** The store's own name for an epoch of the model. */
+  /** The store's name for an epoch of the model. */
   epochOf(epoch: string): string;
 }
 
-/** Plays the calls of one walk against a store; the first answer that differs from the model's, or null. */
+/** Replays the calls of one walk on a store. Returns the first answer that differs from the model's, or null. */
 export async function replay(calls: readonly Call[], under: Replayed): Promise<string | null> {
   const { store } = under;
   for (const [i, call] of calls.entries()) {
@@ -60,7 +60,7 @@ export async function replay(calls: readonly Call[], under: Replayed): Promise<s
   return null;
 }
 
-/** Each store has stamps of its own. */
+/** Stamps differ between stores, so only their presence is compared. */
 function comparable({ stamp, ...rest }: LookUp): object {
   return { ...rest, stamp: stamp !== null };
 }

@@ -10,62 +10,62 @@ import type {
 } from '../../../../src/entity-tags/tag-store.ts';
 
 /**
- * A small world in which every interleaving can be played: one member of a shop, a store of tags, clients that read
- * and write through proxies, and faults. Everything in it is plain data, so that a state can be copied and compared.
+ * A small world in which every interleaving can be explored: one member of a shop, a store of tags, clients that read
+ * and write through proxies, and faults. All of it is plain data, so that a state can be copied and compared.
  * One tick of time is 1000 units of the protocol.
  */
 export const tick = 1000;
-/** Ticks: the lease covers sending (B), landing (S) and the margin (e). */
+/** In ticks. The lease covers sending (B), landing (S) and the margin (e). */
 export const ticks = { lease: 3, sendBy: 1, landing: 1, coldStart: 3 };
 
 export type Program =
   | 'reader' // GET, stamp before the shop is asked
-  | 'other' // the same of another variant: another user, language or currency
-  | 'checker' // the same as the reader, with `If-None-Match` for a copy that somebody has
-  | 'timed-reader' // GET, stamped by time
+  | 'other' // a reader of another variant: another user, language or currency
+  | 'checker' // a reader with `If-None-Match` for a copy that some client has
+  | 'timed-reader' // GET, stamped by the clock of the proxy
   | 'head' // HEAD
-  | 'writer' // PATCH with a tag that somebody holds
+  | 'writer' // PATCH with a tag that some client has
   | 'deleter' // DELETE with such a tag
   | 'child' // POST below the member
-  | 'stranger' // the same without a token: it takes no lease
+  | 'stranger' // POST below the member without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
   | 'putter' // PUT with If-None-Match: * of the member
   | 'lister' // GET of the collection
-  | 'timed-lister' // the same, stamped by time
-  | 'batch' // PATCH of the collection with a tag of it
+  | 'timed-lister' // GET of the collection, stamped by the clock of the proxy
+  | 'batch' // PATCH of the collection with a tag of the collection
   | 'poster' // POST to the collection that may replace the member
   | 'idle'; // nothing
 
 /** Rules of the proxy, outside the store's steps, that a test switches off. */
 export type ProxyBreak =
-  | 'send-by-from-the-answer' // the clock starts when the store has answered
-  | 'identity-noticed-late' // a restored store goes by its old identity
-  | 'no-look' // the clock is not looked at
-  | 'look-then-write' // the look and the write are two steps
+  | 'send-by-from-the-answer' // the time to send counts from the answer of the store
+  | 'identity-noticed-late' // a restored store keeps its old identity
+  | 'no-look' // the clock is not read before the write is sent
+  | 'look-then-write' // reading the clock and sending the write are two steps
   | '5xx-is-refused'
-  | 'tag-without-variant' // a 304 for every copy of the state, if the variant that is asked for is as it was recorded
+  | 'tag-without-variant' // a 304 for every copy of the state, if the fingerprint of the requested variant has not changed
   | 'no-mark' // an applied write of a stranger is not reported to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
-  | 'creation-takes-no-lease' // a PUT that creates claims as a write without a tag does
+  | 'creation-takes-no-lease' // a PUT that creates claims like a write without a tag
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
-  | 'pass-without-replicas' // the same for a stranger alone
+  | 'pass-without-replicas' // the same, only for strangers
   | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'eviction-forgets-the-change'
-  | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
+  | 'duration-measured-late'; // rule 7, with a start computed from a duration that was measured before the script runs
 
 export interface Setting {
   readonly programs: readonly Program[];
   /** How often each fault may happen. */
   readonly faults: Partial<Record<Fault, number>>;
   readonly maxTicks: number;
-  /** The shop says yes at once or later, and every answer arrives: fewer ways, longer stories. */
+  /** The shop applies every write and every answer arrives: fewer branches, so longer walks. */
   readonly isCalm?: boolean;
-  /** Of processes with the same program the first begins first: every other order is one of these, with other names. */
+  /** Processes with the same program start in order: any other order is the same one with the processes swapped. */
   readonly doTwinsBeginInOrder?: boolean;
-  /** Of `batch: guarded`: the member belongs to a collection with a record. */
+  /** As with `batch: guarded`: the collection of the member has a record too. */
   readonly isGuarded?: boolean;
   readonly broken?: ProxyBreak | undefined;
   readonly ticks: typeof ticks;
@@ -74,7 +74,7 @@ export interface Setting {
 
 /**
  * `slow-claim`: a claim is still under way when its caller gives up and gives it back. `end-again`: the report of an outcome
- * fails, with its effect or without; the client has its answer, and the report is repeated.
+ * fails, with its effect or without. The client has its answer, and the report is repeated.
  */
 export type Fault =
   | 'slow-claim'
@@ -92,9 +92,9 @@ export interface StoreState {
   readonly id: number;
   readonly marker: { readonly id: number; readonly since: number } | null;
   readonly record: TagRecord | null;
-  /** Of the collection. */
+  /** The record of the collection. */
   readonly whole: TagRecord | null;
-  /** Of the memory store alone. */
+  /** Only in the memory store. */
   readonly evictedChangeAt: number;
 }
 
@@ -102,27 +102,27 @@ export interface Process {
   readonly program: Program;
   readonly at: number;
   readonly isDone: boolean;
-  /** Talks to the old primary of a split brain. */
+  /** After a failover: whether it still uses the old primary. */
   readonly isolated: boolean;
   readonly stamp: ReadStamp | null;
   readonly startedAt: number;
   /** The copy that a checker asks about. */
   readonly copy: Held | null;
-  /** Version of the shop's state that was read, or that the tag stands for. */
+  /** The version at the shop that was read, or that belongs to the tag. */
   readonly version: number;
   readonly tag: string | null;
   readonly token: string;
   readonly outcome: WriteOutcome | null;
   readonly took: number;
-  /** Strangers whose writes were on their way when this one was granted: to it they are writers elsewhere. */
+  /** Strangers that had been let through when this write was granted. Their changes are no lost update for it. */
   readonly besides: readonly number[];
 }
 
-/** A tag that a client has, with the version that it believes the tag to stand for. */
+/** A tag that a client has, with the version to which, for the client, the tag belongs. */
 export interface Held {
   readonly version: number;
   readonly tag: string;
-  /** Of the copy that came with it; null: none did (HEAD, or the answer to a write). */
+  /** The variant of the copy that came with the tag; null if none came (HEAD, or the answer to a write). */
   readonly variant: string | null;
 }
 
@@ -142,14 +142,14 @@ export interface World {
     readonly basedOn: number | null;
     readonly besides: readonly number[];
   }>;
-  /** Strangers that were let through, until what they wrote is marked in the store. */
+  /** Strangers that were let through and whose change is not yet marked in the store. */
   readonly passed: readonly number[];
   /** The versions that strangers made. */
   readonly made: ReadonlyArray<{ readonly version: number; readonly by: number }>;
   readonly held: readonly Held[];
   readonly drawn: number;
   readonly faults: Partial<Record<Fault, number>>;
-  /** What went wrong: the invariant's violation. */
+  /** The violated invariant. */
   readonly wrong: string | null;
 }
 
@@ -158,7 +158,7 @@ export interface Action {
   apply(world: World): World;
 }
 
-/** One call of a store and what the model answered: replayed against the real stores. `isOfWhole`: of the collection. */
+/** One call of a store and the answer of the model, for the replay on the real stores. `isOfWhole`: of the collection. */
 export type Call = { readonly isOfWhole?: boolean } & (
   | { readonly kind: 'lookUp'; readonly answer: LookUp }
   | {
@@ -222,7 +222,7 @@ export function createWorld({ programs }: Setting): World {
   };
 }
 
-/** Around a guarded collection. */
+/** The programs for walks with a guarded collection. */
 export const guardedCrowd: readonly Program[] = [
   ...(['reader', 'reader', 'timed-reader', 'other', 'lister', 'lister', 'timed-lister'] as const),
   ...(['writer', 'writer', 'child', 'stranger', 'deleter', 'putter'] as const),
