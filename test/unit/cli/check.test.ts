@@ -8,7 +8,7 @@ import { freePort } from '../../harness/free-port.ts';
 import { runCommand } from './command-run.ts';
 
 const onlyKeys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" }, audience: shop }';
-/** Without the endpoint that revokes tokens, which wants a row. */
+/** Without refreshTokens: its endpoint that revokes tokens would need a row. */
 const keys = `${onlyKeys}\nrefreshTokens: false`;
 const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
 
@@ -53,7 +53,7 @@ describe('check', () => {
     expect(out[0]).toMatch(/: note: mode is observe: /);
   });
 
-  it('advises on rows that are right but probably not what was meant', async () => {
+  it('notes that a protected collection leaves its members open', async () => {
     const { code, out } = await check({
       'config/shopward.yaml': `${keys}\nrequest: { itemForms: false }\n`,
       'config/protected-resources.yaml': 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n',
@@ -87,7 +87,7 @@ describe('check', () => {
     expect(await advice('request: { lastPair: false }\n')).toEqual([]);
   });
 
-  it('advises on a condition that compares the path of a claim as a text', async () => {
+  it('warns of a condition that compares a claim with a text that looks like a claim path', async () => {
     const rows = ['id: sub', 'customer: sub.name', 'kind: human'].map(
       (one) => `    - { match: "GET /${one[0]}/{id}", require: { ${one} } }\n`,
     );
@@ -103,7 +103,7 @@ describe('check', () => {
     ]);
   });
 
-  it('advises on rows that refuse every token', async () => {
+  it('warns of rows that refuse every token', async () => {
     const list = 'groups:\n  A:\n    - { match: "GET /a", proof: required }\ncomplete: true\n';
     const advice = async (config: string) => {
       const files = { 'config/shopward.yaml': config, 'config/protected-resources.yaml': list };
@@ -115,7 +115,7 @@ describe('check', () => {
     expect(await advice(keys.replace('auth: {', 'auth: { proof: dpop,'))).toEqual([]);
   });
 
-  it('advises on a condition on the path that any of several issuers may satisfy', async () => {
+  it('warns of a path condition that each of several issuers may satisfy', async () => {
     const rows = ['id: sub', 'id: sub, iss: [https://a.example]', 'kind: human'].map(
       (one, i) => `    - { match: "GET /${i}/{id}", require: { ${one} } }\n`,
     );
@@ -137,7 +137,7 @@ describe('check', () => {
     ]);
   });
 
-  it('advises on a revocation that no row protects', async () => {
+  it('warns of a revocation that no row protects', async () => {
     const revocations = async (config: string, row: string) => {
       const { out } = await check({
         'config/shopward.yaml': `${onlyKeys}\n${config}`,
@@ -153,7 +153,7 @@ describe('check', () => {
     expect(await revocations('refreshTokens: false', 'DELETE /carts')).toEqual([]);
   });
 
-  it('advises on changes of a guarded collection that no row protects', async () => {
+  it('warns of changes to a guarded collection that no row protects', async () => {
     const config = (batch: string) =>
       `${onlyKeys}\nentityTags: { resources: [{ collection: /carts, member: '/carts/{id}', batch: ${batch} }] }\n`;
     const advice = async (batch: string, row: string) => {
@@ -176,7 +176,7 @@ describe('check', () => {
     ]);
   });
 
-  it('advises on rows that protect nothing', async () => {
+  it('warns of rows that protect nothing', async () => {
     const rows = ['GET /url-resolver', 'ANY /protected-resources', 'PATCH /url-resolver', 'ANY /**'];
     const list = `groups:\n  Own:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
     const { code, out } = await check({
@@ -209,7 +209,7 @@ describe('check', () => {
     );
   });
 
-  it('names ten different mistakes of two files at once, each with its place', async () => {
+  it('reports ten errors of two files at once, each with line and column', async () => {
     const { code, out } = await check({
       'config/shopward.yaml': `mode: enforce
 listen: { port: 8080, keepAliveTimeout: 75 }
@@ -250,7 +250,7 @@ complete: true
     ]);
   });
 
-  it('says what does not apply to requests that another proxy forwards, and whom it refuses', async () => {
+  it('names what does not apply to /authorize, and warns if it would refuse everything', async () => {
     const said = async (more: string) => (await check({ 'config/shopward.yaml': `${keys}\n${more}\n` })).out;
     const authorize = 'authorize: { listen: { port: 8082 } }';
     expect(await said(`trustedProxies: [10.0.0.1]\n${authorize}`)).toEqual([
@@ -289,7 +289,7 @@ complete: true
     expect(await said(port, false)).toEqual([]);
   });
 
-  it('warns of a tracked token endpoint, whose requests the proxy would refuse', async () => {
+  it('warns of a tracked token endpoint', async () => {
     const said = async (resource: string, more = '') => {
       const config = `${onlyKeys}\nentityTags: { resources: [{ collection: ${resource}, member: "${resource}/{id}" }] }\n${more}`;
       const { out } = await check({ 'config/shopward.yaml': config });
@@ -311,7 +311,7 @@ complete: true
     expect((await said(', leeway: 10s')).join('\n')).not.toMatch(remark);
   });
 
-  it('--json gives the same as data', async () => {
+  it('--json prints the same as JSON', async () => {
     const { code, out } = await check({ 'config/shopward.yaml': `mode: x\n${keys}\n` }, { json: true });
     expect(code).toBe(1);
     expect(JSON.parse(out.join('\n'))).toEqual({
@@ -343,14 +343,14 @@ complete: true
 });
 
 describe('the shipped files', () => {
-  it('are right as they are, with the address of the keys from the environment', async () => {
+  it('pass with the address of the keys from the environment', async () => {
     const env = { JWKS_URL: 'https://shop.example/jwks.json', UPSTREAM_URL: 'http://shop:9000' };
     const { code, out } = await runCommand((io) => runCheck({ offline: true }, io), { env });
     expect(out.filter((line) => line.includes(': error: '))).toEqual([]);
     expect(code).toBe(0);
   });
 
-  it('say which variable is missing, and where', async () => {
+  it('name a missing variable with line and column', async () => {
     const { code, out } = await runCommand((io) => runCheck({}, io));
     expect(code).toBe(1);
     expect(out.filter((line) => line.includes(': error: '))).toEqual([

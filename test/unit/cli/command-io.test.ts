@@ -21,7 +21,7 @@ it('a table has columns as wide as their longest cell, and nothing at the end of
   expect(textTable(rows)).toEqual(['a       long  x', 'longer', 'b\\n     c']);
 });
 
-it('no more of standard input is read than was asked for', async () => {
+it('standard input is read no further than requested', async () => {
   let read = 0;
   const input = (async function* () {
     for (const chunk of ['abc', 'def', 'ghi']) {

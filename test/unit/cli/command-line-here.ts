@@ -8,8 +8,8 @@ export interface Printed {
 }
 
 /**
- * A command line in this process, by the parser, the streams and the exit code that a process of its own would have: to
- * start one takes a third of a second of CPU. One after the other, because a process has one working directory.
+ * Runs a command line in this process, with the parser, streams and exit code of `main.ts`: starting a process takes a
+ * third of a second of CPU. Calls are serialised, because a process has one working directory.
  */
 export async function runHere(
   words: readonly string[],

@@ -27,20 +27,20 @@ components:
   securitySchemes: { B: { type: http, scheme: bearer } }
 `;
 
-/** Commands of the page that need neither a running proxy nor a broken file, with the output that it shows. */
+/** Commands on the page that need neither a running proxy nor a broken file, with the output that the page shows. */
 const shown = [
   ...page.matchAll(
     /^ {4}\$ (shopward (?:explain|protected|init) .*)\n((?: {4}(?!\$ ).*\n|\n(?= {4}(?!\$ )))+)/gm,
   ),
 ].map(([, command = '', output = '']) => [command, output.replace(/^ {4}/gm, '').trimEnd()] as const);
 
-it('the page has such commands', () => {
+it('the page shows at least five such commands', () => {
   expect(shown.length).toBeGreaterThanOrEqual(5);
 });
 
 it.each(shown)('%s', async (command, output) => {
   const cwd = makeFolder({ 'openapi.yml': openApi });
-  // What init writes must not be there before.
+  // init needs a folder without the files that it writes.
   if (!command.startsWith('shopward init'))
     cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
   const { stdout } = await runHere(await wordsOf(command), { cwd, env });
@@ -49,22 +49,22 @@ it.each(shown)('%s', async (command, output) => {
 
 const env = { JWKS_URL: 'https://shop.example/jwks.json' };
 
-/** The words of a command as a shell hands them over. */
+/** Splits a command into words as a shell does. */
 async function wordsOf(command: string): Promise<string[]> {
   const script = `shopward() { printf '%s\\0' "$@"; }\n${command}`;
   return (await runShell(script)).split('\0').slice(0, -1);
 }
 
-/** For scripts: the command in a process of its own. */
+/** A shell function that runs the command in a separate process. */
 const asProcess = (args = '') => `shopward() { "${process.execPath}" "${findMain()}" "$@" ${args}; }`;
 
-/** What a script prints. */
+/** Standard output of a script. */
 async function runShell(script: string, cwd = root): Promise<string> {
   const options = { cwd, env: { ...bareEnvironment, ...env } };
   return (await promisify(execFile)('/bin/sh', ['-c', script], options)).stdout;
 }
 
-/** `...` alone on a line stands for any lines. */
+/** A line `...` matches any lines. */
 function patternOf(output: string): RegExp {
   const pattern = output
     .split('\n')
@@ -74,7 +74,7 @@ function patternOf(output: string): RegExp {
   return new RegExp(`^${pattern}$`);
 }
 
-/** The lines below a command of the page, or below the first one that begins with it, up to the next command or the end of the block. */
+/** Lines below a command on the page, or below the first one that starts with it, up to the next `$` or block end. */
 function shownBelow(command: string): string[] {
   const whole = page.indexOf(`    $ ${command}\n`);
   const start = whole === -1 ? page.indexOf(`    $ ${command}`) : whole;
@@ -84,7 +84,7 @@ function shownBelow(command: string): string[] {
   return lines.slice(0, end).map((line) => line.slice(4));
 }
 
-it('shopward check prints each problem with its place', async () => {
+it('shopward check prints the problems that the page shows', async () => {
   const cwd = makeFolder({
     'b.yaml': `auth: { keys: { files: [key.pem] } }\nprotectedResources: broken.yaml\n${'\n'.repeat(5)}modee: observe\n`,
     'broken.yaml': 'groups:\n  A:\n    - GET /a\n    - GETT /b\ncomplete: true\n',
@@ -113,7 +113,7 @@ it('purge, tokens and health print what the page shows', async () => {
   }
 });
 
-/** On both streams. A script with the exit code takes processes: the code is theirs. */
+/** Both streams. A script that prints the exit code runs in a real process. */
 async function printedBy(command: string, { folder, configFile }: RunningShopward): Promise<string> {
   if (command.includes('; ')) {
     return runShell(`${asProcess(`--config "${configFile}"`)}\n{ ${command}; } 2>&1`, folder);
@@ -125,7 +125,7 @@ async function printedBy(command: string, { folder, configFile }: RunningShopwar
 
 describe('shopward verify', () => {
   const stage = openVerifyStage();
-  /** Whatever the address, the cart, its tag and the width of a column. */
+  /** Hides the address, the cart, its tag and the column widths. */
   const blurred = (line: string) =>
     line
       .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')

@@ -1,6 +1,6 @@
 import type { CommandIo } from '../../../src/cli/command-io.ts';
 
-/** Runs a command with an io of its own, and gives what it wrote. */
+/** Runs a command with its own streams and returns their content. */
 export async function runCommand(
   run: (io: CommandIo) => Promise<number>,
   { cwd = process.cwd(), env = {} }: { cwd?: string; env?: Record<string, string> } = {},

@@ -35,12 +35,12 @@ describe('the token that is inspected', () => {
     expect(ask(`/feed?ticket=${token}`, { authorization: '' }).inspected).toBe(token);
   });
 
-  it('is not looked for where nobody would: of an open resource, or of a request that is not known to its end', () => {
+  it('is undefined for an open resource and for an incomplete request', () => {
     expect(ask('/stores').inspected).toBeUndefined();
     expect(ask('/carts', { isWhole: false }).inspected).toBeUndefined();
   });
 
-  it('is none where the proxy would refuse the request before', () => {
+  it('is undefined without a Bearer token', () => {
     expect(ask('/carts', { authorization: 'none' }).inspected).toBeUndefined();
     expect(ask('/carts', { authorization: 'Basic eDp5' }).inspected).toBeUndefined();
   });
@@ -64,7 +64,7 @@ it('the shop gets the query without the token, and everything else as it is', ()
   expect(ask(`/stores?ticket=${token}`).forward?.target).toBe(`/stores?ticket=${token}`);
 });
 
-/** What the rest of its fields are beside. */
+/** Fields of a handshake, except its key. */
 const webSocket = ['Upgrade', 'websocket', 'Connection', 'Upgrade', 'Sec-WebSocket-Version', '13'];
 const key = ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='];
 

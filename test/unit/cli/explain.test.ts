@@ -61,7 +61,7 @@ describe('explain reads what was pasted', () => {
     expect((await asData(text)).request).toEqual(request);
   });
 
-  it('says how it was read', async () => {
+  it('says how the text was read', async () => {
     const { out } = await explain(['https://api.shop.example/carts']);
     expect(out.filter((line) => line.startsWith('  as pasted'))).toEqual([
       '  as pasted       no method: GET is explained',
@@ -80,7 +80,7 @@ describe('explain reads what was pasted', () => {
     ['GET /carts#top', 'fragment'],
     ['GET /café', 'non-ascii'],
     ['GET /a b', 'control-character'],
-  ])('leaves what a client may send as it is: %s', async (text, reason) => {
+  ])('does not repair a malformed target: %s', async (text, reason) => {
     const { verdict, refusal, forward } = await asData(text);
     expect({ verdict, reason: refusal?.reason, status: refusal?.status, forward }).toEqual({
       verdict: 'refused',
@@ -104,7 +104,7 @@ describe('explain names the rows', () => {
     expect(explanation.token).toMatchObject({ needed: true, scopes, observed: false });
   });
 
-  it('with the statuses that this configuration speaks', async () => {
+  it('with the statuses of this configuration', async () => {
     const config = 'rejections: { access-token-missing: { status: 403 } }';
     const { token } = await asData('GET /carts', { config });
     expect([token.missing?.status, token.missing?.code, token.invalid?.status]).toEqual([403, '002', 401]);
@@ -116,7 +116,7 @@ describe('explain names the rows', () => {
   });
 });
 
-describe('explain says why not', () => {
+describe('explain says why a request is open', () => {
   it.each([
     ['PUT /carts/17', ['the method differs: the list has GET, POST, PATCH, DELETE for this path']],
     ['OPTIONS /carts', ['OPTIONS is never authenticated']],
@@ -256,7 +256,7 @@ describe('explain prints', () => {
     ]);
   });
 
-  it('JSON with every key, also those that do not apply', async () => {
+  it('JSON with every key, including those that do not apply', async () => {
     expect(Object.keys(await asData('GET /nothing')).sort()).toEqual([
       'canonicalPath',
       'entityTags',

@@ -27,7 +27,7 @@ async function initIn(options: InitOptions, cwd = makeFolder(), env = {}) {
   return { ...done, cwd, read };
 }
 
-/** What `check` says of the files, with a key file beside them. */
+/** Output of `check` for the files, with a key file beside them. */
 async function checkIn(cwd: string, env = {}) {
   writeFileSync(path.join(cwd, 'config', 'public.pem'), publicKey);
   const { code, out, err } = await runCommand(
@@ -38,13 +38,13 @@ async function checkIn(cwd: string, env = {}) {
     },
   );
   const [last = ''] = out.slice(-1);
-  // Notes are of what was meant: observe mode, a route that is open on purpose.
+  // Notes report intentions: observe mode, a route that is left open.
   const words = out.slice(0, -1).filter((line) => !/: note: |^warning: auth\.audience /.test(line));
   return { code, words: [...words, ...err.filter((line) => line !== '')], last: last.replace(/.*: /, '') };
 }
 const noWord = { code: 0, words: [], last: '1 warning' };
 
-/** Nobody listens there. */
+/** Nothing listens at this port. */
 const known = { upstream: 'http://127.0.0.1:9', keys: 'public.pem' };
 
 async function withShop<T>(answer: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
@@ -66,9 +66,9 @@ const jwkOf = (type: 'rsa' | 'ec') => {
   return pair.publicKey.export({ format: 'jwk' });
 };
 
-// Side by side: they wait for deadlines of 2 s, one for each request.
-describe.concurrent('init of a shop that takes its time', () => {
-  it('says of a shop whose answer does not end that it is there, and looks on for its keys', async (test) => {
+// Concurrent, because each request waits for a deadline of 2 s.
+describe.concurrent('init of a slow or broken shop', () => {
+  it('reports a shop whose answer does not end, and still finds its keys', async (test) => {
     const endless = ['/', '/.well-known/openid-configuration'];
     const { out, read } = await withShop(
       ({ url = '' }, response) => {
@@ -87,8 +87,8 @@ describe.concurrent('init of a shop that takes its time', () => {
     ['floods', (_, response) => void response.writeHead(200).end(Buffer.alloc(512 * 1024, 'x'))],
     ['redirects', (_, response) => void response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end()],
     ['speaks no HTTP', ({ socket }) => void socket.end('no HTTP\r\n\r\n')],
-    ['sends what a terminal obeys', (_, response) => void response.writeHead(200).end('\u001b[31m{')],
-  ])('is not held up by one that %s', async ([, answer], test) => {
+    ['sends terminal escapes', (_, response) => void response.writeHead(200).end('\u001b[31m{')],
+  ])('writes its files if the shop %s', async ([, answer], test) => {
     const done = await withShop(answer, (upstream) =>
       initIn({ blank: true, upstream }, makeFolder({}, test)),
     );
@@ -98,7 +98,7 @@ describe.concurrent('init of a shop that takes its time', () => {
 });
 
 describe('init', () => {
-  it('writes what a Spryker shop needs, and it passes the check without a word', async () => {
+  it('writes files for a Spryker shop, which pass the check without a message', async () => {
     const { code, out, cwd, read } = await initIn({ spryker: true, ...known });
     expect(code).toBe(0);
     expect(out.join('\n')).toContain('  shopward serve');
@@ -114,7 +114,7 @@ describe('init', () => {
     expect(await checkIn(cwd)).toEqual(noWord);
   });
 
-  it('makes the rows of any other shop out of its OpenAPI document, with nothing of Spryker', async () => {
+  it('writes rows from the OpenAPI document of another shop, without Spryker settings', async () => {
     const cwd = makeFolder();
     writeFileSync(
       path.join(cwd, 'openapi.json'),
@@ -138,7 +138,7 @@ describe('init', () => {
     ['application/problem+json; charset=utf-8', 'problem'],
     ['application/json', 'json'],
     ['text/html', 'json'],
-  ])('writes refusals as the shop writes its errors: %s', async (type, format) => {
+  ])('sets errors.format to the format of the shop: %s', async (type, format) => {
     const answer: RequestListener = (_, response) =>
       void response.writeHead(404, { 'Content-Type': type }).end('{}');
     const done = await withShop(answer, (upstream) => initIn({ blank: true, upstream, keys: 'public.pem' }));
@@ -172,13 +172,13 @@ describe('init', () => {
     expect(await checkIn(cwd)).toEqual(noWord);
   });
 
-  it('fills in addresses as they are given', async () => {
+  it('writes addresses as they are given', async () => {
     const { read } = await initIn({ blank: true, upstream: known.upstream, keys: "it's $1 mine.pem" });
     const { upstream: filled, auth } = parse(read('shopward.yaml'));
     expect([filled.url, auth.keys.files]).toEqual([known.upstream, ["it's $1 mine.pem"]]);
   });
 
-  it('names a key file from where it lies itself', async () => {
+  it('writes the path of a key file relative to the configuration', async () => {
     const cwd = makeFolder();
     writeFileSync(path.join(cwd, 'mine.pem'), publicKey);
     const { read } = await initIn({ blank: true, keys: 'mine.pem' }, cwd);
@@ -186,7 +186,7 @@ describe('init', () => {
     expect((await checkIn(cwd)).code).toBe(0);
   });
 
-  it('takes a shared secret from a variable, and writes none', async () => {
+  it('writes a reference to a shared secret, not the secret', async () => {
     const { read, out, cwd } = await initIn({ blank: true, upstream: known.upstream, secret: 'MY_SECRET' });
     expect(parse(read('shopward.yaml')).auth).toEqual({
       algorithms: ['HS256'],
@@ -199,7 +199,7 @@ describe('init', () => {
     expect(again.out.join('\n')).not.toContain('MY_SECRET=');
   });
 
-  it('replaces nothing unless told to', async () => {
+  it('replaces files only with --force', async () => {
     const { cwd } = await initIn({ blank: true });
     writeFileSync(path.join(cwd, 'config/shopward.yaml'), 'mine');
     const again = await initIn({ spryker: true }, cwd);
@@ -257,7 +257,7 @@ describe('init', () => {
     expect(asked.every((line) => line.startsWith('GET '))).toBe(true);
   });
 
-  it('takes what the shop says for text: no variable and no file of ours gets into an address', async () => {
+  it('escapes references in addresses from the shop: no variable or file is inserted', async () => {
     const stolen = (at: string) => `${at}/keys/${'${'}MY_SECRET}/${'${'}file:public.pem}/$${'${'}MY_SECRET}`;
     await withShop(
       ({ url = '', headers }, response) => {
@@ -296,7 +296,7 @@ describe('init', () => {
     );
   });
 
-  it('takes no keys of another host, and asks that host nothing', async () => {
+  it('accepts no keys of another host, and sends no request there', async () => {
     let asked = 0;
     await withShop(
       (_, response) => {
@@ -394,7 +394,7 @@ describe('init', () => {
   );
 });
 
-it('a shop that answers with anything but keys tells that it is there, and nothing else', async () => {
+it('a shop that answers with unusable keys gives a status and no other fact', async () => {
   const facts = await withShop(
     (_, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256"}],"jwks_uri":"http://["}'),
     (url) => probeShop(new URL(url)),

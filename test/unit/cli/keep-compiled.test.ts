@@ -10,8 +10,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-// What is kept of the built program is tested where it is installed: test/end-to-end/deploy/package.test.ts.
-it('from a clone, nothing is kept', () => {
+// For the built program see test/end-to-end/deploy/package.test.ts.
+it('no compiled code is kept when run from a clone', () => {
   vi.stubEnv('NODE_COMPILE_CACHE', undefined);
   vi.stubEnv('NODE_DISABLE_COMPILE_CACHE', undefined);
   const kept = path.join(folder, 'compiled');

@@ -12,7 +12,7 @@ import { stringify } from 'yaml';
 
 const root = path.join(import.meta.dirname, '../../..');
 
-/** Prints each file that is loaded, each piece of code that is made from text, and at the end the parts of Node itself. */
+/** Prints each loaded file, each use of code from text, and at the end the loaded modules of Node. */
 const hooks = `import { registerHooks } from 'node:module';
 registerHooks({ load(url, context, next) {
   if (url.startsWith('file:')) process.stderr.write(url + '\\n');
@@ -24,7 +24,7 @@ globalThis.Function = new Proxy(Function, { construct(target, texts) {
 } });
 process.on('exit', () => process.stderr.write(process.moduleLoadList.join('\\n') + '\\n'));`;
 
-/** Files below the root of the repository, and parts of Node as it names them. */
+/** Files relative to the repository, and module names of Node. */
 async function loadedBy(args: readonly string[], whileItRuns: (child: ChildProcess) => void = () => {}) {
   const preload = `data:text/javascript,${encodeURIComponent(hooks)}`;
   const child = spawn(process.execPath, ['--import', preload, 'src/main.ts', ...args], {
@@ -47,20 +47,20 @@ async function loadedBy(args: readonly string[], whileItRuns: (child: ChildProce
   };
 }
 
-it('a health check loads the configuration and nothing of the proxy', async () => {
+it('a health check loads the configuration, but no code of the proxy', async () => {
   const { files } = await loadedBy(['health', '--config', 'config/shopward.yaml']);
   expect(files).toContain('src/cli/admin-verbs.ts');
   expect(files).toContain('src/config/load.ts');
   const needless =
     /^src\/(?:app|proxy|server|cluster|access|url-resolver(?!\/envelope)|refresh-tokens|telemetry|upstream)\b/;
-  // The configuration names refusals, so it reads the rows of each feature.
+  // The configuration names refusals, so the rows of each feature are loaded.
   const rows = /\/refusal-rows\.ts$/;
   expect(files.filter((file) => needless.test(file) && !rows.test(file))).toEqual([]);
   const others = /^src\/cli\/(?:explain|verify|protected|serve|check|tokens)/;
   expect(files.filter((file) => others.test(file))).toEqual([]);
 });
 
-it("a proxy that serves makes no code from text and loads no other verb, nothing of undici but llhttp, neither Node's own nor the package, and without Redis no client of it", async () => {
+it('a serving proxy makes no code from text, and loads no other verb, no undici except llhttp and, without Redis, no Redis client', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-loaded-'));
   const file = path.join(folder, 'shopward.yaml');
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -91,7 +91,7 @@ it("a proxy that serves makes no code from text and loads no other verb, nothing
   expect(code).toBe(0);
   expect(parts).toContain('NativeModule http');
   expect(made).toEqual([]);
-  // No parser of command lines, nothing that only the console or `check` asks for.
+  // No parser of command lines, and nothing that only the console or `check` uses.
   const needless =
     /commander|^src\/cli\/(?!serve\.|command-io\.|file-validators\.|keep-compiled\.)|^src\/cluster\/primary/;
   expect(files.filter((each) => needless.test(each))).toEqual([]);

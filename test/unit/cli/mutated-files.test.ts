@@ -13,7 +13,7 @@ import { document, secured } from './openapi-sample.ts';
 
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
 
-/** Valid files: what check, explain and protected import read. */
+/** Valid files that check, explain and protected import read. */
 const valid: Readonly<Record<string, string>> = {
   'shopward.yaml':
     'auth:\n  keys: { files: [key.pem] }\n  audience: shop\nurlResolver: { source: urls.csv, locales: [en] }\n',
@@ -31,7 +31,7 @@ const valid: Readonly<Record<string, string>> = {
 const position = /^[^\s:]+:\d+:\d+: (?:error|warning|note): \S/;
 const other = /^(?:warning|note|checked) |^(?:warning|note): /;
 
-it('a mutated file ends in a documented exit code and in problems with file, line and column: nothing throws', async () => {
+it('a mutated file gives a documented exit code and problems with file, line and column', async () => {
   const cwd = makeFolder(valid);
   const outcomes = new Map<string, number>();
   const note = (verb: string, code: number) =>
@@ -49,7 +49,7 @@ it('a mutated file ends in a documented exit code and in problems with file, lin
     const checked = await runCommand((io) => runCheck({ config, offline: true }, io), { cwd });
     note('check', checked.code);
     expect([0, 1]).toContain(checked.code);
-    // A name with a line break is printed in several lines; the first one has the position.
+    // A name with a line break takes several lines; the first one has the position.
     const lines = checked.out.filter((line) => line !== '');
     expect(lines[0]).toMatch(lines.length === 1 ? other : new RegExp(`${position.source}|${other.source}`));
     if (checked.code === 1) expect(lines[0]).toMatch(position);

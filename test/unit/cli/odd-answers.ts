@@ -1,6 +1,6 @@
 const ok = 'HTTP/1.1 200 OK\r\nConnection: close\r\n';
 
-/** Part of what is said of an answer (`none`: it is taken) -> its octets. */
+/** Part of the message about an answer -> its octets. `none`: the answer is accepted. */
 export const oddAnswers: readonly (readonly [cause: string, octets: string])[] = [
   ['none', `${ok}Content-Length: 2\r\n\r\n{}`],
   ['none', `${ok}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],

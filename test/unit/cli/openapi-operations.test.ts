@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseOpenApi } from '../../../src/cli/protected/openapi-document.ts';
 
-it('a key of a document is a string, also where it looks like a number', () => {
+it('a key that looks like a number is refused', () => {
   const withPaths = (paths: string) => parseOpenApi(Buffer.from(`openapi: 3.1.0\npaths:\n${paths}\n`));
   expect(withPaths('  /a: { get: { responses: { 200: {}, 1.0: {} } } }')).toMatchObject({
     document: { paths: { '/a': { get: { responses: { '200': {}, '1.0': {} } } } } },
@@ -11,7 +11,7 @@ it('a key of a document is a string, also where it looks like a number', () => {
   });
 });
 
-it.each(['[', '{a: ', '- ', '? '])('thousands of %s are refused in the words of a list', (piece) => {
+it.each(['[', '{a: ', '- ', '? '])('thousands of %s are refused as nested too deeply', (piece) => {
   const fault = 'it is neither JSON nor YAML: this is nested too deeply';
   expect(parseOpenApi(Buffer.from(piece.repeat(3000)))).toEqual({ fault });
 });

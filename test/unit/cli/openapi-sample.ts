@@ -4,11 +4,11 @@ import { runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
-/** Text of a list file with these rows. */
+/** A list file with these rows. */
 export const listOf = (...rows: string[]) =>
   `groups:\n  Shop:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
-/** The components of a document with one scheme, B. */
+/** Components of a document with one scheme, B. */
 export const bearer = { components: { securitySchemes: { B: { type: 'http', scheme: 'bearer' } } } };
 /** An operation that needs a token. */
 export const secured = { security: [{ B: [] }], responses: {} };
@@ -22,7 +22,7 @@ export function importOf(source: object | string, options: object = {}) {
   return runCommand((io) => runProtectedImport('api.yaml', options, io), { cwd });
 }
 
-/** The rows of what the import printed: group, row, scopes. */
+/** The imported rows (group, row, scopes) and notes. */
 export async function importedRows(source: object | string, options: object = {}) {
   const { code, out, err } = await importOf(source, options);
   const { list } = parseProtectedList(`${out.join('\n')}\n`, 'list');

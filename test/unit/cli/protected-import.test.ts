@@ -15,7 +15,7 @@ describe('protected import', () => {
       ['a | GET /a'],
     ],
     [
-      'that of the document, unless an operation has its own',
+      'the security of the document, unless an operation has its own',
       document(
         { '/a': { get: {}, post: { security: [] }, put: { security: {} }, delete: secured } },
         { security: [{ B: [] }] },
@@ -32,7 +32,7 @@ describe('protected import', () => {
       ['carts | GET /a/b', 'c | GET /{id}/c', 'Untagged | GET /{id}'],
     ],
     [
-      'names of parameters that a list can hold',
+      'parameter names that a list can contain',
       document({
         '/a/{cart.id}/{1}/{x}/b/{cart id}': { get: secured },
         '/a/{id}/{id}/{id}': { get: secured },
@@ -40,7 +40,7 @@ describe('protected import', () => {
       ['a | GET /a/{cart_id}/{p_1}/{x}/b/{cart_id_2}', 'a | GET /a/{id}/{id_2}/{id_3}'],
     ],
     [
-      'what no list can say as a parameter: the row matches more, never less',
+      'parameters that no list can express: the row matches more, never less',
       document({
         '/files/{name}.pdf': { get: secured },
         '/a;b/c': { get: secured },
@@ -49,19 +49,19 @@ describe('protected import', () => {
       }),
       ['files | GET /files/{name_pdf}', 'a;b | GET /{a_b}/c', 'ä | GET /%C3%A4/x', 'a?b=1#c | GET /a'],
     ],
-    ['slashes that do not count', document({ '/a//b/': { get: secured } }), ['a | GET /a/b']],
+    ['extra slashes', document({ '/a//b/': { get: secured } }), ['a | GET /a/b']],
     [
       'HEAD as GET, and both as one row',
       document({ '/a': { head: secured, get: {} }, '/b': { get: secured, head: secured } }),
       ['a | GET /a', 'b | GET /b'],
     ],
     [
-      'one row for paths that differ by names',
+      'one row for paths that differ only in parameter names',
       document({ '/a/{x}': { get: secured }, '/a/{y}': { get: secured } }),
       ['a | GET /a/{x}'],
     ],
     [
-      'base paths of servers, the nearest ones',
+      'base paths of the nearest servers',
       document(
         {
           '/a': { get: secured },
@@ -102,7 +102,7 @@ describe('protected import', () => {
       ['a | GET /a'],
     ],
     [
-      'scopes: those that every alternative asks for',
+      'scopes that every alternative requires',
       document(
         {
           '/a': { get: { security: [{ O: ['r', 'w'] }] } },
@@ -129,7 +129,7 @@ describe('protected import', () => {
       'GET /a: K is not a bearer token; listed all the same',
     ],
     [
-      'another scheme of many',
+      'another scheme of several operations',
       {
         get: { security: [{ K: [] }] },
         put: { security: [{ K: [] }] },
@@ -143,7 +143,7 @@ describe('protected import', () => {
       { get: secured, trace: secured },
       '/a: trace is left out: it is never authenticated, or refused anyway',
     ],
-  ])('says what is worth knowing of %s', async (_, item, note) => {
+  ])('prints a note about %s', async (_, item, note) => {
     const more = {
       components: {
         securitySchemes: {
@@ -156,12 +156,12 @@ describe('protected import', () => {
     expect(notes).toEqual([`api.yaml: note: ${note}`]);
   });
 
-  it('says nothing of an empty map: generators in PHP write it for an empty list', async () => {
+  it('prints nothing about an empty map, which PHP generators write for an empty list', async () => {
     const { rows, notes } = await importedRows(document({ '/a': { get: { security: {} }, post: secured } }));
     expect([rows, notes]).toEqual([['a | POST /a'], []]);
   });
 
-  it('takes whatever stands in a document, and gives rows that the list can hold', async () => {
+  it('never throws, whatever the path items of a document contain', async () => {
     const item = fc.dictionary(
       fc.constantFrom('get', 'head', 'post', 'trace', 'parameters', '$ref', 'servers', '__proto__'),
       fc.oneof(
@@ -186,13 +186,13 @@ describe('protected import', () => {
     );
   });
 
-  it('--base-path takes the place of the servers', async () => {
+  it('--base-path replaces the servers', async () => {
     const source = document({ '/a': { get: secured } }, { servers: [{ url: '/v1' }] });
     expect((await importedRows(source, { basePath: '/' })).rows).toEqual(['a | GET /a']);
     expect((await importedRows(source, { basePath: '/x/y/' })).rows).toEqual(['a | GET /x/y/a']);
   });
 
-  it('writes what a list file looks like', async () => {
+  it('writes a complete list file', async () => {
     const source = document({
       '/carts': { get: { ...secured, tags: ['my: carts'] }, post: secured },
       '/r': { get: { security: [{ B: ['x'] }] } },
@@ -223,7 +223,7 @@ describe('protected import', () => {
     ['broken YAML', 'openapi: 3.0.0\npaths: {\n'],
     ['no paths', { openapi: '3.0.0' }],
     ['a path item in another file', document({ '/a': { $ref: 'other.yaml#/a' }, '/b': { get: secured } })],
-    ['a path item that goes round in a circle', document({ '/a': { $ref: '#/paths/~1a' } })],
+    ['a path item that refers to itself', document({ '/a': { $ref: '#/paths/~1a' } })],
   ])('refuses %s with exit code 2 and prints no list', async (_, source) => {
     const { code, out, err } = await importOf(source);
     expect({ code, out }).toEqual({ code: 2, out: [''] });
@@ -231,7 +231,7 @@ describe('protected import', () => {
     expect(err[0]).toMatch(/^api\.yaml: error: /);
   });
 
-  it('says of more operations than a list can hold that they are too many', async () => {
+  it('refuses a document whose list would be longer than 16 MiB', async () => {
     const long = 'x'.repeat(450);
     const paths = Object.fromEntries(
       Array.from({ length: 40_000 }, (_, i) => [`/a${i}/${long}`, { get: secured }]),
@@ -241,7 +241,7 @@ describe('protected import', () => {
     expect(err.join('\n')).toContain('longer than 16 MiB');
   });
 
-  it('writes as many rows as no function takes arguments', () => {
+  it('writes 150,000 rows', () => {
     const rows = Array.from({ length: 150_000 }, (_, i) => ({
       method: 'GET' as const,
       template: `/a${i}`,
@@ -255,31 +255,28 @@ describe('protected import', () => {
     expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });
   });
 
-  it.each(['json', 'yaml'])(
-    'a document of 385 operations and a megabyte, as generators write it: %s',
-    async (form) => {
-      const attributes = Array.from({ length: 60 }, (_, i) => [
-        `attribute${i}`,
-        { type: 'string', nullable: true },
-      ]);
-      const schema = { type: 'object', properties: Object.fromEntries(attributes) };
-      const paths = Array.from({ length: 385 }, (_, i) => {
-        const content = { 'application/json': { schema } };
-        const operation = { ...(i % 5 === 0 && secured), responses: { 200: { description: 'it', content } } };
-        return [`/resources-${i}/{id}`, { get: operation }];
-      });
-      const whole = document(Object.fromEntries(paths));
-      const text =
-        form === 'json'
-          ? JSON.stringify(whole)
-          : stringify(whole, { aliasDuplicateObjects: false, lineWidth: 0 });
-      expect(text.length).toBeGreaterThan(1_000_000);
-      const { code, err } = await importOf(text);
-      expect([code, err]).toEqual([0, ['api.yaml: 77 of 385 operations need a token']]);
-    },
-  );
+  it.each(['json', 'yaml'])('a generated document of 385 operations and 1 MB: %s', async (form) => {
+    const attributes = Array.from({ length: 60 }, (_, i) => [
+      `attribute${i}`,
+      { type: 'string', nullable: true },
+    ]);
+    const schema = { type: 'object', properties: Object.fromEntries(attributes) };
+    const paths = Array.from({ length: 385 }, (_, i) => {
+      const content = { 'application/json': { schema } };
+      const operation = { ...(i % 5 === 0 && secured), responses: { 200: { description: 'it', content } } };
+      return [`/resources-${i}/{id}`, { get: operation }];
+    });
+    const whole = document(Object.fromEntries(paths));
+    const text =
+      form === 'json'
+        ? JSON.stringify(whole)
+        : stringify(whole, { aliasDuplicateObjects: false, lineWidth: 0 });
+    expect(text.length).toBeGreaterThan(1_000_000);
+    const { code, err } = await importOf(text);
+    expect([code, err]).toEqual([0, ['api.yaml: 77 of 385 operations need a token']]);
+  });
 
-  it('a document without an end is refused by its size', async () => {
+  it('an endless document is refused by its size', async () => {
     const { code, err } = await runCommand((io) => runProtectedImport('/dev/zero', {}, io));
     expect([code, err[0]]).toEqual([2, expect.stringMatching(/larger than 134217728 bytes/)]);
   });

@@ -15,7 +15,7 @@ describe('protected diff', () => {
     expect({ code, out }).toEqual({ code: 0, out: ['0 removed, 0 added, 0 changed; nothing looser'] });
   });
 
-  it('marks what becomes looser', async () => {
+  it('marks looser rows', async () => {
     const a = listOf(
       'GET /gone',
       'GET /tree/{id}',
@@ -50,7 +50,7 @@ describe('protected diff', () => {
     ]);
   });
 
-  it('of a whole ANY row that one method replaces', async () => {
+  it('marks an ANY row as looser if one method replaces it', async () => {
     const { out } = await diff(listOf('ANY /a'), listOf('GET /a'));
     expect(out[0]).toBe('-  ANY /a  a.yaml:3  LOOSER: open now');
   });

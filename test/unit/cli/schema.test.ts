@@ -35,7 +35,7 @@ describe('schema', () => {
   });
 
   it.each([
-    ['a list that was cut off', { groups: { Carts: ['GET /carts'] } }, false],
+    ['a truncated list', { groups: { Carts: ['GET /carts'] } }, false],
     ['a group without rows', { groups: { Carts: [] }, complete: true }, false],
     ['no method', { groups: { Carts: ['/carts'] }, complete: true }, false],
     [

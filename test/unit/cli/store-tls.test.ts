@@ -12,7 +12,7 @@ import { nextCertificate, testCertificate, testKey } from '../../harness/tls-fix
 
 const secret = 's'.repeat(40);
 
-/** A Redis that speaks TLS with a certificate of a private authority, and a folder with a configuration for it. */
+/** A Redis with a certificate of a private CA, and a folder with a configuration that uses it. */
 async function openStage() {
   const folder = makeFolder({
     'cert.pem': testCertificate,
@@ -49,7 +49,7 @@ function run(folder: string, words: readonly string[]): Promise<{ code: number; 
   });
 }
 
-it('every verb that opens the store trusts its private authority, as serve does', async () => {
+it('every verb that opens the store trusts its private CA, as serve does', async () => {
   const { folder, configure, adminPort } = await openStage();
   const config = ['--config', 'shopward.yaml'];
   for (const [words, text] of [
@@ -64,7 +64,7 @@ it('every verb that opens the store trusts its private authority, as serve does'
 
   const serve = spawn(process.execPath, [findMain(), 'serve', ...config], { cwd: folder, stdio: 'ignore' });
   onTestFinished(() => void serve.kill('SIGKILL'));
-  const state = await eventually('the store is used', async () => {
+  const state = await eventually('store in use', async () => {
     const reply = await fetch(`http://127.0.0.1:${adminPort}/api/state`).catch(() => undefined);
     const { parts = [] } = ((await reply?.json()) ?? {}) as { parts?: { id: string; status: string }[] };
     return parts.find(({ id, status }) => id === 'store' && status === 'ok');

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runHere } from './command-line-here.ts';
 
-/** Sets a title, clears the screen, hides text, turns the direction of text, and forges a line. */
+/** Sets a title, clears the screen, hides text, reverses the direction of text, and forges a line. */
 const hostile = 'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u0085\u202e\u2028\rall is well';
 
 let folder: string;
@@ -33,7 +33,7 @@ function expectHarmless(output: string): void {
   expect(output).not.toMatch(/[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u);
 }
 
-test('verify prints what a server says', async () => {
+test('verify escapes the text of a server', async () => {
   const server = createServer((_, response) =>
     response.writeHead(401).end(JSON.stringify({ errors: [{ code: `${hostile}\nok  list  all rows` }] })),
   ).listen(0, '127.0.0.1');
@@ -48,7 +48,7 @@ test('verify prints what a server says', async () => {
   }
 });
 
-test('protected import prints what a document says', async () => {
+test('protected import escapes the text of a document', async () => {
   const document = path.join(folder, 'api.json');
   const operation = { responses: {}, security: [{ [hostile]: [] }] };
   const paths = { [`/${hostile}\n/second`]: { get: operation }, '/good': { get: operation } };
@@ -67,7 +67,7 @@ test.each([
   expectHarmless(await run(...args, '--config', await writeConfig('explained.yaml')));
 });
 
-test('check prints what a list says', async () => {
+test('check escapes the text of a list', async () => {
   const list = path.join(folder, 'list.yaml');
   const group = JSON.stringify(`group ${hostile}`);
   await writeFile(

@@ -39,7 +39,7 @@ describe('shopward token', () => {
     },
   );
 
-  it('prints what docs/command-line.md shows of an expired one, whatever its length and times', async () => {
+  it('prints for an expired token what docs/command-line.md shows, except numbers and times', async () => {
     const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8');
     const shown = /^ {4}\$ shopward token --path .*\n((?: {4}.*\n)+)/m.exec(page)?.[1] ?? '';
     expect(shown).toContain('FAILED   exp');
@@ -61,7 +61,7 @@ describe('shopward token', () => {
     expect([code, err[0]]).toEqual([0, expect.stringContaining('history of the shell')]);
   });
 
-  it('names the check that fails, and where it stands what to do', async () => {
+  it('names the failed check and the section of docs/reasons.md', async () => {
     const { code, out } = await token(undefined, { input: makeToken(signer, { ...good, iss: 'them' }) });
     expect(code).toBe(1);
     expect(out.filter((line) => line.startsWith('FAILED'))).toEqual([
@@ -70,14 +70,14 @@ describe('shopward token', () => {
     expect(out.at(-1)).toBe('refused: access-token-invalid, issuer; see docs/reasons.md#issuer');
   });
 
-  it('takes the scopes of the rows of a path', async () => {
+  it('checks the scopes of the rows that match --path', async () => {
     expect((await token('-', { input: accepted, path: '/carts' })).code).toBe(0);
     const { code, text } = await token('-', { input: accepted, path: 'GET /reports' });
     expect([code, text]).toEqual([1, expect.stringContaining('has customer, needs analyst')]);
     expect((await token('-', { input: accepted, path: 'GET /a/../b' })).code).toBe(2);
   });
 
-  it('prints claims when it is asked for them, and the signature never', async () => {
+  it('prints claims only with --claims, and never the signature', async () => {
     const signature = accepted.split('.')[2] ?? '';
     const plain = await token('-', { input: accepted });
     const asked = await token('-', { input: accepted, claims: true, json: true });
@@ -86,7 +86,7 @@ describe('shopward token', () => {
     expect(JSON.parse(asked.out.join(''))).toMatchObject({ accepted: true, subject: 'DE--21' });
   });
 
-  it('exits 69 where the keys cannot be had', async () => {
+  it('exits 69 if the keys cannot be loaded', async () => {
     const keys = `{ jwks: "http://127.0.0.1:${await freePort()}/" }`;
     expect((await token('-', { input: accepted, keys })).code).toBe(69);
   });

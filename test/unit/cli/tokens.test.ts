@@ -52,7 +52,7 @@ async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
   return token;
 }
 
-// Side by side with the others: it is asked for five seconds whether it comes.
+// Concurrent with the others: the command waits five seconds for Redis.
 test.concurrent('a Redis that is away', async () => {
   const result = await run('list', {}, `store: { url: "redis://127.0.0.1:${await freePort()}" }`);
   const text = /^store: Redis cannot be used \(ECONNREFUSED 127\.0\.0\.1:\d+\): look at store\.url/;
@@ -61,7 +61,7 @@ test.concurrent('a Redis that is away', async () => {
 
 describe.concurrent('over a real Redis', () => {
   test('list, revoke, purge-expired', async ({ expect }) => {
-    // What an earlier try of this test has left.
+    // Removes data of an earlier attempt.
     await redis.command('FLUSHALL');
     const mine = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
     await issue('def50203', 'DE--2');

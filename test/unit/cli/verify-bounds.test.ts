@@ -25,7 +25,7 @@ describe('verify over TLS', () => {
     expect(requests).toBe(0);
   });
 
-  it('plain HTTP where TLS is spoken, and the other way round', async () => {
+  it('reports HTTP to a TLS port, and HTTPS to a plain one', async () => {
     const front = await startFront({ to: stage.shopward.url, isTls: true });
     expect((await stage.verify(front.replace('https', 'http'))).code).toBe(1);
     expect((await stage.verify(stage.shopward.url.replace('http', 'https'))).code).toBe(1);
@@ -33,19 +33,19 @@ describe('verify over TLS', () => {
 });
 
 describe('verify is bounded', () => {
-  it('reports once that there is no answer', async () => {
+  it('reports a refused connection once', async () => {
     const report = await stage.verify('http://127.0.0.1:9');
     expect([report.code, failures(report)]).toEqual([1, ['reach: GET /ID: connection refused']]);
   });
 
-  it('waits for no answer for ever', async () => {
+  it('reports an answer that does not come in time', async () => {
     const front = await startFront({ to: stage.shopward.url, handle: () => {} });
     expect(failures(await stage.verify(front, { timeout: '0.2' }))).toEqual([
       'reach: GET /ID: no answer in time',
     ]);
   });
 
-  it('ends when the time of the whole run is over', async () => {
+  it('ends at the deadline of the whole run', async () => {
     let asked = 0;
     const front = await startFront({
       to: stage.shopward.url,
@@ -59,7 +59,7 @@ describe('verify is bounded', () => {
     expect(failures(report).at(-1)).toMatch(/no time left$/);
   });
 
-  it('asks at most four at once', async () => {
+  it('sends at most four requests at once', async () => {
     let inFlight = 0;
     let most = 0;
     const front = await startFront({

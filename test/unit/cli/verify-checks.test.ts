@@ -17,7 +17,7 @@ const refusal = {
 };
 const open = { status: 200, fields: {}, body: '{}' };
 
-/** A verification of a list whose deployment answers as `answer` says. */
+/** A verification of a list against a deployment that answers with `answer`. */
 async function verificationOf(rows: readonly string[], answer: (probe: Probe) => Reply) {
   const { list } = parseProtectedList(listOf(...rows), 'list.yaml');
   const { config } = await loadGood(keys);
@@ -43,7 +43,7 @@ const areReadsRefused = true;
 describe('spellings', () => {
   const rows = ['GET /api/v2/carts', 'GET /api/v2/carts/{id}', 'GET /api/v2/carts/{id}/items'];
 
-  it('of an API behind a prefix are of the name behind it', async () => {
+  it('vary the name after the prefix of the API', async () => {
     const { verification, asked } = await verificationOf(rows, () => refusal);
     const checks = await checkSpellings(verification, { areReadsRefused });
     expect(checks.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
@@ -58,7 +58,7 @@ describe('spellings', () => {
     );
   });
 
-  it('that are open fail', async () => {
+  it('fail if one is open', async () => {
     const { verification } = await verificationOf(rows, ({ path }) => (/CARTS/.test(path) ? open : refusal));
     const checks = await checkSpellings(verification, { areReadsRefused });
     const failed = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
@@ -77,7 +77,7 @@ describe('spellings', () => {
   });
 });
 
-it('a published list that lacks a row fails, and names it', async () => {
+it('a published list without a row fails, and the row is named', async () => {
   const body = JSON.stringify({ data: [{ id: 'GET /carts', attributes: { scopes: [] } }] });
   const { verification } = await verificationOf(['GET /carts', 'GET /orders'], () => ({ ...open, body }));
   const checks = await checkPublishedList(verification);

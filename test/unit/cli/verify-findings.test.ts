@@ -13,7 +13,7 @@ import { failures, find, openVerifyStage, type Report, startFront } from './veri
 
 const stage = openVerifyStage();
 
-describe('verify finds what is wrong', () => {
+describe('verify reports', () => {
   it('another list', async () => {
     const other = await startShopwardHere({
       upstream: stage.shop.url,
@@ -59,7 +59,7 @@ describe('verify finds what is wrong', () => {
     );
   });
 
-  it('what changes by itself between two reads, with the setting that cures it', async () => {
+  it('a resource that changes between two reads, and the setting that helps', async () => {
     let reads = 0;
     const document = (id: string) => {
       reads += 1;
@@ -95,7 +95,7 @@ describe('verify finds what is wrong', () => {
     }
   });
 
-  it('no weak tag, where the list of tracked resources takes them', async () => {
+  it('no weak tag if ifMatch is lenient', async () => {
     const config = {
       entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },
     };
@@ -115,7 +115,7 @@ describe('verify finds what is wrong', () => {
     }
   });
 
-  it('a token that is not taken', async () => {
+  it('a token that is not accepted', async () => {
     const token = stage.shopward.issueToken({ exp: Math.floor(Date.now() / 1000) - 60 });
     const check = find(await stage.verify(stage.shopward.url, { token }), /with the given token$/);
     expect(check).toMatchObject({ outcome: 'failed', got: '401 001' });
@@ -133,7 +133,7 @@ describe('verify finds what is wrong', () => {
   });
 
   describe("the shop's port", () => {
-    /** The checks of the shop; `upstream` is where the local configuration says that it is. */
+    /** Checks of the shop's port; `upstream` is its address in the local configuration. */
     async function checkedShop(upstream: string, more: VerifyChoice = {}) {
       const cwd = makeFolder({
         'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nupstream: { url: "${upstream}" }\n`,
@@ -146,7 +146,7 @@ describe('verify finds what is wrong', () => {
       const { checks } = JSON.parse(out.join('\n')) as Report;
       return checks.filter(({ area }) => area === 'shop');
     }
-    // As an address of another machine would be: it is not written as a loopback address.
+    // Looks like the address of another machine: it is not written as a loopback address.
     const notLoopback = (port: number | string) => `http://0.0.0.0:${port}`;
 
     it('fails if the port is open to this machine, and passes if it is closed', async () => {
@@ -172,7 +172,7 @@ describe('verify finds what is wrong', () => {
         await proxy.stop();
         await shop.close();
       });
-      // The proxy is the judge of what is refused.
+      // Compared with the real proxy.
       expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
       const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
       expect(check?.outcome).toBe(cause === 'none' ? 'ok' : 'failed');
@@ -180,7 +180,7 @@ describe('verify finds what is wrong', () => {
     });
   });
 
-  it('accepts refusals of another errors.format', async () => {
+  it('nothing about refusals in another errors.format', async () => {
     for (const format of ['json', 'problem']) {
       const other = await startShopwardHere({ upstream: stage.shop.url, config: { errors: { format } } });
       onTestFinished(() => other.stop());
@@ -200,8 +200,8 @@ describe('verify finds what is wrong', () => {
   });
 });
 
-describe('verify leaves alone', () => {
-  it('rows in observe mode: they would reach the shop', async () => {
+describe('verify skips', () => {
+  it('rows in observe mode, whose requests would reach the shop', async () => {
     const observing = await startShopwardHere({
       upstream: stage.shop.url,
       rows: ['GET /orders', { match: 'GET /carts', observe: true }],
@@ -215,7 +215,7 @@ describe('verify leaves alone', () => {
     }
   });
 
-  it('redirects: it says so, and follows none', async () => {
+  it('redirects, which it reports and does not follow', async () => {
     const asked: string[] = [];
     const front = await startFront({
       to: stage.shopward.url,

@@ -18,13 +18,13 @@ export interface Report {
   readonly checks: readonly Check[];
 }
 
-/** The demo shop and the real proxy in front of it, for all tests of a file. */
+/** The demo shop with the real proxy in front, for all tests of a file. */
 export interface VerifyStage {
   readonly shop: DemoShop;
   readonly shopward: RunningShopward;
-  /** Runs `verify --json` with the proxy's own configuration. */
+  /** Runs `verify --json` with the configuration of the proxy. */
   verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
-  /** What came to the shop after its first `start` requests and was no plain read. */
+  /** Requests other than plain reads that the shop got after its first `start` requests. */
   unsafeSince(start: number): string[];
 }
 
@@ -74,13 +74,13 @@ type Relay = () => void;
 interface FrontOptions {
   readonly to: string;
   readonly isTls?: boolean;
-  /** Answers by itself, or lets the request pass. */
+  /** Answers itself, or calls `relay` to let the request pass. */
   readonly handle?: (request: IncomingMessage, response: ServerResponse, relay: Relay) => void;
-  /** Changes the fields of an answer that passes. */
+  /** Changes the fields of a relayed answer. */
   readonly alter?: (fields: http.IncomingHttpHeaders, request: IncomingMessage) => void;
 }
 
-/** What stands in front of a proxy: a balancer, a TLS terminator, something that compresses. */
+/** Starts a server in front of a proxy, such as a balancer, a TLS terminator or a compressor. */
 export async function startFront({ to, isTls = false, handle, alter }: FrontOptions): Promise<string> {
   const origin = new URL(to);
   const listener = (request: IncomingMessage, response: ServerResponse) => {

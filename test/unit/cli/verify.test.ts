@@ -5,8 +5,8 @@ import { failures, find, openVerifyStage } from './verify-stage.ts';
 
 const stage = openVerifyStage();
 
-describe('verify of a deployment that is as it should be', () => {
-  it('passes every check, and changes nothing', async () => {
+describe('verify of a correct deployment', () => {
+  it('passes every check, and sends the shop no change', async () => {
     const start = stage.shop.received.requests.length;
     const report = await stage.verify(
       stage.shopward.url,
@@ -47,8 +47,8 @@ describe('verify of a deployment that is as it should be', () => {
   });
 });
 
-describe('verify of a shop that nothing guards', () => {
-  it('fails, and sends nothing that could change anything', async () => {
+describe('verify of a shop without a proxy', () => {
+  it('fails, and sends no unsafe request', async () => {
     const start = stage.shop.received.requests.length;
     const report = await stage.verify(stage.shop.url, { token: stage.shopward.issueToken() });
     expect(report.code).toBe(1);

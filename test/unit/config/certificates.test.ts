@@ -18,11 +18,11 @@ it.each<[string, number, string | undefined]>([
   ['a millisecond', 1, 'the certificate expires in 0 days (2030-06-15)'],
   ['its end', 0, 'the certificate has expired (2030-06-15)'],
   ['a day after its end', -dayMs, 'the certificate has expired (2030-06-15)'],
-])('of a certificate is said %s before its end: what matters', (_, leftMs, notice) => {
+])('the notice %s before the end of a certificate', (_, leftMs, notice) => {
   expect(certificateNotice(endMs, endMs - leftMs)).toBe(notice);
 });
 
-it('of what is no certificate nothing is said of its end', () => {
+it('no notice for a text that is no certificate', () => {
   expect(certificateEndMs({ cert: 'nonsense' })).toBeNaN();
   expect(certificateNotice(Number.NaN, 0)).toBeUndefined();
 });
@@ -36,7 +36,7 @@ describe('the setting that names the files', () => {
     ...(text !== undefined && { text }),
   });
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-  /** At a time at which the certificate of the tests is good for years. */
+  /** At a time when the test certificate is valid for 100 more days. */
   const problemsOf = (files: ReturnType<typeof file>[], config = {}) => {
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - 100 * dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -60,12 +60,12 @@ describe('the setting that names the files', () => {
     expect(pair(testCertificate, 'nonsense')).toEqual([
       `${names} they cannot be used as certificate and private key`,
     ]);
-    // What could not be read is a problem of its own.
+    // An unreadable file is reported elsewhere.
     expect(pair(testCertificate)).toEqual([]);
     expect(problemsOf([file(role), file(`${role}-key`, testKey)])).toEqual([]);
   });
 
-  it('listen.tls, of a certificate that ends soon, as a warning', () => {
+  it('listen.tls: a certificate that ends soon is a warning', () => {
     const files = [file('certificate', testCertificate), file('certificate-key', testKey)];
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());

@@ -6,7 +6,7 @@ import { loadConfig } from '../../../src/config/load.ts';
 import type { FileValidators } from '../../../src/config/named-files.ts';
 import { formatProblem } from '../../../src/lib/problem.ts';
 
-/** `test`: which one, where several run at a time. A folder of its own for one test, gone when the test is over. */
+/** A folder for one test, removed when the test ends. `test`: the context of a concurrent test. */
 export function makeFolder(
   files: Readonly<Record<string, string | Uint8Array>> = {},
   test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
@@ -20,18 +20,18 @@ export function makeFolder(
   return folder;
 }
 
-/** The least that is valid. */
+/** The smallest valid configuration. */
 export const keys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" } }';
 
 interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly validators?: FileValidators;
-  /** Which one loads it, where several run at a time. */
+  /** The context of a concurrent test. */
   readonly test?: TestContext;
 }
 
-/** Loads `c.yaml` beside an (unjudged) protected list. */
+/** Loads `c.yaml`, with a protected list beside it that is not checked. */
 export function loadText(
   text: string | Uint8Array,
   { files = {}, env = {}, validators = {}, test }: Given = {},
@@ -40,13 +40,13 @@ export function loadText(
   return loadConfig({ file: 'c.yaml', env, cwd, validators });
 }
 
-/** As loadText; all problems, as they are printed. */
+/** Like loadText; returns all problems as they are printed. */
 export async function problemLines(text: string | Uint8Array, given: Given = {}): Promise<string[]> {
   const result = await loadText(text, given);
   return ('problems' in result ? result.problems : result.warnings).map(formatProblem);
 }
 
-/** As loadText; the configuration, or a failed test. */
+/** Like loadText; returns the configuration, or fails the test. */
 export async function loadGood(text: string, given: Given = {}) {
   const result = await loadText(text, given);
   if ('problems' in result) throw new Error(result.problems.map(formatProblem).join('\n'));

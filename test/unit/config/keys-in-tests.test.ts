@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { configJsonSchema, type JsonSchema } from '../../../src/config/json-schema.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
-/** Tests that start a proxy, and the stages that they share. */
+/** Test files that start a proxy, and their stages. */
 const texts = globSync('test/**/*.ts', { cwd: root, exclude: ['test/unit/config/**'] })
   .map((file) => readFileSync(path.join(root, file), 'utf8'))
   .filter((text) => /\bstartShopward|\battack-stage\b|\bstartReplica\b/.test(text));
@@ -12,7 +12,7 @@ const texts = globSync('test/**/*.ts', { cwd: root, exclude: ['test/unit/config/
 const byOptions = (tests: string) => `only its option is tested: ${tests}`;
 const tokenType = byOptions('test/end-to-end/docs/identity-providers, test/security/attacks/j17-token-kinds');
 
-/** Keys that no test sets in a running proxy -> why. */
+/** Keys that no test sets in a running proxy -> reason. */
 const reasons: Readonly<Record<string, string>> = {
   'admin.hosts': byOptions('test/unit/admin/admin-server'),
   'auth.tokenType.claim': tokenType,
@@ -29,7 +29,7 @@ const reasons: Readonly<Record<string, string>> = {
   'urlResolver.maxEntries': byOptions('test/unit/url-resolver/freshness'),
 };
 
-/** `listen.tls.minVersion`: each key that has no keys below it. */
+/** Each key without keys below it, such as `listen.tls.minVersion`. */
 function leavesOf({ properties, anyOf = [], items, prefixItems = [] }: JsonSchema, at: string): string[] {
   const below = [...anyOf, ...prefixItems, ...(items === undefined ? [] : [items])].flatMap((one) =>
     leavesOf(one, at),
@@ -42,8 +42,8 @@ function leavesOf({ properties, anyOf = [], items, prefixItems = [] }: JsonSchem
   return [...own, ...below];
 }
 
-it('a test sets each key in a running proxy', () => {
-  // test/end-to-end/rejections.test.ts sets all names of `rejections`. An issuer's entry is read as `auth` itself is.
+it('each key is set by a test with a running proxy, or has a reason', () => {
+  // test/end-to-end/rejections.test.ts sets all names of `rejections`. `auth.issuers` is read like `auth`.
   const leaves = [...new Set(leavesOf(configJsonSchema(), ''))].filter(
     (key) => !/^(?:rejections|auth\.issuers)\./.test(key),
   );

@@ -8,7 +8,7 @@ import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 import { keys, loadGood, loadText, makeFolder, problemLines } from './config-folder.ts';
 
 describe('defaults', () => {
-  it('are those of the design', async () => {
+  it('are these', async () => {
     const { config, warnings } = await loadGood(keys);
     expect(warnings).toEqual([]);
     expect(config).toMatchObject({
@@ -52,7 +52,7 @@ describe('defaults', () => {
     expect(config).not.toHaveProperty('publicUrl');
   });
 
-  it('switch the resolver on where it is named', async () => {
+  it('switch the resolver on if it is named', async () => {
     expect((await loadGood(`${keys}\nurlResolver: {}\n`)).config.urlResolver).toEqual({
       path: '/url-resolver',
       source: { upstream: true },
@@ -75,7 +75,7 @@ describe('defaults', () => {
   );
 
   it.each(['listen', 'auth', 'upstream', 'store', 'limits', 'cors', 'mode', 'protectedResources'])(
-    '%s may not',
+    '%s may not be false',
     async (key) => {
       const text = key === 'auth' ? 'auth: false\n' : `${keys}\n${key}: false\n`;
       expect(
@@ -84,7 +84,7 @@ describe('defaults', () => {
     },
   );
 
-  it('take the shop and the store from the environment, also where the keys are left out', async () => {
+  it('take the shop and the store from the environment, even if their keys are missing', async () => {
     const env = { UPSTREAM_URL: 'http://Shop:81/', REDIS_URL: 'redis://r' };
     const { config } = await loadGood(`${keys}\nupstream: { via: true }\n`, { env });
     expect(config.upstream).toMatchObject({ url: 'http://shop:81', via: true });
@@ -92,7 +92,7 @@ describe('defaults', () => {
   });
 });
 
-it('is frozen to its depth', async () => {
+it('is deeply frozen', async () => {
   const { config } = await loadGood(keys);
   const thawed: unknown[] = [];
   const visit = (value: unknown) => {
@@ -104,7 +104,7 @@ it('is frozen to its depth', async () => {
   expect(thawed).toEqual([]);
 });
 
-it('keeps the fields of a token endpoint that are named, and fills in those of its format', async () => {
+it('keeps the named fields of a token endpoint, and adds those of its format', async () => {
   const text = `${keys}
 refreshTokens:
   endpoints: [{ kind: exchange, method: POST, path: /token, format: form, fields: { refreshToken: rt } }]
@@ -126,7 +126,7 @@ refreshTokens:
 });
 
 describe('references', () => {
-  it('take the type that the schema wants', async () => {
+  it('get the type that the schema requires', async () => {
     const text = `auth: { keys: { secret: "\${file:secret}" }, algorithms: "\${ALGS}", issuer: "\${ISS}" }
 listen: { port: "\${PORT}" }
 admin: \${ADMIN:-false}
@@ -168,7 +168,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(config.limits).toMatchObject({ requestBody: 4096, requestHeaders: 8192 });
   });
 
-  it('of defaults are all in the table from which they are filled in', () => {
+  it('in the schema of defaults are those of the table of defaults', () => {
     const sections = Object.entries(configJsonSchema().properties ?? {});
     const described = sections.flatMap(([section, { properties = {} }]) =>
       Object.entries(properties).flatMap(([key, { reference }]) =>
@@ -182,7 +182,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(JSON.stringify(configJsonSchema()).split('"reference":')).toHaveLength(filledIn.length + 1);
   });
 
-  it('are not looked at again', async () => {
+  it('are not expanded again in their result', async () => {
     const { config } = await loadGood(`${keys}\nprotectedResources: \${A}\n`, {
       env: { A: '${B}', B: 'x' },
       files: { '${B}': '' },
@@ -190,7 +190,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(path.basename(config.protectedResources)).toBe('${B}');
   });
 
-  // [value, column, what is wrong]
+  // [value, problem]
   it.each([
     ['${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
     ['x${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
@@ -212,7 +212,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(await problemLines(text, given)).toEqual([`c.yaml:3:11: error: auth.issuer ${problem}`]);
   });
 
-  it('that were meant for another place are reported as they stand, not with what they hold', async () => {
+  it('in the wrong setting are reported unexpanded', async () => {
     const given = { env: { SECRET: 'hunter2' }, files: { token: 'hunter3' } };
     const text =
       'auth: { keys: { files: ["${SECRET}", "x/${file:token}"] } }\nprotectedResources: "${SECRET}"\n';
@@ -226,7 +226,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     );
   });
 
-  it('that fail are the only complaint about what holds them', async () => {
+  it('that fail are the only problem of their setting', async () => {
     expect(await problemLines('auth: { keys: { jwks: "${JWKS_URL}" } }\n')).toEqual([
       'c.yaml:1:23: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
     ]);
@@ -271,7 +271,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     expect(files.find(({ role }) => role === 'protected-resources')?.text).toBe('list');
   });
 
-  it('are checked by their features, and their problems stand beside ours', async () => {
+  it('are checked by their features, and all problems are reported together', async () => {
     const problem = { line: 2, column: 3, severity: 'error', text: 'no such method' } as const;
     const validators = {
       protectedResources: (text: string, file: string) => (text === 'list' ? [{ ...problem, file }] : []),
@@ -290,7 +290,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     ]);
   });
 
-  it('with warnings only do not refuse the configuration', async () => {
+  it('with only warnings are accepted', async () => {
     const warning = { file: 'p', line: 1, column: 1, severity: 'warning', text: 'two rows overlap' } as const;
     const { warnings } = await loadGood(`${keys}\nmode: observe\n`, {
       validators: { protectedResources: () => [warning] },
@@ -314,7 +314,7 @@ describe('the configuration file itself', () => {
     ]);
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     const named = await loadConfig({ file: 'x.yaml', env: {}, cwd: makeFolder() });
     expect('problems' in named && named.problems.map(formatProblem)).toEqual([
       'x.yaml:1:1: error: the configuration cannot be read: there is no such file',

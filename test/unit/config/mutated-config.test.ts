@@ -15,7 +15,7 @@ import { makeFolder } from './config-folder.ts';
 
 const log = createLog('silent');
 
-/** Valid, with every kind of value. */
+/** A valid configuration with every kind of value. */
 const valid = {
   mode: 'enforce',
   listen: { host: '127.0.0.1', port: 0, tls: { cert: 'cert.pem', key: 'key.pem' }, drainDelay: '0s' },
@@ -55,7 +55,7 @@ const valid = {
   rejections: { 'url-missing': { status: 404 } },
 };
 
-/** Every path of keys and indexes in a value. */
+/** All paths of keys and indexes in a value. */
 function pathsOf(value: unknown, at: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [at];
   return [at, ...Object.entries(value).flatMap(([key, child]) => pathsOf(child, [...at, key]))];
@@ -86,7 +86,7 @@ const odd = fc.constantFrom<unknown>(
   ],
   ...[[], {}, [[]], [null], [{}], { __proto__: null }, ['a', 'a'], 'gone.pem', '.', '${X', '${X:-/a/{b}}'],
 );
-/** Sets one place of the configuration to an odd value, to that of another place, or to a list with it twice. */
+/** Sets one value to an odd value, to the value of another key, or to a list that contains it twice. */
 const mutation = fc.record({
   at: fc.oneof(fc.constantFrom(...paths), fc.constantFrom(...texts)),
   value: fc.oneof(
@@ -108,7 +108,7 @@ function mutate(mutations: readonly { readonly at: readonly string[]; readonly v
   return JSON.stringify(copy);
 }
 
-it('a mutated configuration is refused with places in the file, or serves: it never throws', async () => {
+it('a mutated configuration is refused with line and column, or accepted; nothing throws', async () => {
   const protectedList = 'groups: { carts: [GET /carts, "PATCH /carts/{id}", "ANY /a/**"] }\ncomplete: true\n';
   const cwd = makeFolder({
     'cert.pem': testCertificate,

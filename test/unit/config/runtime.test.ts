@@ -6,7 +6,7 @@ const safe = { execArgv: [] as string[], env: {} };
 it.each([
   ['nothing', {}, []],
   ['this very process', { execArgv: process.execArgv }, []],
-  ['the lax parser as flag', { execArgv: ['--insecure-http-parser'] }, ['error']],
+  ['the lax parser as a flag', { execArgv: ['--insecure-http-parser'] }, ['error']],
   ['the lax parser with underscores', { execArgv: ['--insecure_http_parser'] }, ['error']],
   [
     'the lax parser by NODE_OPTIONS',

@@ -34,7 +34,7 @@ it.each([
   ['', ['a'], 'a'],
 ])('the name nearest to %j', (typed, names, near) => expect(nearestName(typed, names)).toBe(near));
 
-/** What each kind of setting takes, and what it makes of it; undefined: it is refused. */
+/** A setting of each kind. The rows below have given and accepted value; undefined: refused. */
 const kinds = {
   text: text(),
   port: port(),
@@ -131,6 +131,6 @@ it.each<[keyof typeof kinds, unknown, unknown]>([
   ['upstream', 'HTTP://Shop:81/api/', 'http://shop:81/api'],
   ['upstream', 'http://shop/a.b/..c', 'http://shop/a.b/..c'],
   ['upstream', 'http://shop/..', undefined],
-])('a setting of kind %s: %j is %j', (kind, given, taken) => {
+])('a setting of kind %s: %j becomes %j', (kind, given, taken) => {
   expect(kinds[kind].safeParse(given).data).toEqual(taken);
 });

@@ -15,7 +15,7 @@ import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../../src/lib/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
-/** Watches a file and lets a test wait until it got some content. `test`: which one, where several run at a time. */
+/** Watches a file. `until` waits for a reported content; `test` is the context of a concurrent test. */
 function watchInTest(
   file: string,
   options: WatchOptions = {},
@@ -34,7 +34,7 @@ function watchInTest(
     ...options,
   });
   test.onTestFinished(() => fileWatch.close());
-  /** Resolves once the last thing reported is `text`; the test's own time-out bounds it. */
+  /** Resolves once the latest report is `text`; the time-out of the test limits it. */
   const until = async (text: string) => {
     while (told.at(-1) !== text) {
       await new Promise<void>((resolve) => {
@@ -46,10 +46,10 @@ function watchInTest(
   return { told, until, close: () => fileWatch.close() };
 }
 
-/** More than a look takes. */
+/** Longer than one look at the file. */
 const pause = () => sleep(100);
 
-/** Ways in which editors, people and platforms write a file. */
+/** How editors, people and platforms write files. */
 const writers: Readonly<Record<string, (file: string, text: string) => void>> = {
   'in place': (file, text) => writeFileSync(file, text),
   'rename over': (file, text) => {
@@ -104,7 +104,7 @@ describe.concurrent('a change is reported', () => {
     }
   });
 
-  it('a file that goes away, and comes back', async (test) => {
+  it('a file that is removed and written again', async (test) => {
     const file = path.join(makeFolder({ list: 'zero' }, test), 'list');
     const { until } = watchInTest(file, {}, test);
     rmSync(file);
@@ -139,7 +139,7 @@ describe.concurrent('a change is reported', () => {
   });
 });
 
-it('a pipe in its place, to which nobody writes, is a fault and keeps nobody waiting', async () => {
+it('a pipe without a writer is a fault, and does not block', async () => {
   const file = path.join(makeFolder(), 'file');
   writeFileSync(file, 'old');
   const { until } = watchInTest(file);
@@ -151,7 +151,7 @@ it('a pipe in its place, to which nobody writes, is a fault and keeps nobody wai
   await until('new');
 });
 
-it('a file that is being written is reported when two looks agree', async () => {
+it('a file that is being written is reported once two looks agree', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const looks = ['zero', '', 'row', 'row\nrow', 'row\nrow\n', 'row\nrow\n'];
   const read = async () => ({
@@ -162,7 +162,7 @@ it('a file that is being written is reported when two looks agree', async () => 
   expect(told).toEqual(['row\nrow\n']);
 });
 
-it('a file that never stays the same is reported as a fault, once, and again when it stays the same', async () => {
+it('a file that keeps changing is one fault, and is reported once it stays the same', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   let reads = 0;
   const { told, until } = watchInTest(file, {
@@ -172,7 +172,7 @@ it('a file that never stays the same is reported as a fault, once, and again whe
   expect(told).toEqual(['fault: it keeps changing', 'row 200']);
 });
 
-it('what changed between reading and watching is reported, and nothing twice', async () => {
+it('a change between reading and watching is reported, and no content twice', async () => {
   const file = path.join(makeFolder({ list: 'new' }), 'list');
   const { told, until } = watchInTest(file, { known: Buffer.from('old') });
   await until('new');
@@ -183,7 +183,7 @@ it('what changed between reading and watching is reported, and nothing twice', a
   expect(told).toEqual(['new', 'last']);
 });
 
-it('of many quick edits the last one is reported last', async () => {
+it('the last of many quick edits is reported last', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const { until } = watchInTest(file);
   for (let edit = 0; edit <= 50; edit++) {
@@ -193,7 +193,7 @@ it('of many quick edits the last one is reported last', async () => {
   await until('edit 50');
 });
 
-it('tells nothing after it was closed', async () => {
+it('reports nothing after close()', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const closed = watchInTest(file);
   const open = watchInTest(file, { settleMs: 60 });
@@ -203,7 +203,7 @@ it('tells nothing after it was closed', async () => {
   expect(closed.told).toEqual([]);
 });
 
-it('tells nothing of a change that was being read when it was closed', async () => {
+it('does not report a change that is being read during close()', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const confirming = Promise.withResolvers<void>();
   const confirmed = Promise.withResolvers<FileBytes>();
@@ -223,7 +223,7 @@ it('tells nothing of a change that was being read when it was closed', async () 
   expect(told).toEqual([]);
 });
 
-it('a large file is watched by its stamp', async () => {
+it('a file that is read as its stamp is reported', async () => {
   const file = path.join(makeFolder({ 'urls.csv': 'url\n' }), 'urls.csv');
   const stamp = await readStamp(file);
   if ('fault' in stamp) throw new Error(stamp.fault);
@@ -234,7 +234,7 @@ it('a large file is watched by its stamp', async () => {
   await until(now.bytes.toString());
 });
 
-it('waits for whoever takes a change, and then tells of the last content alone', async () => {
+it('waits for the listener, and then reports the last content only', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const told: string[] = [];
   const first = Promise.withResolvers<void>();
