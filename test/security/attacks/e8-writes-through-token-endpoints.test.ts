@@ -2,8 +2,8 @@ import { describe, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 /**
- * E8: the shop acts on the last pair of a path, so a path that begins or ends as a token endpoint may still change a
- * cart. Neither gate may take such a request away from the other: no lease and no If-Match, or no look at the token.
+ * E8: the shop acts on the last pair of a path, so a path that begins or ends like a token endpoint may still change a
+ * cart. If one filter alone handled it, the other's check (If-Match, or the refresh token) would be skipped.
  */
 describe('E8: a path that two filters match', () => {
   const stage = useAttackStage({ rows: ['GET /orders'] });
@@ -22,11 +22,11 @@ describe('E8: a path that two filters match', () => {
     'POST /carts/7/refresh-tokens',
     'DELETE /carts/7/refresh-tokens/T',
     'DELETE /carts/7/x/1/refresh-tokens/T',
-  ])('%s is refused', async (line) => {
+  ])('400 for %s', async (line) => {
     await stage.refuses(request(line, json, body), 400, 'lenient-spelling');
   });
 
-  it('a form is refused too: it may be any method', async () => {
+  it('400 for a form that asks for PATCH', async () => {
     await stage.refuses(
       request('POST /access-tokens/1/carts/7', form, '_method=PATCH'),
       400,
@@ -43,7 +43,7 @@ describe('E8: a path that two filters match', () => {
     await stage.passes(request(line, json, body));
   });
 
-  it('a read passes', async () => {
+  it('a GET passes', async () => {
     await stage.passes(request('GET /carts/7/refresh-tokens'));
     await stage.passes(request('GET /refresh-tokens/1/carts/7'));
   });

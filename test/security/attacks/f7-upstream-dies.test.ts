@@ -9,9 +9,9 @@ type Death = (connection: RecordedConnection) => void;
 const fin: Death = ({ socket }) => void socket.end();
 const reset: Death = ({ socket }) => void socket.resetAndDestroy();
 const stall: Death = () => {};
-/** Where silence is what the proxy notices; else it must not be. */
+/** A short timeout only where silence is the fault. */
 const patience = (death: Death) => (death === stall ? { responseTimeoutMs: 1000 } : {});
-/** What was sent before a reset may be lost on the way: the client has it before the upstream dies. */
+/** A reset may discard bytes under way, so the test waits until the client has them. */
 const untilHalf = (client: RawConnection) =>
   vi.waitFor(() => expect(client.pending().toString()).toContain('half'), { timeout: 30_000, interval: 5 });
 
@@ -42,7 +42,7 @@ frontSuite('F7: an upstream dies inside a body', (start) => {
     ['silence', 'Content-Length', stall],
     ['silence', 'chunked', stall],
     ['silence', 'to the end', stall],
-  ] as const)('%s in a body framed by %s', async (_how, framing, death) => {
+  ] as const)('%s in a body framed by %s: the response is incomplete', async (_how, framing, death) => {
     let dying: RecordedConnection | undefined;
     const { port, front } = await start(({ connection, index }) => {
       if (index > 0) return answer();
@@ -69,7 +69,7 @@ frontSuite('F7: an upstream dies inside a body', (start) => {
     ['silence', '', stall, 504],
     ['silence inside the head', 'HTTP/1.1 200 OK\r\nConte', stall, 504],
     ['silence after an interim response', 'HTTP/1.1 102 Processing\r\n\r\n', stall, 504],
-  ] as const)('%s before a head: a clean refusal', async (_how, bytes, death, status) => {
+  ] as const)('%s before a complete head: a whole 502 or 504', async (_how, bytes, death, status) => {
     const { port, front } = await start(({ connection }) => {
       connection.socket.write(bytes);
       death(connection);
@@ -87,7 +87,7 @@ frontSuite('F7: an upstream dies inside a body', (start) => {
   });
 
   it.each(['', 'Upgrade: websocket\r\nConnection: Upgrade\r\n', 'Content-Length: 5\r\n'])(
-    '101 that nobody asked for (%j): 502, and the connection is gone',
+    '502 for a 101 without a request for it (%j), and its connection is closed',
     async (fields) => {
       const { port, upstream } = await start(() => `HTTP/1.1 101 Switching Protocols\r\n${fields}\r\nhello`);
       expect((await exchangeRaw(port, get)).status).toBe(502);
@@ -115,7 +115,7 @@ frontSuite('F7: an upstream dies inside a body', (start) => {
     expect(response.body.length).toBe(result?.bytes);
   });
 
-  it('a reset inside a body that ends with its connection is no end for HTTP/1.0 either', async () => {
+  it('HTTP/1.0: a body that ends with its connection is incomplete after a reset', async () => {
     const { port, upstream } = await start(() => 'HTTP/1.1 200 OK\r\n\r\nhalf');
     const connection = await openRawConnection(port);
     await connection.write('GET / HTTP/1.0\r\n\r\n');

@@ -15,14 +15,14 @@ describe('H2: Expect: 100-continue', () => {
     ['POST /carts?_method=DELETE', 400, 'method-override', []],
     ['POST /stores', 400, 'bad-request-fields', ['Connection: host']],
     ['TRACE /stores', 405, 'method-not-allowed', []],
-  ] as const)('%s is refused with %i %s, and without a 100 before', async (line, status, code, fields) => {
+  ] as const)('%s: %i %s without a 100 before', async (line, status, code, fields) => {
     const smuggled = request('GET /smuggled');
     const connection = await stage.send(
       request(line, [json, expects, `Content-Length: ${smuggled.length}`, ...fields]),
     );
     const response = await connection.readResponse();
     expectRejection(response, status, code);
-    // Whether the client sends its body now or not, it must not be read as a request.
+    // A body that the client sends nevertheless must not be read as a request.
     expect(response.field('connection')).toBe('close');
     await connection.write(smuggled).catch(() => {});
     await connection.readAll();
@@ -30,7 +30,7 @@ describe('H2: Expect: 100-continue', () => {
     expect(stage.upstream.bytes()).not.toContain('/smuggled');
   });
 
-  it('100 comes once every check has passed, and the field does not go on', async () => {
+  it('100 for a request that passes all checks; the field is not forwarded', async () => {
     const connection = await openRawConnection(stage.port);
     const token = `Authorization: Bearer ${stage.shopward.issueToken()}`;
     const spoofed = ['X-Original-URL: /admin', 'X-Forwarded-For: 1.2.3.4', 'X_User: admin'];
@@ -44,7 +44,7 @@ describe('H2: Expect: 100-continue', () => {
     expect(head).toMatch(/\r\n\r\n\{\}$/);
   });
 
-  it.each(['100-continue, x', '101-switch', 'x', '200-ok', ''])('Expect: %s is 417', async (value) => {
+  it.each(['100-continue, x', '101-switch', 'x', '200-ok', ''])('417 for Expect: %s', async (value) => {
     await stage.refuses(
       request('POST /stores', [json, `Expect: ${value}`, 'Content-Length: 2'], '{}'),
       417,
@@ -53,7 +53,7 @@ describe('H2: Expect: 100-continue', () => {
     await stage.refuses(request('GET /stores', [`Expect: ${value}`]), 417, 'expectation-failed');
   });
 
-  it('two of them are refused', async () => {
+  it('400 for two Expect fields', async () => {
     await stage.refuses(
       request('POST /stores', [expects, expects, 'Content-Length: 2'], '{}'),
       400,

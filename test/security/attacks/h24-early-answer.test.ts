@@ -3,12 +3,12 @@ import { frontSuite } from '../../harness/forwarding-front.ts';
 import { openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
-/** H24, H2: an answer that comes before its request has arrived; what is left of the body is never a next request. */
+/** H24, H2: an answer comes before its request is complete. The rest of the body must not be read as a request. */
 frontSuite('H24: an answer before the end of the body', (start) => {
   it.each([
     ['and closes', true],
     ['and keeps its connection', false],
-  ])('the upstream says 413 %s', async (_how, closes) => {
+  ])('the upstream answers 413 %s', async (_how, closes) => {
     const { port, upstream } = await start(({ connection, head }) => {
       if (head.startsWith('GET')) return answer('next');
       const said = answer('too large', closes ? 'Connection: close\r\n' : '', '413 Content Too Large');
@@ -22,7 +22,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
     const response = await client.readResponse();
     expect([response.status, response.body.toString(), response.complete]).toEqual([413, 'too large', true]);
     expect(response.field('connection')).toBe('close');
-    // A client that takes no notice and goes on: nothing of it is a request.
+    // What the client sends after the 413 is not read as a request.
     await client.write('GET /smuggled HTTP/1.1\r\nHost: s\r\n\r\n').catch(() => {});
     await client.readAll();
     expect(upstream.requestLines).toEqual(['POST /up HTTP/1.1']);
@@ -32,7 +32,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
     again.close();
   });
 
-  it('our own 413 for an announced length: the upstream saw nothing', async () => {
+  it('413 of the proxy for a Content-Length above the limit: the upstream gets no connection', async () => {
     const { port, upstream } = await start(() => answer(), { bodyLimitBytes: 1000 });
     const client = await openRawConnection(port);
     await client.write(
@@ -43,7 +43,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
     expect(upstream.connections).toHaveLength(0);
   });
 
-  it('our own 413 in the middle of a stream: the upstream never sees its end', async () => {
+  it('413 of the proxy within a chunked body: the upstream does not get the last chunk', async () => {
     const { port, upstream, front } = await start(() => undefined, { bodyLimitBytes: 150_000 });
     const client = await openRawConnection(port);
     await client.write('POST /up HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -58,7 +58,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
     client.close();
   });
 
-  it('over the limit when the response has begun: it is cut', async () => {
+  it('the response is cut when the body passes the limit after the response has begun', async () => {
     const { port } = await start(() => 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n', {
       bodyLimitBytes: 100_000,
     });
@@ -70,7 +70,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
     expect(await client.readResponse()).toMatchObject({ status: 200, complete: false });
   });
 
-  it('100 Continue comes when the body is wanted, and not before a refusal', async () => {
+  it('100 Continue for a body within the limit, and none before a 413', async () => {
     const { port, upstream } = await start(() => answer(), { bodyLimitBytes: 100 });
     const client = await openRawConnection(port);
     await client.write('POST /up HTTP/1.1\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n');

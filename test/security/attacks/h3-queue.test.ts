@@ -6,7 +6,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const post = 'POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi';
 
-/** Idle for a moment or for long, a connection is used again for any request: the machine may stand still in between. */
+/** Long, so that an idle connection is used again even after a pause of a slow machine. */
 const keepAlive = 'Keep-Alive: timeout=60\r\n';
 
 function later(ms: number): Promise<string> {
@@ -15,7 +15,7 @@ function later(ms: number): Promise<string> {
 
 /** H3, F15, X4: more requests than connections wait in a bounded queue for a bounded time; nothing crashes or hangs. */
 frontSuite('H3: a full queue', (start) => {
-  it('a client that stops reading for longer than the upstream may be silent gets all, once it reads on', async () => {
+  it('a client that stops reading for longer than the response timeout gets the whole body when it reads again', async () => {
     const { port, front } = await start(
       ({ connection }) => {
         connection.socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n`);
@@ -39,7 +39,7 @@ frontSuite('H3: a full queue', (start) => {
     reader.close();
   });
 
-  it('four times as many GETs and POSTs as connections, on a slow upstream', async () => {
+  it('200 for 32 GETs and POSTs over at most 8 connections to a slow upstream', async () => {
     const { port, upstream, front } = await start(() => later(30), { connections: 8 });
     const responses = await Promise.all(
       Array.from({ length: 32 }, (_, i) => exchangeRaw(port, i % 2 === 0 ? get : post, 'GET')),
@@ -51,7 +51,7 @@ frontSuite('H3: a full queue', (start) => {
     expect([front.forwarder.inFlight, front.forwarder.queued]).toEqual([0, 0]);
   });
 
-  it('pipelined requests take no more connections than others, and are answered in order', async () => {
+  it('17 pipelined requests are answered in order, over at most 4 connections', async () => {
     const { port, upstream, front } = await start(
       async ({ head }) => {
         await later(5);
@@ -69,7 +69,7 @@ frontSuite('H3: a full queue', (start) => {
     client.close();
   });
 
-  it('one more than the queue holds is 503 with Retry-After, and the upstream does not see it', async () => {
+  it('503 with Retry-After when the queue is full; the upstream does not get the request', async () => {
     const { port, upstream, front } = await start(() => undefined, {
       connections: 1,
       client: { queueLimit: 1 },
@@ -90,7 +90,7 @@ frontSuite('H3: a full queue', (start) => {
     second.close();
   });
 
-  it('too long in the queue is 503', async () => {
+  it('503 for a request that waits in the queue for longer than the timeout', async () => {
     const { port, front } = await start(() => undefined, {
       connections: 1,
       client: { queueTimeoutMs: 2_000 },
@@ -100,7 +100,7 @@ frontSuite('H3: a full queue', (start) => {
     while (front.forwarder.inFlight < 1) await later(2);
     const second = await openRawConnection(port);
     await second.write(get);
-    // It does wait: a refusal at once would never be seen in the queue.
+    // The request does wait: if it was refused at once, it would never be in the queue.
     while (front.forwarder.queued < 1) await later(2);
     const response = await second.readResponse();
     expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([
@@ -112,7 +112,7 @@ frontSuite('H3: a full queue', (start) => {
     second.close();
   });
 
-  it('X3: readers that never read free their connections for others', async () => {
+  it('X3: clients that never read lose their upstream connections to another request', async () => {
     const big = Buffer.alloc(30_000_000, 'a');
     const { port, front } = await start(
       ({ connection, head }) => {
@@ -135,7 +135,7 @@ frontSuite('H3: a full queue', (start) => {
     for (const reader of readers) reader.close();
   });
 
-  it('X2: a body that trickles is 408 before it takes a connection, or when it streams', async () => {
+  it('X2: 408 for a body that trickles, whether buffered or streamed', async () => {
     const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 1_500 });
     const trickles = (
       [

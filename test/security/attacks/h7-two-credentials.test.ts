@@ -3,10 +3,10 @@ import { bareChallenge, invalidTokenChallenge, request, useAttackStage } from '.
 
 const stage = useAttackStage();
 
-/** `GOOD` stands for a valid token: what is tried is whether the shop would take another one than was verified. */
+/** `GOOD` is a valid token. The attacks try to give the shop another token than the one that shopward verified. */
 const withToken = (field: string) => field.replaceAll('GOOD', stage.shopward.issueToken());
 
-/** H7: the shop splits the field at white space and takes the second word, whatever else there is. */
+/** H7: the shop splits the field at white space and reads the second word, whatever follows. */
 describe('H7: Authorization', () => {
   it.each([
     ...[
@@ -44,18 +44,18 @@ describe('H7: Authorization', () => {
       'Bearer\xa0GOOD',
       ', Bearer GOOD',
     ],
-  ])('%j is refused', async (value) => {
+  ])('401 for %j', async (value) => {
     const response = await stage.refuses(
       request('GET /orders', [`Authorization: ${withToken(value)}`]),
       401,
       '001',
     );
-    // RFC 6750 section 3.1: nothing is said of a token where another scheme was tried.
+    // RFC 6750 section 3.1: the challenge has no error code if the request used another scheme.
     const isOther = /^(Basic|Token) /.test(value);
     expect(response.field('www-authenticate')).toBe(isOther ? bareChallenge : invalidTokenChallenge);
   });
 
-  it.each(['', ' ', '\t', '   \t '])('%j is none', async (value) => {
+  it.each(['', ' ', '\t', '   \t '])('401 for %j, as without the field', async (value) => {
     const response = await stage.demandsToken(request('GET /orders', [`Authorization:${value}`]));
     expect(response.field('www-authenticate')).toBe(bareChallenge);
   });
@@ -67,7 +67,7 @@ describe('H7: Authorization', () => {
     ['', 'Bearer GOOD'],
     ['Bearer GOOD', ''],
     ['Basic eA==', 'Bearer GOOD'],
-  ])('two lines, %j and %j, are refused on any route', async (first, second) => {
+  ])('400 for two lines, %j and %j, on a protected and on an open route', async (first, second) => {
     const lines = [`Authorization: ${withToken(first)}`, `authorization: ${withToken(second)}`];
     for (const path of ['/orders', '/stores']) {
       await stage.refuses(request(`GET ${path}`, lines), 400, 'bad-request-fields');
@@ -75,7 +75,7 @@ describe('H7: Authorization', () => {
   });
 
   it.each(['Bearer GOOD', 'bearer GOOD', 'BEARER   GOOD', ' \tBearer GOOD \t'])(
-    '%j goes on in its one spelling',
+    '%j is forwarded as `Bearer` with the token',
     async (value) => {
       const { fields } = await stage.passes(request('GET /orders', [`AUTHORIZATION:${withToken(value)}`]));
       expect(fields('authorization')).toEqual([expect.stringMatching(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/)]);
@@ -87,7 +87,7 @@ describe('H7: Authorization', () => {
     ' Authorization: Bearer GOOD',
     'X: y\r\n Bearer GOOD',
     'Authorization\r\n: Bearer GOOD',
-  ])('no line %j', async (line) => {
+  ])('400 for the line %j', async (line) => {
     await stage.refuses(request('GET /orders', [withToken(line)]), 400, 'bad-request');
   });
 
@@ -97,7 +97,7 @@ describe('H7: Authorization', () => {
     'Authorization-',
     'HTTP_AUTHORIZATION',
     'X-Agent-Authorization',
-  ])('the field %s is another one', async (name) => {
+  ])('401 for a token in the field %s', async (name) => {
     await stage.demandsToken(request('GET /orders', [withToken(`${name}: Bearer GOOD`)]));
   });
 });

@@ -6,9 +6,9 @@ const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** J6: one token must be one string, or memories by token can be flooded and lists by token evaded. */
+/** J6: a token has one spelling. Otherwise clients could flood caches and evade lists that are keyed by token. */
 describe('J6: other spellings of a good token', () => {
-  it('other last letters of the signature, which decode to the same octets', async () => {
+  it('401 for any other last letter of the signature, also if it decodes to the same octets', async () => {
     const token = stage.shopward.issueToken();
     await stage.passes(withToken(token));
     const octets = Buffer.from(token.split('.')[2] ?? '', 'base64url').toString('hex');
@@ -21,7 +21,7 @@ describe('J6: other spellings of a good token', () => {
   });
 
   it.each(['=', '==', '\t', ' ', '+', '/', '.', '%3D', '\xa0', '%20', ',', '"'])(
-    '%j after it or within',
+    '401 for %j within or after a segment',
     async (more) => {
       const token = stage.shopward.issueToken();
       const middle = token.lastIndexOf('.') + 9;
@@ -33,7 +33,7 @@ describe('J6: other spellings of a good token', () => {
     },
   );
 
-  it('base64 instead of base64url, signed as it stands', async () => {
+  it('401 for base64 instead of base64url', async () => {
     const { signer } = stage.shopward;
     const [header = '', payload = ''] = stage.shopward.issueToken({ name: '>>>???' }).split('.');
     const other = (text: string) => text.replaceAll('-', '+').replaceAll('_', '/');
@@ -47,7 +47,7 @@ describe('J6: other spellings of a good token', () => {
     }
   });
 
-  it('loose last bits in header and payload, signed as they stand', async () => {
+  it('401 for an unused last bit that is set in a signed header or payload', async () => {
     const { signer } = stage.shopward;
     const [header = '', payload = ''] = stage.shopward.issueToken().split('.');
     for (const [one, other] of [

@@ -32,9 +32,9 @@ afterAll(async () => {
 const ask = (token: string) =>
   exchangeRaw(shopward.port, request('GET /orders', [`Authorization: Bearer ${token}`]));
 
-/** J8, J9: a source of keys that is down is a fault, never a pass, and nobody's token is bad for it. In this order. */
+/** J8, J9: while the key server is down, a token is answered 503, neither accepted nor called invalid. The tests need this order. */
 describe('J8: the key server', () => {
-  it('was never there: 503 with Retry-After, and not ready', async () => {
+  it('has been down since the start: 503 with Retry-After for a token, and not ready', async () => {
     const response = await ask(issueToken(signer));
     expectRejection(response, 503, 'keys-unavailable');
     expect(Number(response.field('retry-after'))).toBeGreaterThan(0);
@@ -43,27 +43,27 @@ describe('J8: the key server', () => {
     expectRejection(await ask('x'), 401, '001');
     expect((await fetch(`${shopward.adminUrl}/readyz`)).status).toBe(503);
     expect(upstream.bytes()).toBe('');
-    // What needs no token does not notice.
+    // A route without a token is not affected.
     expect((await exchangeRaw(shopward.port, request('GET /stores'))).status).toBe(200);
   });
 
-  it('is asked by few, however many wait', async () => {
+  it('gets fewer than 20 requests for 200 tokens at once', async () => {
     const before = jwks.hits;
     const token = issueToken(signer);
     const statuses = await Promise.all(Array.from({ length: 200 }, async () => (await ask(token)).status));
     expect(new Set(statuses)).toEqual(new Set([503]));
-    // It is asked anew after a while, however long all of them take.
+    // It is asked again after a while, so a slow machine sees more than one request.
     expect(jwks.hits - before).toBeLessThan(20);
   });
 
-  it('comes up: tokens are good without a restart', async () => {
+  it('comes up: 200 for a token without a restart', async () => {
     jwks.serve(signer);
     const status = async () => (await ask(issueToken(signer))).status;
     await expect.poll(status, { interval: 100 }).toBe(200);
     expect((await fetch(`${shopward.adminUrl}/readyz`)).status).toBe(200);
   });
 
-  it('goes down again: the keys are used on, and unknown ones are 503', async () => {
+  it('goes down again: 200 for a known key, 503 for unknown ones', async () => {
     jwks.goDown();
     const before = jwks.hits;
     const client = createKeptClient(shopward.port);
@@ -78,7 +78,7 @@ describe('J8: the key server', () => {
     expect(upstream.bytes()).not.toContain('unknown');
   });
 
-  it('neither tokens nor key ids are shown to anybody', () => {
+  it('the log contains no token and no unknown key id', () => {
     expect(shopward.output()).not.toMatch(/eyJ|unknown-\d/);
   });
 });

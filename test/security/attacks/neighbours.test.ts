@@ -14,7 +14,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../../ha
 import { listOf, type Shopward, startShopward } from '../../harness/shopward.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
-/** Whatever happens beside a good client, it is served, and the process lives on within its memory. */
+/** A good client is served while others misbehave, and the memory of the process stays bounded. */
 let upstream: RecordingUpstream;
 let shopward: Shopward;
 const sockets: Socket[] = [];
@@ -64,7 +64,7 @@ const serve = (over: object = {}) =>
       .end();
   });
 
-it('half handshakes, floods of handshakes and odd protocols of TLS', async () => {
+it('a client is served during incomplete TLS handshakes, floods of handshakes and odd protocols', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-neighbours-'));
   const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
   await writeFile(cert, testCertificate);
@@ -72,7 +72,7 @@ it('half handshakes, floods of handshakes and odd protocols of TLS', async () =>
   await start({ listen: { tls: { cert, key } } });
   await rm(folder, { recursive: true });
   const before = residentMiB();
-  // The head of a record that says 16 KiB, and one octet of it.
+  // The head of a TLS record of 16 KiB, and its first octet.
   const half = Buffer.from([0x16, 0x03, 0x01, 0x40, 0x00, 0x01]);
   for (let i = 0; i < 200; i++) {
     const socket = open(shopward.port);
@@ -91,7 +91,7 @@ it('half handshakes, floods of handshakes and odd protocols of TLS', async () =>
       sockets.push(socket);
       socket.on('error', () => {});
       await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')]).catch(() => {});
-      // Asked for by the client, it is a way to make a server work for nothing.
+      // Renegotiation costs the server CPU time, so clients must not be able to start it.
       if (i % 2 === 0 && !socket.destroyed) socket.renegotiate({}, () => {});
     });
     await Promise.all(flood);
@@ -100,7 +100,7 @@ it('half handshakes, floods of handshakes and odd protocols of TLS', async () =>
   expect(residentMiB() - before).toBeLessThan(200);
 }, 180_000);
 
-it('a thousand calls of the admin port at once, and readers that take nothing', async () => {
+it('a client is served during 1,000 calls of the admin port and 100 connections to it that read nothing', async () => {
   await start();
   const routes = [
     '/livez',
@@ -137,7 +137,7 @@ it('a thousand calls of the admin port at once, and readers that take nothing', 
   expect(residentMiB() - before).toBeLessThan(250);
 }, 180_000);
 
-it('a name that points at the admin port gets nothing but its health', async () => {
+it('the admin port refuses the pages and the API for another Host', async () => {
   await start();
   for (const route of ['/api/rows', '/api/state', '/']) {
     const head = get(route).replace('shop.example', 'rebound.example');
@@ -145,7 +145,7 @@ it('a name that points at the admin port gets nothing but its health', async () 
   }
 });
 
-it('a list that is cut off, gone, a folder, a pipe or a link never lets anybody in', async () => {
+it('401 while the list is cut off, empty, missing, a folder, a pipe or a link to itself', async () => {
   await start();
   const { listFile } = shopward;
   const good = listOf(['GET /secret', 'GET /more']);
@@ -181,7 +181,7 @@ it('a list that is cut off, gone, a folder, a pipe or a link never lets anybody 
   await eventually('the good list', async () => (await statusOf('/more')) === 401 || undefined);
 }, 180_000);
 
-it('SIGTERM ends a process with open WebSockets and requests that wait', async () => {
+it('SIGTERM ends a process with WebSockets, with exit code 0', async () => {
   const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
   await start({ upstream: { webSocket: true } }, () => accepted);
   for (let i = 0; i < 20; i++) {

@@ -3,8 +3,8 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** P2: rules match paths, so an absolute-form could pass all of them. RFC 9112, section 3.2.2. */
-describe('P2: an absolute-form', () => {
+/** P2: rows match paths, so a target in absolute-form could match none of them. RFC 9112 section 3.2.2. */
+describe('P2: absolute-form', () => {
   it.each([
     ...['http://evil.example/orders', 'HTTP://evil.example/orders', 'http://evil.example:99/a/../orders?x'],
     ...[
@@ -29,7 +29,7 @@ describe('P2: an absolute-form', () => {
       'http://a%00b/',
       'http://[/orders',
     ],
-    // These are no valid request target at all.
+    // These are not valid request targets.
     ...[
       'http:orders',
       'http:/orders',
@@ -39,12 +39,12 @@ describe('P2: an absolute-form', () => {
       '?x',
       'shop.example:80',
     ],
-  ])('%s is refused', async (target) => {
+  ])('400 for %s', async (target) => {
     await stage.refuses(request(`GET ${target}`), 400, 'bad-request-target');
   });
 
   it.each(['http://shop.example/orders', 'HTTPS://SHOP.example/orders?x', 'http://shop.example//orders'])(
-    '%s is the path after its authority',
+    '401 for %s: rows match the path after the authority',
     async (target) => {
       await stage.demandsToken(request(`GET ${target}`));
     },
@@ -54,7 +54,7 @@ describe('P2: an absolute-form', () => {
     ['http://shop.example/stores?x=/orders', '/stores?x=/orders'],
     ['http://shop.example', '/'],
     ['http://shop.example?x', '/?x'],
-  ])('%s goes on as %s', async (target, forwarded) => {
+  ])('%s is forwarded as %s', async (target, forwarded) => {
     expect((await stage.passes(request(`GET ${target}`))).requestLine).toBe(`GET ${forwarded} HTTP/1.1`);
   });
 });

@@ -5,7 +5,7 @@ import { createKeptClient, type KeptClient } from '../../harness/kept-client.ts'
 
 const json = ['Content-Type: application/json'];
 
-/** Spellings that some upstream takes for the path: none may be let through, whether refused or asked for a token. */
+/** Spellings that some upstream reads as the path. Each must be answered 400 or 401 without a token. */
 const spellings: readonly ((path: string) => string)[] = [
   (path) => path,
   (path) => `${path}/`,
@@ -53,7 +53,7 @@ const spellings: readonly ((path: string) => string)[] = [
   (path) => `//evil.example${path.split('/').length > 2 ? path : `/y${path}`}`,
 ];
 
-describe('P20: neighbours of each row of the contract', () => {
+describe('P20: no token, and spellings of each row of the contract', () => {
   const stage = useAttackStage();
   let client: KeptClient;
   beforeAll(() => {
@@ -75,7 +75,7 @@ describe('P20: neighbours of each row of the contract', () => {
   });
 
   const named = contractCalls.filter(({ row }) => !row.endsWith('}'));
-  it.each(named)('$row, with an id after it', async ({ method, path }) => {
+  it.each(named)('401 for $row with an id after it', async ({ method, path }) => {
     for (const behind of ['/x', '/x/', '/x.html', '//x']) {
       await stage.demandsToken(request(`${method} ${path}${behind}`, json));
       await stage.demandsToken(request(`${method} /v0${path}${behind}`, json));
@@ -99,12 +99,12 @@ describe('P20: neighbours of each row of the contract', () => {
       'GET /stores/orders',
       'GET /wishlists-x',
     ],
-  ])('%s is another resource, or another method', async (line) => {
+  ])('%s passes: another resource or method', async (line) => {
     await stage.passes(request(line, json));
   });
 });
 
-describe('P20: of rows that overlap the strictest wins, whatever their order', () => {
+describe('P20: rows that overlap all apply, in either order', () => {
   const rows = [
     'GET /reports/{id}',
     { match: 'GET /reports/**', scopes: ['analyst'] },
@@ -113,14 +113,14 @@ describe('P20: of rows that overlap the strictest wins, whatever their order', (
   ];
 
   describe.each([
-    ['as they stand', rows],
+    ['in this order', rows],
     ['backwards', rows.toReversed()],
   ])('%s', (_, ordered) => {
     const stage = useAttackStage({ rows: ordered });
     const as = (line: string, ...scopes: string[]) =>
       request(line, [...json, `Authorization: Bearer ${stage.shopward.issueToken({ scopes })}`]);
 
-    it('wants all of their scopes', async () => {
+    it('a request needs the scopes of all rows that match', async () => {
       await stage.refuses(as('GET /reports/1'), 403, 'insufficient-scope');
       await stage.passes(as('GET /reports/1', 'analyst'));
       await stage.refuses(as('GET /reports/1/x', 'analyst'), 403, 'insufficient-scope');
@@ -129,7 +129,7 @@ describe('P20: of rows that overlap the strictest wins, whatever their order', (
       await stage.passes(as('GET /reports/1/secret', 'analyst', 'auditor', 'admin'));
     });
 
-    it('observes only where every row does', async () => {
+    it('401 without a token where an observing row and an enforcing one match', async () => {
       await stage.demandsToken(request('GET /reports/1/secret'));
       await stage.demandsToken(request('DELETE /reports/1/secret'));
     });

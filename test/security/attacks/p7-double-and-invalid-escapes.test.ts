@@ -3,12 +3,12 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** P7: what one decoder refuses, repairs or decodes twice, another takes as it stands. */
+/** P7: decoders differ. Some refuse, repair or decode twice what others leave as it is. */
 describe('P7: escapes', () => {
   it.each([
     ...['%', '%z', '%zz', '%1', '%1g', '%%32%65', '%u002e', '%u006frders', 'orders%'],
     ...['%252e', '%252f', '%2572', '%25%36%66rders', '%2500', 'a%252Fb'],
-    // Overlong forms, surrogates, what is no UTF-8.
+    // Overlong forms, surrogates, invalid UTF-8.
     ...[
       '%c0%ae',
       '%c0%af',
@@ -34,19 +34,16 @@ describe('P7: escapes', () => {
       'orders%09',
     ],
     ...['%1f', '%7f', 'orders%7F', '%c2%80', '%c2%85', '%c2%9f'],
-  ])('%s is refused', async (segment) => {
+  ])('400 for %s', async (segment) => {
     await stage.refuses(request(`GET /${segment}`), 400, 'bad-request-target');
     await stage.refuses(request(`GET /stores/${segment}/x`), 400, 'bad-request-target');
   });
 
-  it.each(['é', '\xa0', '\xff', '\x80', 'orders\xc3\xa9'])(
-    'the raw octets %j are refused',
-    async (segment) => {
-      await stage.refuses(request(`GET /${segment}`), 400, 'bad-request-target');
-    },
-  );
+  it.each(['é', '\xa0', '\xff', '\x80', 'orders\xc3\xa9'])('400 for the raw octets %j', async (segment) => {
+    await stage.refuses(request(`GET /${segment}`), 400, 'bad-request-target');
+  });
 
-  it.each(['\0', '\x01', '\t', '\x7f'])('a raw %j is refused', async (octet) => {
+  it.each(['\0', '\x01', '\t', '\x7f'])('400 for a raw %j', async (octet) => {
     await stage.refuses(request(`GET /orders${octet}`), 400, 'bad-request-target');
   });
 
@@ -56,7 +53,7 @@ describe('P7: escapes', () => {
     ['/50%25', '/50%25'],
     ['/%25g', '/%25g'],
     ['/stores?q=%zz%25%00%ff', '/stores?q=%zz%25%00%ff'],
-  ])('%s goes on as %s', async (target, forwarded) => {
+  ])('%s is forwarded as %s', async (target, forwarded) => {
     expect((await stage.passes(request(`GET ${target}`))).requestLine).toBe(`GET ${forwarded} HTTP/1.1`);
   });
 });

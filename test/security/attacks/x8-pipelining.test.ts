@@ -27,13 +27,13 @@ async function inFlight(): Promise<number> {
   return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1]) + upstream;
 }
 
-/** What takes a millisecond is not looked for after fifty. */
+/** Polls often, since the wait is a few milliseconds. */
 const often = { interval: 2 };
 const numbered = Array.from({ length: 1000 }, (_, n) => request(`GET /stores?n=${n}`));
 
-/** X8, F15: what one connection sends at once is not asked of the upstream at once. */
+/** X8, F15: the requests of one connection reach the upstream one after another. */
 describe('X8: pipelining', () => {
-  it('17 requests in one write are all answered, in their order', async () => {
+  it('17 requests in one write are answered in order, twenty times on one connection', async () => {
     const connection = await openRawConnection(stage.port);
     for (let turn = 0; turn < 20; turn += 1) {
       await connection.write(numbered.slice(0, 17).join(''));
@@ -45,7 +45,7 @@ describe('X8: pipelining', () => {
     connection.close();
   });
 
-  it('the upstream is asked one of them at a time', async () => {
+  it('the upstream gets one of them at a time', async () => {
     held = [];
     most = 0;
     const connection = await openRawConnection(stage.port);
@@ -59,7 +59,7 @@ describe('X8: pipelining', () => {
     expect(most).toBe(1);
   });
 
-  it('bodies between the requests are theirs', async () => {
+  it('POSTs with bodies and GETs in turn are answered in order', async () => {
     const post = (n: number) =>
       request(
         `POST /stores?n=${n}`,
@@ -76,7 +76,7 @@ describe('X8: pipelining', () => {
     connection.close();
   });
 
-  it('bodies of refused requests are nobody’s request', async () => {
+  it('a request in the body of a refused POST is not executed', async () => {
     const body = request('GET /smuggled');
     const post = request(
       'POST /returns',
@@ -93,26 +93,29 @@ describe('X8: pipelining', () => {
     expect(stage.upstream.bytes()).not.toContain('/smuggled');
   });
 
-  it.each(['/hold', '/big'])('a client that leaves with %s under way leaves nothing behind', async (path) => {
-    for (let i = 0; i < 20; i += 1) {
-      held = [];
-      const connection = await openRawConnection(stage.port);
-      await connection.write(
-        request('GET /hold') +
-          Array(20)
-            .fill(request(`GET ${path}`))
-            .join(''),
-      );
-      await expect.poll(() => held.length, often).toBeGreaterThan(0);
-      connection.close();
-      release();
-    }
-    await expect.poll(inFlight, { timeout: 20_000 }).toBe(0);
-    expect((await stage.passes(request('GET /stores'))).response.status).toBe(200);
-  });
+  it.each(['/hold', '/big'])(
+    'no request stays active after a client has left while %s was pending',
+    async (path) => {
+      for (let i = 0; i < 20; i += 1) {
+        held = [];
+        const connection = await openRawConnection(stage.port);
+        await connection.write(
+          request('GET /hold') +
+            Array(20)
+              .fill(request(`GET ${path}`))
+              .join(''),
+        );
+        await expect.poll(() => held.length, often).toBeGreaterThan(0);
+        connection.close();
+        release();
+      }
+      await expect.poll(inFlight, { timeout: 20_000 }).toBe(0);
+      expect((await stage.passes(request('GET /stores'))).response.status).toBe(200);
+    },
+  );
 
   it.each([18, 1_000, 20_000])(
-    'of %i in one write 17 are answered, then the connection ends',
+    '17 of %i requests in one write are answered, then the connection ends',
     async (count) => {
       const connection = await openRawConnection(stage.port);
       connection

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => counter.close());
 
-it('each kind of text is another text', () => {
+it('all kinds of text differ', () => {
   expect(new Set(textKinds.map(({ make }) => make(4096))).size).toBe(textKinds.length);
 });
 
@@ -26,14 +26,14 @@ it('finds a reader that is quadratic for one kind of text', async () => {
   expect(await findGrowth(counter, reader)).toHaveLength(1);
 });
 
-/** A text from outside costs linear work, whatever it is made of. */
+/** Text from outside must cost linear work, whatever it contains. */
 describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
-  it('costs as much as it is long', async () => {
+  it('costs work that is linear in the length of the text', async () => {
     expect(await findGrowth(counter, fewOf(reader))).toEqual([]);
   });
 });
 
-/** One in five, or in forty of the long ones: each unit after a letter, or around one. `npm run cost` reads all of them. */
+/** One kind in five: each unit after a letter. For long texts one in forty, around a letter. `npm run cost` reads all kinds. */
 function fewOf(reader: Reader): Reader {
   const [every, place] = reader.start === undefined ? [5, 2] : [40, 4];
   return {

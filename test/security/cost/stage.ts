@@ -13,9 +13,9 @@ import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { KeptConnection } from './kept-connection.ts';
 
-/** The whole proxy in this process, so that its CPU can be read, over real sockets, in front of a shop that says what it is told. */
+/** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
 export interface Stage {
-  /** Sends the octets, on the connection of the last ones where that is still open; resolves with the beginning of the answer. */
+  /** Sends the octets, on the connection of the last call if it is still open; resolves to the beginning of the answer. */
   send(octets: string | Buffer): Promise<string>;
   /** The same to the admin port. */
   sendToAdmin(octets: string | Buffer): Promise<string>;
@@ -76,12 +76,12 @@ export async function openStage(): Promise<Stage> {
 
 export interface Shop {
   readonly port: number;
-  /** What the shop answers from now on, octet by octet. `isKept`: the octets say where they end, and it leaves the connection open. */
+  /** Sets the answer of the shop. `isKept`: the octets state their length, and the shop leaves the connection open. */
   answerWith(octets: string | Buffer, isKept?: boolean): void;
   close(): void;
 }
 
-/** A shop that says what it is told. */
+/** A shop whose answer is set by `answerWith`. */
 export async function openShop(): Promise<Shop> {
   let answer: string | Buffer = '';
   let isKept = false;
@@ -94,7 +94,7 @@ export async function openShop(): Promise<Shop> {
       received = received.length === 0 ? piece : Buffer.concat([received, piece]);
       if (isKept && !isWhole(received)) return;
       received = Buffer.alloc(0);
-      // Whatever is left of the request is ended by what follows it.
+      // Without `isKept` the shop answers at once, and discards the rest of the request.
       if (isKept) socket.write(answer);
       else socket.removeAllListeners('data').resume().end(answer);
     });
@@ -114,7 +114,7 @@ export async function openShop(): Promise<Shop> {
   };
 }
 
-/** Of one request, as the proxy frames it. */
+/** Whether the request is complete, by the framing that the proxy uses. */
 function isWhole(request: Buffer): boolean {
   const headEnd = request.indexOf('\r\n\r\n');
   if (headEnd === -1) return false;
@@ -126,10 +126,10 @@ function isWhole(request: Buffer): boolean {
 const framing = /\r\n(?:(transfer-encoding: chunked)|content-length: (\d+))/i;
 const lastChunk = Buffer.from('0\r\n\r\n');
 
-/** An answer that has not begun by then is none; only a hang takes as long. */
+/** The longest wait for the beginning of an answer; only a hang takes as long. */
 const patienceMs = 20_000;
 
-/** Sends octets on a connection of their own; resolves with the beginning of the answer, or the code of the fault. */
+/** Sends octets on a new connection; resolves to the beginning of the answer, or to an error code. */
 export function sendOctets(port: number, octets: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(port, '127.0.0.1');
@@ -142,7 +142,7 @@ export function sendOctets(port: number, octets: string | Buffer): Promise<strin
     socket.setNoDelay(true);
     socket.once('data', (data) => end(data.toString('latin1', 0, 200)));
     socket.once('end', () => end(''));
-    // Refused before it was read to its end.
+    // The request was refused before it was read to its end.
     socket.once('error', (fault: NodeJS.ErrnoException) =>
       fault.code === undefined ? reject(fault) : end(fault.code),
     );

@@ -4,7 +4,7 @@ import type { TextKind } from './texts.ts';
 
 /**
  * Counts how often each block of JavaScript runs, libraries included. The count is the same on every machine and at every
- * load. It does not see work inside a native function; `npm run cost` reads the clock for that.
+ * load. It does not include work inside native functions; `npm run cost` measures their CPU time.
  */
 export class WorkCounter {
   readonly #session = new Session();
@@ -39,22 +39,22 @@ export class WorkCounter {
   }
 }
 
-/** Quadratic work shows at this length already. */
+/** Quadratic work is visible at this length. */
 const shortLength = 512;
 const timesLonger = 4;
 /** Linear is 4, and n log n is 4.9. */
 const mostGrowth = 5;
-/** One quadratic kind among so many linear ones still makes more than `mostGrowth` of them together. */
+/** With this many kinds together, one quadratic kind still raises their growth above `mostGrowth`. */
 const kindsAtOnce = 80;
 
-/** The kinds of text that make the reader do more work than they are long, a few together. */
+/** Groups of kinds of text for which the work of the reader grows too fast. */
 export async function findGrowth(counter: WorkCounter, reader: Reader): Promise<readonly string[]> {
   const short = reader.start ?? Math.min(shortLength, reader.limit / timesLonger);
   const found: string[] = [];
   for (let i = 0; i < reader.kinds.length; i += kindsAtOnce) {
     const kinds = reader.kinds.slice(i, i + kindsAtOnce);
     const growth = await growthFrom(counter, reader, kinds, short);
-    // One step may be a longer way through the reader; a square grows at each.
+    // A longer text may take another branch once; quadratic work grows at each step.
     if (growth <= mostGrowth || (await growthFrom(counter, reader, kinds, short * timesLonger)) <= mostGrowth)
       continue;
     found.push(
@@ -71,7 +71,7 @@ async function growthFrom(
   short: number,
 ): Promise<number> {
   const work = await workAt(counter, reader, kinds, short * timesLonger);
-  // Less than one block a character is linear.
+  // Less than one block a character counts as linear.
   return work < kinds.length * short ? 0 : work / (await workAt(counter, reader, kinds, short));
 }
 

@@ -19,7 +19,7 @@ const generated = fc.sample(
   Number(process.env.DIFFERENTIAL_RUNS ?? 100),
 );
 
-/** The corpus without tokens, through fronts that ask shopward and forward to the shop themselves. */
+/** Requests without a valid token, through fronts that ask shopward and forward to the shop themselves. */
 const start = upstreams['node:http'];
 describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
   describe.skipIf(front === undefined || start === undefined)('asks', () => {
@@ -35,7 +35,7 @@ describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
       await upstream?.close();
     });
 
-    /** A slow front may forward an attack later than the marker, so markers are told by their paths. */
+    /** A slow front may forward an attack later than the marker, so markers are filtered out by their paths. */
     async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
       const mark = async () => {
         const marker = `/marker-${markers++}`;
@@ -57,7 +57,7 @@ describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
       ['attack of the corpus', attacks, 40],
       ['generated request', generated, 5],
     ] as const)(
-      'the shop gets no %s as a protected request, or with another target',
+      'the shop gets no %s for a protected resource, or with a target that shopward did not allow',
       async (_, all, some) => {
         const seen = await understoodWhile(() => sendAll(stage.port, all));
         expect(seen.filter(isProtectedToShop)).toEqual([]);
@@ -67,7 +67,7 @@ describe.each(Object.entries(asking))('%s in front of the shop', (_, front) => {
             status === 200 ? `${method} ${target}` : [],
           ),
         );
-        // A request is asked about before it is forwarded.
+        // The front asks shopward before it forwards a request.
         const lines = seen.map(({ line }) => line);
         expect(lines.filter((line) => !allowed.has(line))).toEqual([]);
         const asked = await understoodWhile(() => sendAnswered(stage.port, plain('/stores')));

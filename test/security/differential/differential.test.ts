@@ -13,7 +13,7 @@ const plain = (target: string, fields: string[] = []) =>
   request(`GET ${target}`, ['Connection: close', ...fields]);
 let markers = 0;
 
-/** Made once: the same for each server. */
+/** Made once, so that each server gets the same requests. */
 const corpus = corpusOctets();
 const generated = fc.sample(
   fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
@@ -21,8 +21,8 @@ const generated = fc.sample(
 );
 
 /**
- * The same octets, none with a valid token, through shopward to servers that read requests differently. Whatever any of
- * them understands as a protected resource got past shopward.
+ * Sends the same octets, without a valid token, through shopward to servers that read requests differently. No server may
+ * read a protected resource in what arrives.
  */
 for (const [name, start] of Object.entries(upstreams)) {
   describe.skipIf(start === undefined)(name, () => {
@@ -38,7 +38,7 @@ for (const [name, start] of Object.entries(upstreams)) {
       await upstream?.close();
     });
 
-    /** What was understood while `act` ran. */
+    /** The requests that the server understood while `act` ran. */
     async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
       const mark = async () => {
         const marker = `/marker-${markers++}`;
@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(upstreams)) {
     }
     const protectedOnes = (seen: readonly Understood[]) => seen.filter(isProtectedToShop);
 
-    it('the oracle sees what gets there, and would see what should not', async () => {
+    it('the test recognizes five of six requests sent to the server as protected, and one sent with a token', async () => {
       const bare = await understoodWhile(async () => {
         for (const target of ['/orders', '//orders/1', '/stores/x/orders/1', '/%6frders', '/Carts/1;x']) {
           await sendAnswered(upstream.port, plain(target));
@@ -67,14 +67,14 @@ for (const [name, start] of Object.entries(upstreams)) {
       expect(protectedOnes(passed)).toHaveLength(1);
     });
 
-    it('no attack of the corpus is a protected resource to it', async () => {
+    it('reads no attack of the corpus as a request for a protected resource', async () => {
       const seen = await understoodWhile(() => sendAll(shopward.port, corpus));
       expect(protectedOnes(seen)).toEqual([]);
       expect(seen.length).toBeGreaterThan(100);
       expect((await fetch(`${shopward.url}/stores`)).status).toBe(200);
     });
 
-    it('understands no generated request as a protected one', async () => {
+    it('reads no generated request as one for a protected resource', async () => {
       const seen = await understoodWhile(() => sendAll(shopward.port, generated));
       const bad = protectedOnes(seen);
       expect(bad, JSON.stringify(generated)).toEqual([]);

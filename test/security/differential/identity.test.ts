@@ -4,10 +4,10 @@ import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { type Backend, backends } from './identity-backends/backends.ts';
 
-/** What backends read as the verified identity is what shopward has verified, whatever a client sends. */
+/** Backends read only verified identity fields, whatever fields a client sends. */
 const forward = { subject: 'X-Auth-Subject', scopes: 'X-Auth-Scopes', issuer: 'X-Auth-Issuer' };
 
-/** Every spelling that some backend reads as `X-Auth-Subject`; a field each. */
+/** Spellings that some backend reads as `X-Auth-Subject`. */
 const spellings = [
   ...['X-Auth-Subject', 'x-auth-subject', 'X-AUTH-SUBJECT', 'x-AuTh-SuBjEcT'],
   ...['X_Auth_Subject', 'X_AUTH-Subject', 'X-Auth_Subject', 'x_auth_subject'],
@@ -22,7 +22,7 @@ const spellings = [
 ];
 const others = ['X-Auth-Scopes', 'x_auth_scopes', 'X-Auth-Issuer', 'X_Auth.Issuer'];
 
-/** Ways to send them; `line` is a whole field line. */
+/** Ways to send a field, as field lines. */
 const ways: Readonly<Record<string, (name: string) => string>> = {
   once: (name) => `${name}: evil\r\n`,
   twice: (name) => `${name}: evil\r\n${name}: evil\r\n`,
@@ -60,7 +60,7 @@ describe.each(Object.entries(backends))('%s', (_name, start) => {
     `${line} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n${fields}\r\n${body}`;
 
   it.skipIf(start === undefined).each(Object.entries(ways))(
-    'sees nothing of fields sent %s',
+    'gets no identity from fields sent %s',
     async (_, way) => {
       const bearer = `Authorization: Bearer ${shopward.issueToken({ sub: 'DE--21', iss: undefined })}\r\n`;
       for (const name of [...spellings, ...others]) {
@@ -74,7 +74,7 @@ describe.each(Object.entries(backends))('%s', (_name, start) => {
     },
   );
 
-  it.skipIf(start === undefined)('sees nothing of trailers, whatever announces them', async () => {
+  it.skipIf(start === undefined)('gets no identity from trailers, announced or not', async () => {
     for (const name of spellings) {
       const head = 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n';
       const body = `1\r\nx\r\n0\r\n${name}: evil\r\n\r\n`;
@@ -83,20 +83,23 @@ describe.each(Object.entries(backends))('%s', (_name, start) => {
     }
   });
 
-  it.skipIf(start === undefined)('sees one value for whatever a token says', async () => {
-    const subject = 'a\r\nX-Auth-Scopes: admin, "ü"';
-    const scopes = ['customer', 'a admin', 'b,admin', 'ü'];
-    const token = shopward.issueToken({ sub: subject, scopes, iss: 'https://a.example/é' });
-    const fields = await seen(request('GET /secret', `Authorization: bearer  ${token}\r\n`));
-    expect(fields).toEqual({
-      HTTP_X_AUTH_SUBJECT: 'a%0D%0AX-Auth-Scopes:%20admin%2C%20%22%C3%BC%22',
-      HTTP_X_AUTH_SCOPES: 'customer a%20admin b%2Cadmin %C3%BC',
-      HTTP_X_AUTH_ISSUER: 'https://a.example/%C3%A9',
-    });
-    expect(decodeURIComponent(fields.HTTP_X_AUTH_SUBJECT ?? '')).toBe(subject);
-  });
+  it.skipIf(start === undefined)(
+    'gets one encoded value for each claim with line breaks, commas or quotes',
+    async () => {
+      const subject = 'a\r\nX-Auth-Scopes: admin, "ü"';
+      const scopes = ['customer', 'a admin', 'b,admin', 'ü'];
+      const token = shopward.issueToken({ sub: subject, scopes, iss: 'https://a.example/é' });
+      const fields = await seen(request('GET /secret', `Authorization: bearer  ${token}\r\n`));
+      expect(fields).toEqual({
+        HTTP_X_AUTH_SUBJECT: 'a%0D%0AX-Auth-Scopes:%20admin%2C%20%22%C3%BC%22',
+        HTTP_X_AUTH_SCOPES: 'customer a%20admin b%2Cadmin %C3%BC',
+        HTTP_X_AUTH_ISSUER: 'https://a.example/%C3%A9',
+      });
+      expect(decodeURIComponent(fields.HTTP_X_AUTH_SUBJECT ?? '')).toBe(subject);
+    },
+  );
 
-  it.skipIf(start === undefined)('gets no Authorization on a row, and its own on open paths', async () => {
+  it.skipIf(start === undefined)("gets the client's Authorization on an open path", async () => {
     const basic = 'Authorization: Basic c2hvcDpzZWNyZXQ=\r\n';
     expect(await seen(request('GET /open', basic))).toEqual({
       HTTP_AUTHORIZATION: 'Basic c2hvcDpzZWNyZXQ=',

@@ -40,7 +40,7 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     }
   }
 
-  it('runs what such a shop runs', async () => {
+  it('runs the expected actions for each path and method', async () => {
     const asked = async (method: string, target: string, fields: string[] = []) => {
       const [interpretation] = await shop.interpret([{ method, target, fields, body: '' }]);
       const met = interpretation?.actions.filter((action) => isProtectedBy('hardened', action)) ?? [];
@@ -71,20 +71,20 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
   it.each(listNames)(
     `finds nothing behind shopward with the %s list (${runs} requests, seed ${seed})`,
     async (list) => {
-      // In a process of its own: that no request has ended it is seen in its exit code.
+      // In its own process, whose exit code shows that no request has stopped it.
       await withStage(list, { start: startShopward }, async (stage) => {
         const findings = await stage.send(generated());
         expect(findings.map(describeFinding)).toEqual([]);
         const { forwarded, acted, statuses } = stage.counts;
         expect(forwarded).toBeGreaterThan(runs / 20);
         expect(acted).toBeGreaterThan(runs / 50);
-        // Neither broken connections nor a shop that is kept waiting hide anything.
+        // Broken connections and 503 answers, which hide findings, are rare.
         expect((statuses[0] ?? 0) + (statuses[503] ?? 0), JSON.stringify(statuses)).toBeLessThan(runs / 100);
       });
     },
   );
 
-  /** Sends generated requests until these kinds are found; the seeds are fixed, so chance does not decide. */
+  /** Sends generated requests until these kinds are found, with at most ten fixed seeds. */
   async function expectToFind(stage: ForwardingStage, ...kinds: readonly Finding['kind'][]) {
     const found = new Set<Finding['kind']>();
     for (let from = 1; from <= 10 && !kinds.every((kind) => found.has(kind)); from++) {
@@ -95,7 +95,7 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
   }
   const linesOf = (findings: readonly Finding[]) => new Set(findings.map(({ line }) => line));
 
-  it('finds what a version in front opens, where versions are left unread', async () => {
+  it('finds protected actions behind a version when `versionSegments` is off', async () => {
     await withStage('contract', { config: { request: { versionSegments: false } } }, async (stage) => {
       const named = ['/v0/carts', '/v0.0/orders', '/index.phpv0/wishlists', '/v0.42/wishlists'];
       expect(linesOf(await stage.send(named.map((target) => plain('GET', target)))).size).toBe(4);
@@ -107,7 +107,7 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     });
   });
 
-  it('finds what an item form opens, where item forms are left unread', async () => {
+  it('finds protected actions in item forms when `itemForms` is off', async () => {
     await withStage('contract', { config: { request: { itemForms: false } } }, async (stage) => {
       const named = ['/carts/17/up-selling-products/x', '/carts/17/cart-codes/x/'];
       expect(linesOf(await stage.send(named.map((target) => plain('GET', target)))).size).toBe(2);
@@ -115,7 +115,7 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     });
   });
 
-  it('finds writes and exchanges that nobody watches', async () => {
+  it('finds writes without If-Match and exchanges of used tokens when both filters are off', async () => {
     await withStage('hardened', { config: { entityTags: false, refreshTokens: false } }, async (stage) => {
       const found = await expectToFind(stage, 'tracked write without If-Match', 'used token exchanged');
       expect(found.size).toBe(2);

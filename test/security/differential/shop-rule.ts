@@ -1,11 +1,11 @@
 import { contractRows } from '../../end-to-end/demo/contract-calls.ts';
 
-/** A request as some server has understood it. */
+/** A request as a server understood it. */
 export interface Understood {
   readonly method: string;
-  /** The path, in every form in which the server's programs can see it. */
+  /** The path in every form that a program behind the server can get. */
   readonly paths: readonly string[];
-  /** The request line, to find the culprit by. */
+  /** The request line, for the message of a failed test. */
   readonly line: string;
 }
 
@@ -25,9 +25,9 @@ const routes: readonly ShopRoute[] = contractRows.map(({ method, template }) => 
 });
 
 /**
- * Whether a shop behind that server would serve a protected resource: the shop's own rule (pairs of type and id, the last
- * pair is the resource, its parent any pair before it), on every form of the path, decoded up to twice, in any case,
- * without `;params`, with dots resolved. Says nothing of how shopward matches, and shares no code with it.
+ * Whether a shop behind that server would serve a protected resource. Applies the shop's rule (pairs of type and id; the
+ * last pair is the resource, its parents are any pairs before it) to every form of the path: decoded up to twice, in lower
+ * case, without `;params`, with dots resolved. Shares no code with shopward.
  */
 export function isProtectedToShop({ method, paths }: Understood): boolean {
   const asked = method === 'HEAD' ? 'GET' : method;
@@ -65,7 +65,7 @@ function closure(start: Iterable<string>, rounds: number, step: (path: string) =
   return all;
 }
 
-/** As a tolerant server decodes: what is no escape stays. */
+/** Decodes as a tolerant server does: invalid escapes stay. */
 function decode(path: string): string {
   return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) =>
     Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'),

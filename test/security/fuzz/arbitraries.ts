@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 const words = (text: string) => text.split(' ');
 
-/** What honest paths are made of, and what attacks on them are. */
+/** Parts of valid paths, of lenient spellings and of attacks. */
 const honestPieces = [
   ...words('orders carts customers addresses items up-selling-products stores url-resolver mine 1'),
   ...words('abstract-products product-reviews refresh-tokens shopping-lists index.php v1 ~ + @ / / /'),
@@ -31,7 +31,7 @@ const pathOf = (pieces: readonly string[], maxLength: number) =>
 /** Latin-1 text, so that every character is an octet. */
 const octets = fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes).toString('latin1'));
 
-/** A request target: mostly in origin-form, sometimes of another authority, sometimes anything. */
+/** A request target: mostly origin-form, sometimes absolute-form, hostile text or any octets. */
 export const target: fc.Arbitrary<string> = fc
   .tuple(
     fc.oneof(
@@ -89,7 +89,7 @@ const fieldLine = fc
     fc.constantFrom(':', ': ', ' :', ':\t'),
   )
   .map(([name, value, colon]) => `${name}${colon}${value}`);
-/** Field lines, mostly lawful ones. */
+/** Field lines, valid and malformed. */
 export const fieldLines: fc.Arbitrary<string[]> = fc.array(fieldLine, { maxLength: 5 });
 
 const bodies = [
@@ -124,10 +124,10 @@ const overrideNames = words(
   'X-A X-A X-A X-HTTP-Method-Override X_HTTP_Method_Override X-HTTP-Method _method',
 );
 
-/** Every octet of a request, or of two: plain ones, and ones that may be anything. */
+/** The octets of a request, or of two: plain ones, POSTs that ask for another method, and any fields and bodies. */
 export const requestOctets: fc.Arbitrary<string> = fc.oneof(
   fc.tuple(method, target).map(([verb, path]) => octetsOf(verb, path, 'HTTP/1.1', [], '')),
-  // POSTs that a shop may take for another method.
+  // POSTs that a shop may execute as another method.
   fc
     .tuple(target, fc.constantFrom(...formTypes), joined(queryPieces, 3), fc.constantFrom(...overrideNames))
     .map(([path, type, body, name]) => {
@@ -149,7 +149,7 @@ function octetsOf(verb: string, path: string, version: string, fields: string[],
   return [`${verb} ${path} ${version}`, 'Host: shop.example', ...fields, '', body].join('\r\n');
 }
 
-/** Cuts, repeats, flips and inserts octets. */
+/** Cuts, inserts, repeats and replaces octets. */
 export const mutations: fc.Arbitrary<readonly Mutation[]> = fc.array(
   fc.record({
     at: fc.nat(400),

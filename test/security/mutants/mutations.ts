@@ -1,9 +1,9 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { type AnyNode, parse } from 'acorn';
 
-/** One change of a source file, of the kind that a careless hand makes. */
+/** One small change of a source file. */
 export interface Mutation {
-  /** Where it begins, counted from 1. */
+  /** Its first line, counted from 1. */
   readonly line: number;
   readonly start: number;
   readonly end: number;
@@ -11,7 +11,7 @@ export interface Mutation {
   readonly after: string;
 }
 
-/** What stands for it; where there are several, each is a mutation. */
+/** The replacements of each operator; each is a mutation. */
 const operators: Readonly<Record<string, readonly string[]>> = {
   '===': ['!=='],
   '!==': ['==='],
@@ -28,7 +28,7 @@ const operators: Readonly<Record<string, readonly string[]>> = {
   '-=': ['+='],
 };
 
-/** Everything that may be changed in a TypeScript source. The types are none of it, and every position is the file's. */
+/** All mutations of a TypeScript source, without its types. Positions are those in the file. */
 export function findMutations(source: string): Mutation[] {
   // Types become spaces.
   const code = stripTypeScriptTypes(source);
@@ -70,7 +70,7 @@ export function findMutations(source: string): Mutation[] {
         }
         break;
       case 'ExpressionStatement':
-        // A constructor that does not call its parent's does not run at all.
+        // Without its `super` call, a constructor always throws.
         if (/^(await\s+)?(this\.)?[#\w.?]+\(/.test(textOf(node)) && !textOf(node).startsWith('super('))
           change(node.start, node.end, ';');
         break;

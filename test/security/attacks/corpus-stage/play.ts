@@ -16,7 +16,7 @@ import type { CorpusStage } from './stage.ts';
 export const marker = 'GET /is-still-alive';
 let carts = 0;
 
-/** Sends what the case sends, and holds everything that came back, on either side, against what it says. */
+/** Sends the requests of a case; compares the answers, and what the upstream received, with the expected ones. */
 export async function play(attack: CorpusCase, stage: CorpusStage): Promise<void> {
   const values = await valuesOf(attack, stage);
   for (const step of attack.steps) await playStep(step, values, stage);
@@ -38,14 +38,14 @@ async function playStep(step: Step, values: Values, stage: CorpusStage): Promise
   } finally {
     connection.close();
   }
-  // On a connection of its own: what the shop got of the attack it got before.
+  // Once this request on another connection is answered, the shop has received all that it gets of the attack.
   expect((await stage.bystander.exchange(request(marker))).status).toBe(200);
   const arrived = stage.heads.slice(length).filter((head) => !head.startsWith(marker));
   expectUpstream(arrived, step, values, octets);
   for (const text of never) expect(bytesSince()).not.toContain(expand(text, values));
 }
 
-/** Values that cost a request are had only where the case asks for them. */
+/** The values of a case. The tag costs a request, so it is read only if the case uses it. */
 async function valuesOf({ values, steps }: CorpusCase, { shopward }: CorpusStage): Promise<Values> {
   const asked = new Set(steps.flatMap((step) => notationsOf(step).flatMap((text) => namesIn(text, values))));
   const recipe = steps[0]?.token;
@@ -116,7 +116,7 @@ async function expectConnection(
   last: RawResponse | undefined,
 ): Promise<void> {
   if (wanted === 'closed') {
-    // It waits a while for clients that still send; one that has ended spares us that.
+    // The proxy waits a while for clients that still send; the half-close ends this wait.
     if (last?.field('connection') === 'close') connection.end();
     expect((await connection.readAll()).toString('latin1')).toBe('');
   }
@@ -141,7 +141,7 @@ function expectUpstream(arrived: readonly string[], step: Step, values: Values, 
 
 const firstLine = (octets: string) => octets.slice(0, octets.indexOf('\r\n'));
 
-/** An engine may send a chunked body on as one of known length: `| body 5` is either. */
+/** The proxy may forward a chunked body with its length: `| body 5` accepts both. */
 function framingOf(head: string, wanted = ''): string {
   const either = / \| body \d+$/.exec(wanted)?.[0];
   const codings = fieldsOf(head, 'transfer-encoding');

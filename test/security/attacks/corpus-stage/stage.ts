@@ -10,7 +10,7 @@ interface StageConfig {
   readonly [section: string]: unknown;
 }
 
-/** What each stage says beside the shipped configuration. */
+/** What each stage adds to the shipped configuration. */
 const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
   shop: {},
   trusting: { trustedProxies: ['127.0.0.0/8'] },
@@ -36,9 +36,9 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
 /** One proxy in front of one shop that records every octet. */
 export interface CorpusStage {
   readonly shopward: RunningShopward;
-  /** The same, where it is a process of its own: the shop's stage, where nine in ten attacks are played. */
+  /** The same, if it is a process of its own: in the stage `shop` only. */
   readonly process: Shopward | undefined;
-  /** A client with a connection of its own, which no attack comes over. */
+  /** A client whose connection carries no attack. */
   readonly bystander: KeptClient;
   /** Heads that the shop has read, in order. */
   readonly heads: readonly string[];

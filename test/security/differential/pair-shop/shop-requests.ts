@@ -15,7 +15,7 @@ export interface ClientRequest {
 export const usedToken = 'q8Zt5V0cN2rLx7YfKdWm3JhTs9GbUe4oPaXiRv6yE1n';
 
 type Segments = readonly string[];
-/** Changes segments in one place, which `at` chooses. */
+/** Changes the segments at a position that depends on `at`. */
 type Mutation = (segments: Segments, at: number, piece: string) => Segments;
 
 const versions = [
@@ -138,7 +138,7 @@ const json = '{"data":{"type":"carts","attributes":{}}}';
 const multipart = (name: string, value: string) =>
   `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n--b--\r\n`;
 
-/** Fields and a body that may make of a POST something else. */
+/** Fields and a body that may turn a POST into another method. */
 const overrides = fc
   .tuple(fc.constantFrom('PATCH', 'DELETE', 'GET', 'patch', 'Delete', 'POST'), fc.nat(11))
   .map(([method, kind]): readonly [readonly string[], string] => {
@@ -230,8 +230,8 @@ const exchanges = fc
   }));
 
 /**
- * Routes of the shop under up to three mutations of their paths, each with the methods, queries, fields and bodies that
- * may make another action of it; never with `If-Match`.
+ * Requests for routes of the shop: up to three mutations of the path, and a method, query, fields and body that may select
+ * another action. Never with `If-Match`.
  */
 export const shopRequests: fc.Arbitrary<ClientRequest> = fc.oneof(
   { weight: 6, arbitrary: requestsOf(shopRoutes) },

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parse } from 'yaml';
 import type { Action } from './pair-shop.ts';
 
-/** What the shop routes: an action of a resource type, below parents by type. An id chooses no other action. */
+/** An action of the shop, by method, resource type and types of its parents. An id does not select another action. */
 export interface ShopRoute {
   readonly method: string;
   readonly parents: readonly string[];
@@ -12,7 +12,7 @@ export interface ShopRoute {
 
 interface Row extends ShopRoute {
   readonly hasId: boolean;
-  /** Everything below is meant, too. */
+  /** The row also covers all paths below. */
   readonly hasRest: boolean;
 }
 
@@ -27,7 +27,7 @@ export function listFileOf(list: ListName): string {
   return shippedLists[list];
 }
 
-/** Read with nothing of shopward's. */
+/** Reads the list without code of shopward. */
 function rowsOf(list: ListName): Row[] {
   const text = readFileSync(path.join(import.meta.dirname, '../../../..', shippedLists[list]), 'utf8');
   const { groups } = parse(text) as { groups: Record<string, string[]> };
@@ -51,7 +51,7 @@ const rows: Readonly<Record<ListName, readonly Row[]>> = {
 
 const shopMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 
-/** Open ones, and what the lists do not name one by one. */
+/** Open routes, and routes that the lists do not name individually. */
 const more: readonly ShopRoute[] = [
   ...['access-tokens', 'refresh-tokens', 'token', 'customers', 'agent-access-tokens', 'checkout'].map(
     (type) => ({ method: 'POST', parents: [], type }),

@@ -5,7 +5,7 @@ import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import type { TokenReader, WireRequest } from './wire-request.ts';
 
 const load = createRequire(import.meta.url);
-// Neither has types of its own.
+// Neither package has types.
 const bodyParser = load('body-parser');
 const busboy = load('busboy');
 
@@ -19,7 +19,7 @@ const middlewares: readonly Middleware[] = [
   bodyParser.urlencoded({ extended: false }),
 ];
 
-/** As shops on Node read: the platform's own parsers, Express's, and busboy, each with and without regard to the type. */
+/** Reads as shops on Node do: by the platform's parsers, which try any type, Express's with and without the type, and busboy. */
 export const nodeReader: TokenReader = {
   read: (requests) => Promise.all(requests.map(readOne)),
   close: async () => undefined,
@@ -44,7 +44,7 @@ async function readOne(request: WireRequest): Promise<readonly string[]> {
   }
   for (const middleware of middlewares) fromParams(await throughMiddleware(middleware, request, body), found);
   fromParams(await throughBusboy(request, body), found);
-  // Tomcat decodes names of parts as RFC 2047 has them.
+  // Tomcat decodes the names of parts by RFC 2047.
   fromParams(await throughBusboy(request, withoutEncodedWords(body)), found);
   return [...found];
 }
@@ -72,7 +72,7 @@ function undone(body: Buffer): Buffer[] {
   });
 }
 
-/** Any depth, and names as frameworks compare them that map them to fields of objects. */
+/** Looks at any depth. Case, `_` and `-` in names are ignored, as by frameworks that map them to fields of objects. */
 function fromParams(params: unknown, found: Set<string>): void {
   if (typeof params !== 'object' || params === null) return;
   walk(params, found, 0);
@@ -99,7 +99,7 @@ async function fromResponse(octets: Buffer, { contentType }: WireRequest, found:
     }).formData();
     fromParams(Object.fromEntries(form), found);
   } catch {
-    // Not a form to it.
+    // `Response` reads no form in it.
   }
 }
 

@@ -11,14 +11,14 @@ import { awaitPort } from '../upstreams.ts';
 import { nodeReader } from './node-reader.ts';
 import type { TokenReader, WireRequest } from './wire-request.ts';
 
-/** How each is started; undefined where its program cannot be had. Node and PHP are always there. */
+/** Starts each reader; undefined if its program is missing. */
 export const readers: Readonly<Record<string, (() => Promise<TokenReader>) | undefined>> = {
   Node: async () => nodeReader,
   PHP: withProgram(findProgram('php'), startPhp),
   Python: withProgram(findProgram('python3'), async (program) =>
     ofLines(spawn(program, [source('reader.py')], { stdio: ['pipe', 'pipe', 'ignore'] })),
   ),
-  // Rack brings Ruby with it.
+  // The package of Rack depends on Ruby.
   Ruby: withProgram(findProgram('rackup') && findProgram('ruby'), async (program) =>
     ofLines(spawn(program, ['-W0', source('reader.rb')], { stdio: ['pipe', 'pipe', 'ignore'] })),
   ),
@@ -48,14 +48,14 @@ async function startGo(program: string): Promise<TokenReader> {
   );
 }
 
-/** A program that gives a line for each line. */
+/** A program that answers each line by one line. */
 function ofLines(child: ChildProcess, afterwards: () => void = () => undefined): TokenReader {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new TypeError('no pipes');
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
-  // What ended says so where its answer is missed.
+  // If the program has ended, `read` reports the missing answer.
   stdin.on('error', () => undefined);
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   return {
@@ -78,7 +78,7 @@ function ofLines(child: ChildProcess, afterwards: () => void = () => undefined):
   };
 }
 
-/** PHP reads forms itself only of a request to its server. */
+/** PHP itself parses forms only in a request to its server. */
 async function startPhp(program: string): Promise<TokenReader> {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-php-'));
   const port = await freePort();
@@ -86,7 +86,7 @@ async function startPhp(program: string): Promise<TokenReader> {
   return ofServer(port, spawn(program, args, { stdio: 'ignore' }), folder);
 }
 
-/** Tomcat with one page, which gets every path. */
+/** Tomcat with one page for every path. */
 async function startTomcat(bootstrap: string): Promise<TokenReader> {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-tomcat-'));
   const port = await freePort();
@@ -138,12 +138,12 @@ async function askServer(port: number, { method, query, contentType, body }: Wir
   const octets = Buffer.from(body, 'base64');
   const headers = { 'Content-Type': contentType, 'Content-Length': octets.length };
   const target = { host: '127.0.0.1', port, method, path: `/?${query}` };
-  // A connection for each request: a server may end one that waits just when it is used again.
+  // A new connection for each request: a server may close an idle one just as it is used again.
   const outgoing = httpRequest({ ...target, headers, agent: false });
   outgoing.end(octets);
   const [incoming] = await once(outgoing, 'response');
   const chunks: Buffer[] = await incoming.toArray();
   const text = Buffer.concat(chunks).toString();
-  // A server refuses what it does not take for a request, and answers OPTIONS itself.
+  // A server refuses malformed requests, and answers OPTIONS itself.
   return incoming.statusCode === 200 && text !== '' ? JSON.parse(text) : [];
 }

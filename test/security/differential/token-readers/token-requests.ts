@@ -2,13 +2,13 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { WireRequest } from './wire-request.ts';
 
-/** A token request as somebody may send it who wants a token read that shopward does not see. */
+/** A request that tries to hide a token from shopward, but not from the shop. */
 export interface TokenRequestCase {
   readonly path: string;
   readonly request: WireRequest;
 }
 
-/** Of every kind that shops give: hexadecimal, base64 with and without padding, of its other alphabet, JWT. */
+/** The kinds of token that shops issue: hexadecimal, base64 with and without padding, base64url, JWT. */
 export const tokens = [
   'def502003e1a9c7745b06f8d21c4e7a95b3f0d6682ce914a7be05d3f9186c2a4',
   'q8Zt5+V0cN2rLx7/YfKdWm3JhTs9GbUe4oPaXiRv6yE=',
@@ -46,7 +46,7 @@ const plainValues = [
   '\u00e4\u{1f511}',
 ];
 
-/** Other spellings of one token; most leave it what it is. */
+/** Spellings of a token. Most often the token is left unchanged. */
 const spellings: readonly ((token: string) => string)[] = [
   ...Array.from({ length: 20 }, () => (token: string) => token),
   (token) => `${token}=`,
@@ -76,7 +76,7 @@ const name = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('refresh_token', 'refreshToken') },
   { weight: 4, arbitrary: fc.constantFrom(...oddNames) },
   { weight: 1, arbitrary: fc.string({ maxLength: 4 }) },
-  // A form within, escaped: whole to who reads a form whatever its type.
+  // An escaped form inside a name: a server that reads any body as a form finds it.
   {
     weight: 2,
     arbitrary: fc
@@ -115,7 +115,7 @@ const jsonQuirks = fc.constantFrom<((text: string) => string)[]>(
 const json = fc
   .tuple(pairs, jsonQuirks, fc.constantFrom('', 'attributes', 'data'))
   .map(([all, quirk, place]) => {
-    // Put together by hand: names may stand there twice.
+    // Not by JSON.stringify, since a name may occur twice.
     const inner = `{${all.map(([name, one]) => `${JSON.stringify(name)}:${JSON.stringify(one)}`).join(',')}}`;
     const nested = place === '' ? inner : `{"data":${place === 'data' ? inner : `{"attributes":${inner}}`}}`;
     return quirk(nested);
@@ -164,7 +164,7 @@ const charsets: Readonly<Record<string, (text: string) => Buffer>> = {
   ibm037: (text) => Buffer.from([...text].map(toEbcdic)),
 };
 
-/** Runs of letters in the order of the code page, and where they begin. */
+/** Runs of consecutive characters of the code page, each with its first code. */
 const ebcdicRuns: readonly (readonly [number, string])[] = [
   ...([
     [0x81, 'abcdefghi'],
@@ -202,7 +202,7 @@ const types = [
   ...['application/json, text/plain', 'application/json; boundary=b', 'Application/X-WWW-Form-Urlencoded'],
 ];
 
-/** Any shape under any type; most often the one that it is of. */
+/** A body of any format, most often with the right type. */
 export const tokenRequests: fc.Arbitrary<TokenRequestCase> = fc
   .record({
     shape: fc.oneof(
@@ -238,7 +238,7 @@ export const tokenRequests: fc.Arbitrary<TokenRequestCase> = fc
     return { path, request: { method, query: writable(query), contentType, contentEncoding, body } };
   });
 
-/** What may stand in a request target. */
+/** Escapes what a request target may not contain. */
 function writable(query: string): string {
   return query.toWellFormed().replace(/[^!-~]|["#<>\\^`{|}]/gu, (one) => encodeURIComponent(one));
 }
