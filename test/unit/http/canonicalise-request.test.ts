@@ -8,7 +8,7 @@ import { refusalOf } from './request-facts.ts';
 import { accepted, canonicaliseSample, sampleHead } from './sample-request.ts';
 
 describe('canonicaliseRequest', () => {
-  it('makes the whole object', () => {
+  it('gives each member of the request', () => {
     const fields = [
       'Content-Type',
       'application/vnd.api+json',
@@ -41,11 +41,11 @@ describe('canonicaliseRequest', () => {
     });
   });
 
-  it.each(methods)('takes the method %s', (method) => {
+  it.each(methods)('accepts the method %s', (method) => {
     expect(accepted(sampleHead({ method })).method).toBe(method);
   });
 
-  it.each(['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const)('takes %s where it is configured', (method) => {
+  it.each(['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const)('accepts %s if it is configured', (method) => {
     expect(refusalOf({ method })).toBe('method-not-allowed');
     expect(accepted(sampleHead({ method }), { extensionMethods: [method] }).method).toBe(method);
   });
@@ -77,12 +77,12 @@ describe('canonicaliseRequest', () => {
     expect(refusalOf({ rawHeaders: ['Host', 'a@b/c?d#e'] })).toBe('bad-host');
   });
 
-  it('holds HTTP/1.0 to all the rules', () => {
+  it('applies the same rules to HTTP/1.0', () => {
     expect(refusalOf({ httpVersionMinor: 0, url: '/a/../b' })).toBe('bad-request-target');
     expect(refusalOf({ httpVersionMinor: 0, fields: ['Connection', 'cookie'] })).toBe('bad-request-fields');
   });
 
-  it('refuses an override in the query of a POST, and of nothing else', () => {
+  it('refuses a method override in the query of a POST only', () => {
     for (const method of methods) {
       const rejection = method === 'POST' ? 'method-override' : undefined;
       expect(refusalOf({ method, url: '/carts/1?%5fmethod=DELETE' })).toBe(rejection);

@@ -12,20 +12,20 @@ const coded = {
 };
 
 describe.each(Object.entries(coded))('%s', (coding, body) => {
-  test('is decoded, up to as many octets as are wanted', async () => {
+  test('is decoded up to a maximum length', async () => {
     expect(await decodeBody(body, ` ${coding.toUpperCase()}\t`, text.length)).toEqual(text);
     expect(await decodeBody(body, coding, text.length - 1)).toBeNull();
     expect(decodeContent(body, ['Content-Encoding', coding], text.length)).toEqual(text);
     expect(decodeContent(body, ['Content-Encoding', coding], text.length - 1)).toBe('too-long');
   });
 
-  test('that is broken is not', async () => {
+  test('that is malformed is refused', async () => {
     expect(await decodeBody(text, coding, 1000)).toBeNull();
     expect(decodeContent(text, ['content-encoding', coding], 1000)).toBe('broken');
   });
 });
 
-test('what is not coded is as it is, and what nobody knows is nothing', async () => {
+test('without a coding the body is unchanged, and an unknown coding is refused', async () => {
   for (const coding of [undefined, '', ' identity ']) expect(await decodeBody(text, coding, 1)).toEqual(text);
   for (const coding of ['compress', 'gzip, gzip', 'x'])
     expect(await decodeBody(text, coding, 1000)).toBeNull();
@@ -33,7 +33,7 @@ test('what is not coded is as it is, and what nobody knows is nothing', async ()
   expect(decodeContent(text, ['Content-Encoding', 'identity, ', 'Content-Encoding', ''], 1)).toEqual(text);
 });
 
-test('codings are taken off in turn, three at most', () => {
+test('up to three codings are decoded in order', () => {
   const twice = brotliCompressSync(coded.gzip);
   const three = deflateSync(twice);
   expect(decodeContent(twice, ['Content-Encoding', 'gzip, br'], 1000)).toEqual(text);
@@ -46,7 +46,7 @@ test('codings are taken off in turn, three at most', () => {
   );
 });
 
-test('what is long is decoded, too, whether it came long or has become so', async () => {
+test('long bodies are decoded, whether long before or only after decoding', async () => {
   const long = Buffer.alloc(100_000, 'x');
   expect(await decodeBody(gzipSync(long), 'gzip', 100_000)).toEqual(long);
   expect(await decodeBody(gzipSync(long), 'gzip', 99_999)).toBeNull();
@@ -54,7 +54,7 @@ test('what is long is decoded, too, whether it came long or has become so', asyn
   expect(await decodeBody(gzipSync(random, { level: 0 }), 'gzip', 20_000)).toEqual(random);
 });
 
-test('what is small is decoded at once, and what is not in the pool of threads', async () => {
+test('a body of up to 16 KiB is decoded synchronously, a longer one in the thread pool', async () => {
   const packed = (length: number) => {
     const stored = gzipSync(Buffer.alloc(length - 23, 'x'), { level: 0 });
     expect(stored.length).toBe(length);

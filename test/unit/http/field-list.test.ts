@@ -18,7 +18,7 @@ describe('a list of fields', () => {
   test.each([
     ['x-one', ['1', '2', '']],
     ['host', ['a']],
-    // Never a value for a name.
+    // A value is not a name.
     ['a', []],
     ['x-on', []],
     ['', []],
@@ -32,7 +32,7 @@ describe('a list of fields', () => {
     ['all of a name', { 'x-one': null }, ['Host', 'a', 'Cookie', 'x-one', 'X-Ones', '3']],
     ['all by one', { 'X-One': 'n' }, ['Host', 'a', 'Cookie', 'x-one', 'X-Ones', '3', 'X-One', 'n']],
     ['one by an empty one', { host: '' }, [...fields.slice(2), 'host', '']],
-    ['what is not there', { 'x-new': '1', 'x-gone': null }, [...fields, 'x-new', '1']],
+    ['names that are missing', { 'x-new': '1', 'x-gone': null }, [...fields, 'x-new', '1']],
     [
       'two at once',
       { host: 'b', cookie: null },
@@ -49,7 +49,7 @@ describe('a list of fields', () => {
     ['hosts', false],
     ['hos', false],
     ['cost', false],
-    // Its lower case is another letter of ASCII, but it is no name of the wire.
+    // The Kelvin sign: its lower case is an ASCII letter.
     ['\u212aost', false],
   ])('%j is the field host: %s', (sent, isIt) => {
     expect(isNamed(sent, 'host')).toBe(isIt);
@@ -92,7 +92,7 @@ test.each([
   'x-host',
   'ranges',
   'store',
-])('%s can', (name) => {
+])('%s can be nominated away', (name) => {
   expect(isNeverHopByHop(name)).toBe(false);
 });
 
@@ -111,7 +111,7 @@ describe('trimming', () => {
     ['a ', 'a', 'a'],
     [' a b\t', 'a b', ' a b'],
     ['\na ', '\na', '\na'],
-  ])('%j is %j, and at the end alone %j', (text, both, end) => {
+  ])('%j trimmed is %j, trimmed at the end %j', (text, both, end) => {
     expect([trimOws(text), trimWhile(text, isOws), trimEndWhile(text, isOws)]).toEqual([both, both, end]);
   });
 });

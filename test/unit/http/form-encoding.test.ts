@@ -12,7 +12,7 @@ test.each([
   ['a%', 'a%'],
   ['%%41', '%A'],
   ['%4%41', '%4A'],
-  // The ends of the digits and of the letters, and what stands beside them.
+  // The first and last digits and letters, and their neighbours.
   ['%00%09%0a%0f', '\0\t\n\x0f'],
   ['%30%39%3A%3F', '09:?'],
   ['%0/%0:%0@%0G%0`%0g', '%0/%0:%0@%0G%0`%0g'],
@@ -26,7 +26,7 @@ test.each([
   expect(decodeFormText(text)).toBe(decoded);
 });
 
-test('octets are decoded in place, as short as they have become', () => {
+test('octets are decoded in place, and the result is shortened', () => {
   const octets = Buffer.from('%41%42c');
   const decoded = decodeOctets(octets);
   expect([decoded.toString(), decoded.buffer === octets.buffer]).toEqual(['ABc', true]);

@@ -25,7 +25,7 @@ describe('X-Forwarded-For', () => {
     ['mapped IPv4', '::ffff:203.0.113.9', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
     ['mapped IPv4 in hexadecimal', '::FFFF:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
     ['mapped IPv4 in full', '0:0:0:0:0:ffff:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
-  ])('of a trusted peer, %s', (_name, sent, clientAddress, value) => {
+  ])('from a trusted peer: %s', (_name, sent, clientAddress, value) => {
     const request = accepted(
       sampleHead({ fields: sent === undefined ? [] : ['x-forwarded-for', sent] }),
       trusting,
@@ -34,14 +34,14 @@ describe('X-Forwarded-For', () => {
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual([value]);
   });
 
-  it('of a trusted peer, several lines as one list', () => {
+  it('from a trusted peer: several lines are one list', () => {
     const fields = ['X-Forwarded-For', '203.0.113.9', 'A', '1', 'X-FORWARDED-FOR', '10.2.2.2'];
     const request = accepted(sampleHead({ fields }), trusting);
     expect(request.clientAddress).toBe('203.0.113.9');
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['203.0.113.9, 10.2.2.2, 10.0.0.1']);
   });
 
-  it('of a trusted peer, of a long list the last 64', () => {
+  it('from a trusted peer: the last 64 of a long list are kept', () => {
     const sent = Array.from({ length: 70 }, (_, i) => `10.1.1.${i}`).join(', ');
     const request = accepted(sampleHead({ fields: ['X-Forwarded-For', `6.6.6.6, ${sent}`] }), trusting);
     expect(request.clientAddress).toBe('10.1.1.6');
@@ -50,14 +50,14 @@ describe('X-Forwarded-For', () => {
     expect(value?.endsWith('10.1.1.68, 10.1.1.69, 10.0.0.1')).toBe(true);
   });
 
-  it.each(['192.0.2.1', '::ffff:192.0.2.1'])('of the stranger %s is replaced', (remoteAddress) => {
+  it.each(['192.0.2.1', '::ffff:192.0.2.1'])('from the untrusted peer %s is replaced', (remoteAddress) => {
     const head = sampleHead({ fields: ['X-Forwarded-For', '10.0.0.1', 'X-Forwarded-Proto', 'https'] });
     const request = accepted(head, { ...trusting, remoteAddress });
     expect(request).toMatchObject({ clientAddress: '192.0.2.1', scheme: 'http' });
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['192.0.2.1']);
   });
 
-  it('of a trusted peer on a dual-stack socket is believed', () => {
+  it('from a trusted peer on a dual-stack socket is kept', () => {
     const head = sampleHead({ fields: ['X-Forwarded-For', '203.0.113.9'] });
     const request = accepted(head, { ...trusting, remoteAddress: '::ffff:10.0.0.1' });
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['203.0.113.9, 10.0.0.1']);
@@ -73,14 +73,14 @@ describe('X-Forwarded-Proto', () => {
     ['https, https', false, 'http'],
     ['ftp', true, 'https'],
     ['', true, 'https'],
-  ])('of a trusted peer: %j, TLS %s -> %s', (sent, isTls, scheme) => {
+  ])('from a trusted peer: %j, TLS %s -> %s', (sent, isTls, scheme) => {
     const head = sampleHead({ fields: ['X-Forwarded-Proto', sent] });
     const request = accepted(head, { ...trusting, isTls });
     expect(request.scheme).toBe(scheme);
     expect(fieldValues(request.fields, 'x-forwarded-proto')).toEqual([scheme]);
   });
 
-  it('is the connection’s own without one', () => {
+  it('is that of the connection if the field is missing', () => {
     expect(accepted(sampleHead(), { isTls: true }).scheme).toBe('https');
     expect(accepted(sampleHead(), { isTls: false }).scheme).toBe('http');
   });
@@ -95,13 +95,13 @@ describe('X-Request-Id', () => {
     ['a b', 'generated-id'],
     ['a"b', 'generated-id'],
     ['caf\xe9', 'generated-id'],
-  ])('of a trusted peer: %j -> %j', (sent, requestId) => {
+  ])('from a trusted peer: %j -> %j', (sent, requestId) => {
     const request = accepted(sampleHead({ fields: ['X-Request-Id', sent] }), trusting);
     expect(request.requestId).toBe(requestId);
     expect(fieldValues(request.fields, 'x-request-id')).toEqual([requestId]);
   });
 
-  it('is replaced where two lines disagree, and for untrusted peers', () => {
+  it('is replaced if two lines differ, and from untrusted peers', () => {
     const two = sampleHead({ fields: ['X-Request-Id', 'a', 'X-Request-Id', 'b'] });
     expect(accepted(two, trusting).requestId).toBe('generated-id');
     expect(accepted(sampleHead({ fields: ['X-Request-Id', 'a'] })).requestId).toBe('generated-id');
@@ -116,7 +116,7 @@ describe('X-Request-Id', () => {
 });
 
 describe('Host and X-Forwarded-Host', () => {
-  it('forwards the upstream’s own Host, or the client’s', () => {
+  it('Host is that of the upstream, or with forwardHost that of the client', () => {
     const head = sampleHead({ rawHeaders: ['Host', 'SHOP.example:8080'] });
     expect(fieldValues(accepted(head).fields, 'host')).toEqual(['upstream.internal:9000']);
     const passing = accepted(head, { forwardHost: true });
@@ -125,20 +125,20 @@ describe('Host and X-Forwarded-Host', () => {
   });
 
   it.each([
-    ['a stranger', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
+    ['an untrusted peer', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
     ['a trusted peer', trusting, 'shop.example'],
     [
       'a trusted peer in trustedFields',
       { ...trusting, trustedFields: ['x-forwarded-HOST'] },
       'front.example',
     ],
-  ])('X-Forwarded-Host of %s', (_name, options, value) => {
+  ])('X-Forwarded-Host from %s', (_name, options, value) => {
     const request = accepted(sampleHead({ fields: ['X-Forwarded-Host', 'FRONT.example'] }), options);
     expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual([value]);
     expect(request.host).toBe('shop.example');
   });
 
-  it('a believed X-Forwarded-Host must be a host', () => {
+  it('an invalid X-Forwarded-Host from a trusted peer is replaced', () => {
     const head = sampleHead({ fields: ['X-Forwarded-Host', 'a@b/c'] });
     const request = accepted(head, { ...trusting, trustedFields: ['X-Forwarded-Host'] });
     expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual(['shop.example']);
@@ -160,13 +160,13 @@ describe('trusted fields', () => {
     '1',
   ];
 
-  it('pass from a trusted peer only, and are dropped otherwise', () => {
+  it('are kept from a trusted peer, and dropped from others', () => {
     const trusted = accepted(sampleHead({ fields }), { ...trusting, trustedFields }).fields;
     expect(trusted.slice(2, -8)).toEqual(fields.slice(0, 8));
     expect(accepted(sampleHead({ fields }), { trustedFields }).fields.slice(2, -8)).toEqual([]);
   });
 
-  it('bad CIDRs are refused when the rules are built', () => {
+  it('with an invalid CIDR, building the rules throws', () => {
     const build = () =>
       buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1, trustedProxies: ['10.0.0.0/33'] });
     expect(build).toThrow('10.0.0.0/33');
@@ -177,14 +177,14 @@ describe('Via', () => {
   it.each([
     [1, '1.1 edge'],
     [0, '1.0 edge'],
-  ])('is added after the client’s own for HTTP/1.%i', (httpVersionMinor, value) => {
+  ])('is added after that of the client for HTTP/1.%i', (httpVersionMinor, value) => {
     const head = sampleHead({ httpVersionMinor, fields: ['Via', '1.1 client'] });
     expect(fieldValues(accepted(head, { viaName: 'edge' }).fields, 'via')).toEqual(['1.1 client', value]);
     expect(fieldValues(accepted(head).fields, 'via')).toEqual(['1.1 client']);
   });
 });
 
-it('a forwarded address that is kept has nothing of what the client put before it', () => {
+it('a kept client address does not keep the long field in memory', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   collect();
@@ -194,7 +194,7 @@ it('a forwarded address that is kept has nothing of what the client put before i
     return accepted(sampleHead({ fields: ['X-Forwarded-For', list] }), trusting).clientAddress;
   });
   collect();
-  // The lists have 30 MB.
+  // The fields together have 30 MB.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
   expect(kept[7]).toBe('2001:db8::abcd:1007');
 });

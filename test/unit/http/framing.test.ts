@@ -28,7 +28,7 @@ describe('framing', () => {
 
   it.each([
     ['both', ['Content-Length', '5', ...chunked], 'bad-request-fields'],
-    ['both, the other way round', [...chunked, 'Content-Length', '5'], 'bad-request-fields'],
+    ['both, in the other order', [...chunked, 'Content-Length', '5'], 'bad-request-fields'],
     ['gzip, chunked', ['Transfer-Encoding', 'gzip, chunked'], 'transfer-encoding-unsupported'],
     ['chunked, identity', ['Transfer-Encoding', 'chunked, identity'], 'transfer-encoding-unsupported'],
     ['chunked twice', ['Transfer-Encoding', 'chunked, chunked'], 'transfer-encoding-unsupported'],
@@ -59,7 +59,7 @@ describe('framing', () => {
     },
   );
 
-  it('refuses Transfer-Encoding in HTTP/1.0 whatever it says', () => {
+  it('refuses any Transfer-Encoding in HTTP/1.0', () => {
     for (const value of ['chunked', 'gzip']) {
       const fields = ['Transfer-Encoding', value];
       expect(refusalOf({ method: 'POST', httpVersionMinor: 0, fields })).toBe('bad-request-fields');

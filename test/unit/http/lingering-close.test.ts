@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 function linger() {
   const socket = Object.assign(new PassThrough(), { bytesRead: 0 });
   endLingering(socket as unknown as Socket);
-  /** The client sends so many octets. */
+  /** Simulates this many octets from the client. */
   const send = (bytes: number) => {
     socket.bytesRead += bytes;
     socket.emit('data', Buffer.alloc(1));
@@ -28,7 +28,7 @@ it('a connection that is silent for 500 ms ends', () => {
   expect(socket.destroyed).toBe(true);
 });
 
-it('one whose client keeps sending ends after ten seconds', () => {
+it('a connection whose client keeps sending ends after ten seconds', () => {
   const { socket, send } = linger();
   for (let ms = 0; ms < 10_000; ms += 400) {
     vi.advanceTimersByTime(400);
@@ -40,7 +40,7 @@ it('one whose client keeps sending ends after ten seconds', () => {
   expect(socket.destroyed).toBe(true);
 });
 
-it('one whose client sends more than 64 MiB ends at once', () => {
+it('a connection whose client sends more than 64 MiB ends at once', () => {
   const { socket, send } = linger();
   send(67_108_864);
   expect(socket.destroyed).toBe(false);
@@ -48,7 +48,7 @@ it('one whose client sends more than 64 MiB ends at once', () => {
   expect(socket.destroyed).toBe(true);
 });
 
-it('no timer remains after its end', () => {
+it('no timer remains after a connection has ended', () => {
   const { socket } = linger();
   socket.emit('close');
   expect(vi.getTimerCount()).toBe(0);

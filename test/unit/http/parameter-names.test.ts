@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
 import { foldName, mayBeNamed, mayHaveParameter } from '../../../src/http/form-encoding.ts';
 
-describe('a query with what some server reads as _method', () => {
+describe('some server reads the parameter _method in the query', () => {
   it.each([
     ...['?_method=PATCH', '?_method', '?a=1&_method=DELETE', '?a=1;_method=DELETE', '?&&_method=DELETE'],
     ...['?%5fmethod=PATCH', '?%5Fm%65thod=PATCH', '?+_method=PATCH', '?++%20+_method=PATCH', '?.method=x'],
@@ -27,7 +27,7 @@ describe('a query with what some server reads as _method', () => {
   });
 });
 
-it('a name is decoded, trimmed, cut and folded; one with a % left matches any name', () => {
+it('matches each reading of a name; one with a % left matches any name', () => {
   const parts = [
     ...[
       's',
@@ -66,7 +66,7 @@ it('a name is decoded, trimmed, cut and folded; one with a % left matches any na
   expect(named).toBeGreaterThan(100);
 });
 
-/** All that some server makes of a name; a `%` in it: it may be decoded further. */
+/** All readings of a name by some server. A `%` that is left may be decoded further. */
 function readings(name: string): string[] {
   const decoded = name
     .replaceAll('+', ' ')

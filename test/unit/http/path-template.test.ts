@@ -17,7 +17,7 @@ test.each<[string, PathTemplate]>([
   expect(parsePathTemplate(text)).toEqual(template);
 });
 
-describe('what is no template', () => {
+describe('a template', () => {
   const problemOf = (text: string) => {
     const parsed = parsePathTemplate(text);
     return isTemplateProblem(parsed) ? parsed : undefined;
@@ -30,18 +30,18 @@ describe('what is no template', () => {
     ['/a/bc/*', 6],
     ['/{a}/{a}', 5],
     ['/ab/{', 4],
-  ])('%s: where it is wrong', (text, offset) => {
+  ])('%s: offset of the problem', (text, offset) => {
     expect(problemOf(text)).toHaveProperty('offset', offset);
   });
 
-  test('64 segments are the most, with ** as one of them', () => {
+  test('has at most 64 segments, where ** is one', () => {
     expect(problemOf('/a'.repeat(64))).toBeUndefined();
     expect(problemOf(`${'/a'.repeat(63)}/**`)).toBeUndefined();
     const problem = { problem: 'no request has more than 64 segments', offset: 0 };
     expect([problemOf('/a'.repeat(65)), problemOf(`${'/a'.repeat(64)}/**`)]).toEqual([problem, problem]);
   });
 
-  test('a long segment is quoted up to 80 characters', () => {
+  test('has its invalid segment quoted up to 80 characters', () => {
     const quoted = (length: number) => problemOf(`/${'a'.repeat(length - 1)}*`)?.problem.split('"')[1];
     expect(quoted(80)).toBe(`${'a'.repeat(79)}*`);
     expect(quoted(81)).toBe(`${'a'.repeat(80)}…`);
@@ -66,12 +66,12 @@ describe('what is no template', () => {
     expect(problemOf(text)).toBeDefined();
   });
 
-  test.each(['/a:b', '/a=b', '/a,b', '/~', '/.a', '/a%20b'])('but %j may be one', (text) => {
+  test.each(['/a:b', '/a=b', '/a,b', '/~', '/.a', '/a%20b'])('%j is valid', (text) => {
     expect(problemOf(text)).toBeUndefined();
   });
 });
 
-test('rows of one shape are one route, whatever their names and spelling', () => {
+test('the shape of a template ignores parameter names and case', () => {
   expect(shapeOf('/Carts/{id}')).toBe('/carts/{}');
   expect(shapeOf('/carts/{other}/**')).toBe('/carts/{}/**');
   expect(shapeOf('/')).toBe('/');

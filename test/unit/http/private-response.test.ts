@@ -22,7 +22,7 @@ it.each([
   ]);
 });
 
-it('counts lines together, and drops what CDNs go by', () => {
+it('merges Cache-Control lines, and drops the fields for CDNs', () => {
   const sent = ['Cache-Control', 'public', 'cache-control', 'max-age=1', 'CDN-Cache-Control', 'max-age=9'];
   const more = [
     'Surrogate-Control',

@@ -7,7 +7,7 @@ export function fieldNames(fields: FieldList): string[] {
   return fields.filter((_, i) => i % 2 === 0);
 }
 
-/** Name of the rejection that this head meets, or undefined. */
+/** Name of the rejection for this head; undefined if it is accepted. */
 export function refusalOf(
   head: Parameters<typeof sampleHead>[0],
   options?: SampleOptions,

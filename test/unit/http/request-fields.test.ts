@@ -4,7 +4,7 @@ import { accepted, canonicaliseSample, sampleHead } from './sample-request.ts';
 
 const ours = ['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Request-Id'];
 
-/** Names of the forwarded fields beside Host and ours. */
+/** Names of the forwarded fields, without Host and those that the proxy adds. */
 function forwarded(fields: readonly string[], method = 'GET'): string[] {
   const names = fieldNames(accepted(sampleHead({ method, fields })).fields);
   expect(names.at(0)).toBe('Host');
@@ -64,7 +64,7 @@ describe('request fields', () => {
     "X'Y",
     'X-HTTP-Method-Override',
     '',
-  ])('drops %j, however it is spelled', (name) => {
+  ])('drops %j in any case', (name) => {
     const spellings = [name, name.toLowerCase(), name.toUpperCase()];
     for (const spelling of spellings)
       expect(forwarded(['A', '1', spelling, '0', 'B', '2'])).toEqual(['A', 'B']);
@@ -107,7 +107,7 @@ describe('request fields', () => {
   });
 
   it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'x-http-method-override'])(
-    'refuses %s on POST, whatever it says',
+    'refuses %s on POST with any value',
     (name) => {
       expect(refusalOf({ method: 'POST', fields: [name, ''] })).toBe('method-override');
       const nominated = ['Connection', name, name, 'DELETE'];
@@ -142,7 +142,7 @@ describe('Connection', () => {
     }
   });
 
-  it('takes away what it names, wherever it stands, and nothing else', () => {
+  it('removes the fields it names, before and after it, and no others', () => {
     const fields = [
       'X-One',
       '1',
@@ -158,12 +158,12 @@ describe('Connection', () => {
     expect(forwarded(fields)).toEqual(['X-Three']);
   });
 
-  it('cannot take away what is set here', () => {
+  it('cannot remove fields that the proxy sets', () => {
     const nominated = 'X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Request-Id';
     expect(forwarded(['Connection', nominated, 'X-Forwarded-For', '203.0.113.9'])).toEqual([]);
   });
 
-  it('cannot take away what a trusted peer says', () => {
+  it('cannot remove fields of a trusted peer', () => {
     const options = { trustedProxies: ['192.0.2.1'], trustedFields: ['X-Real-IP'] };
     const believed = ['Connection', 'X-Forwarded-For', 'X-Forwarded-For', '203.0.113.9'];
     expect(accepted(sampleHead({ fields: believed }), options).clientAddress).toBe('203.0.113.9');
@@ -175,14 +175,14 @@ describe('Connection', () => {
   });
 
   it.each(['', ',', 'close', 'keep-alive', 'Keep-Alive', 'close, TE', 'upgrade', '@@', 'a b'])(
-    'that says %j is harmless',
+    '%j removes no other field',
     (value) => {
       expect(forwarded(['Connection', value, 'A', '1'])).toEqual(['A']);
     },
   );
 
-  it('many nominations of many fields cost their sum, not their product', () => {
-    // The product would be a hang.
+  it('400,000 nominations with 250 fields are handled in linear time', () => {
+    // With a quadratic cost this would hang.
     const fields = Array.from({ length: 250 }, (_, i) => [`x${i}`, '1']).flat();
     const nominations = Array.from({ length: 400_000 }, (_, i) => `y${i}`).join();
     expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(250);

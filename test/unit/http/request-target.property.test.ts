@@ -8,7 +8,7 @@ import { anyPath, anyText } from '../../harness/any-text.ts';
 const rules = compileEncodedSlash(['/carts/{id}']);
 const numRuns = 4_000;
 
-/** What attacks on paths are made of, and what honest paths are. */
+/** Parts of attacks on paths, and of valid paths. */
 const pieces = [
   ...['/', '//', '.', '..', '%2e', '%2E', '%252e', '%25', '2e', '%2f', '%2F', '%252f', '%5c', '\\', '#', '?'],
   ...[';', '%3b', ';x=1', '%20', '%09', '%00', '%0a', '%7f', '%', '%3f', '%23', '+', ' ', '~', '%7e', '%2D'],
@@ -47,7 +47,7 @@ function acceptedOf(sent: string): CanonicalTarget | undefined {
   return isRejection(result) ? undefined : result;
 }
 
-/** As a tolerant server decodes: what is no escape stays. */
+/** Decodes like a tolerant server: invalid escapes stay. */
 function decode(path: string): string {
   return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
     return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8');
@@ -57,9 +57,9 @@ function decode(path: string): string {
 const split = (path: string) => path.replace(/^\/+/, '').split('/');
 const withoutParams = (path: string) => path.replace(/;[^/]*/g, '');
 
-/** The path as other servers take it apart. */
+/** How other servers split a path. */
 const readings: Record<string, (path: string) => string[]> = {
-  'as it stands': split,
+  unchanged: split,
   'decoded once': (path) => split(decode(path)),
   'decoded twice': (path) => split(decode(decode(path))),
   'params dropped': (path) => split(withoutParams(path)),
@@ -67,8 +67,7 @@ const readings: Record<string, (path: string) => string[]> = {
   'decoded, then params dropped': (path) => split(withoutParams(decode(path))),
   'decoded, params dropped, decoded': (path) => split(decode(withoutParams(decode(path)))),
   'backslashes as slashes': (path) => split(decode(path).replaceAll('\\', '/')),
-  'trimmed of slashes and backslashes, as the shop does': (path) =>
-    split(path.replace(/^[/\\]+|[/\\]+$/g, '')),
+  'trimmed of slashes and backslashes, like the shop': (path) => split(path.replace(/^[/\\]+|[/\\]+$/g, '')),
   'empty segments collapsed': (path) => split(path.replace(/\/+/g, '/')),
   'cut at a decoded question mark or fragment': (path) => split(decode(path).split(/[?#]/, 1)[0] ?? ''),
   'resolved by WHATWG URL': (path) => split(new URL(`http://shop.example${path}`).pathname),
@@ -76,12 +75,12 @@ const readings: Record<string, (path: string) => string[]> = {
     split(new URL(`http://shop.example/${encodeURI(decode(path)).replace(/^\/+/, '')}`).pathname),
 };
 
-/** The leniency that the matching grants: escapes, `;params`, empty segments, spaces at the end. */
+/** Differences that row matching ignores: escapes, `;params`, empty segments, spaces at the end. */
 function fold(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(segment))));
 }
 
-/** The same where an encoded slash stands after the `;`: the parameters end with the segment, not with it. */
+/** The same if an encoded slash follows the `;`: parameters end with the segment, not at that slash. */
 function foldParamsFirst(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(withoutParams(segment)))));
 }
@@ -91,7 +90,7 @@ function foldEach(segments: readonly string[], read: (segment: string) => string
 }
 
 describe('properties of request targets', () => {
-  it('canonical targets stay as they are', () => {
+  it('canonical targets do not change', () => {
     fc.assert(
       fc.property(target, (sent) => {
         const once = acceptedOf(sent);
@@ -101,7 +100,7 @@ describe('properties of request targets', () => {
     );
   });
 
-  it('no other segments, however they are read', () => {
+  it('other servers read no other segments', () => {
     fc.assert(
       fc.property(target, (sent) => {
         const ours = acceptedOf(sent);
@@ -119,7 +118,7 @@ describe('properties of request targets', () => {
     );
   });
 
-  it('the query is what was sent, byte for byte', () => {
+  it('the query is unchanged, byte for byte', () => {
     fc.assert(
       fc.property(target, (sent) => {
         const ours = acceptedOf(sent);
@@ -129,7 +128,7 @@ describe('properties of request targets', () => {
     );
   });
 
-  it('never throws, and accepts only what may stand in a request line', () => {
+  it('never throws, and accepts only characters of a request line', () => {
     fc.assert(
       fc.property(fc.oneof(target, anyText()), (sent) => {
         const ours = acceptedOf(sent);
@@ -139,7 +138,7 @@ describe('properties of request targets', () => {
     );
   });
 
-  it('accepts enough for the properties to mean something', () => {
+  it('accepts more than 200 of 2,000 samples, so that the properties are checked', () => {
     const samples = fc.sample(target, { numRuns: 2000, seed: 1 });
     const kept = samples.filter((sent) => acceptedOf(sent) !== undefined).length;
     expect(kept).toBeGreaterThan(200);

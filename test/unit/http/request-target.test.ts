@@ -81,7 +81,7 @@ const refused: Record<string, readonly string[]> = {
   ],
 };
 
-/** Target, canonical path, segments, query. */
+/** [target, canonical path, segments, query] */
 const canonical: readonly (readonly [string, string, readonly string[], string])[] = [
   ['/', '/', [''], ''],
   ['/?', '/', [''], '?'],
@@ -179,7 +179,7 @@ describe('canonicaliseTarget', () => {
     expect('rejection' in result ? result.rejection : undefined).toBe(rejection);
   });
 
-  it('reads long runs of dots in linear time: anything worse runs into the time-out', () => {
+  it('reads 8,000 dots in linear time', () => {
     const target = `/${'.'.repeat(8000)}x`;
     for (let i = 0; i < 2000; i++) {
       expect(canonicaliseTarget(target, 'shop.example', none)).toMatchObject({ path: target });
@@ -207,7 +207,7 @@ describe('encoded slashes', () => {
     });
   });
 
-  it('has 64 segments at most, read either way', () => {
+  it('accepts 64 segments in the reading with slashes', () => {
     const target = `/abstract-products/${'%2F'.repeat(62)}`;
     expect(canonicaliseTarget(target, 'shop.example', rules)).toHaveProperty(
       'alternativeSegments.length',
@@ -215,13 +215,13 @@ describe('encoded slashes', () => {
     );
   });
 
-  it('has one reading where there is no encoded slash', () => {
+  it('gives one reading without an encoded slash', () => {
     expect(canonicaliseTarget('/abstract-products/%61', 'shop.example', rules)).toMatchObject({
       alternativeSegments: undefined,
     });
   });
 
-  it('takes a run of leading slashes as one in the other reading too', () => {
+  it('merges leading slashes in the other reading, too', () => {
     const anywhere = compileEncodedSlash(['/{any}']);
     expect(canonicaliseTarget('/%2F%2fcarts', 'shop.example', anywhere)).toMatchObject({
       path: '/%2F%2Fcarts',
@@ -258,7 +258,7 @@ describe('encoded slashes', () => {
     '/carts/x{id}',
     '/a;b/{id}',
     '',
-  ])('will not compile %j', (template) => {
+  ])('does not compile %j', (template) => {
     expect(() => compileEncodedSlash([template])).toThrow(`not a path template: ${template}`);
   });
 });

@@ -25,7 +25,7 @@ export function sampleHead(more: Partial<RequestHead> & { fields?: readonly stri
   };
 }
 
-/** Canonicalises one head under the default rules, with these changes. */
+/** Canonicalises one head by the default rules, with these options. */
 export function canonicaliseSample(
   head: RequestHead,
   { remoteAddress = '192.0.2.1', isTls = false, ...options }: SampleOptions = {},
@@ -36,7 +36,7 @@ export function canonicaliseSample(
 
 const rulesByOptions = new Map<string, ReturnType<typeof buildRequestRules>>();
 
-/** Rules are built once, as in the proxy: building them costs more than all that they decide on one head. */
+/** Rules are kept, as in the proxy: building them costs more than all decisions on one head. */
 function sampleRules(options: Partial<RequestRulesOptions>): ReturnType<typeof buildRequestRules> {
   const build = () =>
     buildRequestRules({
@@ -52,7 +52,7 @@ function sampleRules(options: Partial<RequestRulesOptions>): ReturnType<typeof b
   return rules;
 }
 
-/** The same, for a head that must be accepted. */
+/** Like `canonicaliseSample`; throws if the head is refused. */
 export function accepted(head: RequestHead, options?: SampleOptions): CanonicalRequest {
   const result = canonicaliseSample(head, options);
   if (isRejection(result)) throw new Error(`refused: ${result.rejection} ${result.reason ?? ''}`);

@@ -4,13 +4,13 @@ import { foldId } from '../../../src/entity-tags/keys.ts';
 import { foldCase } from '../../../src/http/path-folding.ts';
 import { withoutCredentials } from '../../../src/telemetry/log.ts';
 
-/** What the routine did as regular expressions, which took the square of the length. */
+/** The same as regular expressions, which took quadratic time. */
 const withRegExps = (text: string) =>
   text
     .replace(/(?<!file:)\/\/\S*@/g, '//…@')
     .replace(/[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g, '…');
 
-/** Short texts of the characters that mean something to a routine. */
+/** Short texts from the given parts. */
 const textsOf = (...pieces: string[]) =>
   fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join(''));
 
@@ -24,7 +24,7 @@ it('the linear search hides the same credentials as regular expressions do', () 
   );
 });
 
-it('composes what any text has, and cuts only runs of combining marks that no text has', () => {
+it('composes characters, and cuts only very long runs of combining marks', () => {
   expect(foldCase('e\u0301')).toBe(foldCase('é'));
   const marks = '\u0316\u0300'.repeat(14);
   expect(foldCase(`x${marks}`)).toBe(`x${marks}`.normalize('NFKC').toUpperCase().toLowerCase());

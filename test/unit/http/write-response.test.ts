@@ -10,7 +10,7 @@ interface Said {
   readonly readableFlowing?: boolean | null;
 }
 
-/** A request as far as these look at one. */
+/** The members of a request that these functions use. */
 function incomingOf(said: Said): IncomingMessage & { readonly isPaused: boolean } {
   const incoming = Object.assign(new EventEmitter(), {
     ...{ complete: false, destroyed: false, readableFlowing: null, headers: {}, isPaused: false, ...said },
@@ -26,11 +26,11 @@ test.each<[string, boolean, boolean, Said]>([
   ['none', false, false, {}],
   ['of no octet', false, false, { headers: lengthOf(0) }],
   ['of an octet', true, false, { headers: lengthOf(1) }],
-  ['as long as is read away', true, false, { headers: lengthOf(65_536) }],
+  ['of the greatest length that is read and discarded', true, false, { headers: lengthOf(65_536) }],
   ['longer', true, true, { headers: lengthOf(65_537) }],
   ['of unknown length', true, true, { headers: { 'transfer-encoding': 'chunked' } }],
-  ['that waits to be asked for', true, true, { headers: { ...lengthOf(1), expect: '100-continue' } }],
-  ['that somebody began to read', true, true, { headers: lengthOf(1), readableFlowing: false }],
+  ['that waits for 100 Continue', true, true, { headers: { ...lengthOf(1), expect: '100-continue' } }],
+  ['that has been read in part', true, true, { headers: lengthOf(1), readableFlowing: false }],
   ['that is here', false, false, { headers: lengthOf(65_537), complete: true }],
   ['that never comes', false, false, { headers: lengthOf(65_537), destroyed: true }],
 ])('a body %s: pending %s, closes %s', (_, isPending, closes, said) => {

@@ -22,7 +22,7 @@ import { healthOf } from '../../../src/lib/component.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
 
-/** A whole feature in one file: a shop that is closed on Sundays takes no orders then. */
+/** A whole feature in one file: a shop that takes no orders on Sundays. */
 let isSunday = false;
 let refusals = 0;
 const events: string[] = [];
@@ -113,7 +113,7 @@ const order = () =>
   fetch(`${url}/checkout`, { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } });
 const readyz = async () => (await fetch(`${adminUrl}/readyz`)).json();
 
-it('a filter of one file is seen in requests, /readyz, the console, metrics and explain', async () => {
+it('a filter from one file appears in requests, /readyz, the console and metrics', async () => {
   expect((await order()).status).toBe(200);
   expect(seen).toEqual(['POST /checkout']);
   expect(JSON.stringify(await readyz())).not.toContain('sundays');
@@ -132,7 +132,7 @@ it('a filter of one file is seen in requests, /readyz, the console, metrics and 
   expect(await (await fetch(`${adminUrl}/metrics`)).text()).toMatch(/^shopward_sunday_refusals_total 1$/m);
 });
 
-it('explain prints it, by the same list of filters', () => {
+it('explain prints it, given the same list of filters', () => {
   const { list } = parseProtectedList(listText, 'list');
   if (list === undefined) throw new Error('the list is broken');
   const compiled = compileProtectedList(list, config.request);
@@ -141,7 +141,7 @@ it('explain prints it, by the same list of filters', () => {
   expect(explanationText(explanation, []).join('\n')).toMatch(/sundays +refused on Sundays: 503 code/);
 });
 
-it('it is started, reloaded and closed with everything else', async () => {
+it('it is started, reloaded and closed with the app', async () => {
   await app.reload();
   await app.close(0);
   expect(events).toEqual(['started', 'reloaded', 'closed']);

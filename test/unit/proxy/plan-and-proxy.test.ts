@@ -31,7 +31,7 @@ import { createLog } from '../../../src/telemetry/log.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
 
-/** The plan, which `explain` prints, and the running proxy are asked the same questions. */
+/** The plan (printed by `explain`) and the running proxy get the same requests. */
 const questions = 600;
 const atOnce = 16;
 
@@ -41,7 +41,7 @@ const records = new Map<string, ExchangeRecord>();
 const exchanges = new ExchangeBatch((ended) => {
   for (const record of ended) records.set(record.requestId, record);
 });
-/** Of `/en`; whatever else is asked for, the shop answers in a form that is not understood. */
+/** Answer to `/en`. Any other URL gets an answer that the resolver cannot read. */
 const resolved = JSON.stringify({
   data: [
     {
@@ -78,7 +78,7 @@ beforeAll(async () => {
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
   const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
   const text = await readFile(shipped, 'utf8');
-  // A row for what the resolver hands on: it is a request like any other then.
+  // A row for requests that the resolver hands on.
   await writeFile(
     path.join(folder, 'list.yaml'),
     text.replace(/^groups:\n/m, '$&  Resolver:\n    - GET /url-resolver\n'),
@@ -93,7 +93,7 @@ beforeAll(async () => {
     trustedProxies: ['127.0.0.1'],
     cors: { origins: ['https://shop.example'] },
     entityTags: {
-      // Strangers leave a resource for a third of it to whom they got in the way of.
+      // After a write got in the way of another client's, anonymous clients wait for a third of the lease.
       lease: '6s',
       resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] }],
     },
@@ -132,7 +132,7 @@ interface Question {
   readonly method: string;
   readonly target: string;
   readonly token: 'none' | 'good';
-  /** Flat. */
+  /** Name, value, name, value … */
   readonly fields: readonly string[];
 }
 
@@ -207,7 +207,7 @@ it(`the plan and the running proxy answer ${questions} questions alike`, async (
     await Promise.all(some);
   }
   expect(disagreements).toEqual([]);
-  // The sample reaches every kind of plan.
+  // The sample contains every kind of plan.
   expect([...kinds]).toEqual(
     expect.arrayContaining([
       ...['refused', 'endpoint', 'needs a token', 'refused after the token', 'forwarded'],
@@ -223,7 +223,7 @@ interface Seen {
   readonly rejection: string | undefined;
 }
 
-/** What the plan says of a question, and which answers of the proxy agree with it. */
+/** The kind of the plan for a question, and a check of the proxy's answer. */
 function expectedOf(question: Question): { kind: string; allows(seen: Seen): boolean } {
   const { method, target } = question;
   const incoming = {
@@ -242,7 +242,7 @@ function expectedOf(question: Question): { kind: string; allows(seen: Seen): boo
   if (isRejection(planned)) return refusedAs('refused', planned.rejection, '*');
   if (!('endpoint' in planned)) return forwardedAs('', question, planned);
   const { name, route } = planned.endpoint.filter;
-  // The resolver asks the shop by itself, with fields of its own; what it does not understand it hands on.
+  // The resolver sends its own request, and hands the client's on if it cannot read the answer.
   if (name === 'url-resolver' && /\?url=(?:%2Fother|\/en&url=\/x)/.test(target)) {
     const next = planForward(request, rules);
     if (isRejection(next)) return refusedAs('handed on: refused', next.rejection, '*');
@@ -278,12 +278,12 @@ function forwardedAs(how: string, question: Question, planned: ForwardPlan<Match
   };
 }
 
-/** `If-Match` of a read is compared with what the shop has answered. */
+/** `If-Match` of a read is compared only with the answer of the shop. */
 function isReadWith({ forward: { method } }: ForwardPlan<Matcher>, rejection: string): boolean {
   return rejection === 'if-match-invalid' && (method === 'GET' || method === 'HEAD');
 }
 
-/** What filters that are planned may refuse by fields, bodies and stores; without one everything is forwarded. */
+/** Rejections that planned filters may give for fields, bodies and stores. Without filters: none. */
 function rejectionsOf({ filters, forward }: ForwardPlan<Matcher>): ReadonlySet<string> {
   const table = Object.keys(buildRejections());
   const ofTags = [

@@ -21,7 +21,7 @@ describe('limits by route', () => {
     ['GET /reports', 100, 60_000],
     ['HEAD /reports', 100, 60_000],
     ['GET /orders', 100, 1000],
-    // Another spelling is another path here: what is looser is had by nobody who was not meant.
+    // Other spellings do not match here: nobody gets a looser limit by accident.
     ['POST /UPLOADS/a/b', 100, 1000],
     ['POST /uploads;x/a/b', 100, 1000],
     ['POST /index.php/uploads/a/b', 100, 1000],
@@ -34,7 +34,7 @@ describe('limits by route', () => {
     expect(limitsOf?.(request as CanonicalRequest)).toEqual({ requestBodyBytes, responseTimeoutMs });
   });
 
-  it('nobody asks where there are none', () => {
+  it('is undefined without rows', () => {
     expect(compileRouteLimits([], usual, { ignoredPrefixes: [] })).toBeUndefined();
   });
 });

@@ -9,7 +9,7 @@ import { type ForwardPlan, knownRefusal, plan, type PlanRules } from '../../../s
 import type { Exchange } from '../../../src/server/exchange.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
-/** The pipeline among filters and exchanges made up here: what is asked, in which order, and what comes of it. */
+/** The pipeline with made-up filters and exchanges: which filters are called, in which order, and the result. */
 const identity: Identity = { subject: 'DE--21', clientId: undefined, scopes: [], expiresAtMs: 1 };
 const requirement = { route: '/row', observe: false } as unknown as Requirement;
 const refusal = reject('overloaded', { reason: 'made-up', retryAfterSeconds: 1 });
@@ -26,7 +26,7 @@ function requestOf(method: string, more: Partial<CanonicalRequest> = {}): Canoni
 
 const post = requestOf('POST');
 const good = { identity, request: post };
-/** As the token's filter hands it on. */
+/** As the token filter passes it on. */
 const verified = requestOf('POST', { fields: ['Host', 'a', 'Authorization', 'Bearer t'] });
 
 function filterOf(name: string, more: Partial<Filter> = {}): Filter {
@@ -41,7 +41,7 @@ interface Scene {
   readonly request?: CanonicalRequest;
   readonly endpoints?: readonly Filter[];
   readonly filters?: readonly Filter[];
-  /** What the token's filter says; without it the route is open. */
+  /** Result of the token filter. Undefined: the route is open. */
   readonly token?: Eventually<Admission | Rejection>;
   readonly requirement?: Requirement;
   readonly observe?: boolean;
@@ -50,7 +50,7 @@ interface Scene {
   readonly body?: Buffer | ReturnType<typeof reject>;
 }
 
-/** What became of one request, a line for each thing that was done. */
+/** Runs one request; returns a line for each step. */
 async function play(scene: Scene): Promise<string[]> {
   const { request = post, endpoints = [], filters = [], token, observe = false } = scene;
   const done: string[] = [];
@@ -85,7 +85,7 @@ async function play(scene: Scene): Promise<string[]> {
     },
   }).run(exchange);
   await over.promise;
-  // What comes too many would come in this turn.
+  // A surplus step would come in this tick.
   await new Promise((resolve) => setImmediate(resolve));
   if (exchange.isPrivate) done.push('private');
   if (exchange.responseFields !== undefined) done.push(`with ${exchange.responseFields.join(': ')}`);
@@ -95,7 +95,7 @@ async function play(scene: Scene): Promise<string[]> {
 const late = <T>(value: T) => Promise.resolve(value);
 const fails = () => Promise.reject(new Error('bug'));
 
-describe('what a request meets', () => {
+describe('the plan of a request', () => {
   const holds = (name: string, more: Partial<Filter> = {}) =>
     filterOf(name, { hooksUpstream: true, ...more });
   const rulesOf = (filters: readonly Filter[]) => ({
@@ -110,7 +110,7 @@ describe('what a request meets', () => {
     return { names: made.filters.map(({ filter }) => filter.name), refusal: made.refusal };
   };
 
-  it('of a read that two would watch the first one is asked, of a change neither', () => {
+  it('takes the first of two hooking filters for a read, and refuses a change', () => {
     const both = [holds('one'), filterOf('plain'), holds('two')];
     for (const method of ['GET', 'HEAD']) {
       expect(planned(requestOf(method), both)).toEqual({ names: ['plain', 'one'], refusal: undefined });
@@ -145,12 +145,12 @@ describe('what a request meets', () => {
     expect(names).toEqual(isAsked ? ['changes'] : []);
   });
 
-  it('who hooks the upstream comes last, wherever it stands', () => {
+  it('puts a hooking filter last', () => {
     expect(planned(post, [filterOf('a'), holds('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
     expect(planned(post, [holds('h')]).names).toEqual(['h']);
   });
 
-  it('a handshake that a hooking filter matches is refused, one that other filters match is not', () => {
+  it('refuses a handshake that a hooking filter matches, and no other', () => {
     const handshake = requestOf('GET', { isWebSocketUpgrade: true });
     expect(planned(handshake, [holds('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
     expect(planned(handshake, [filterOf('a')]).refusal).toBeUndefined();
@@ -162,7 +162,7 @@ describe('what a request meets', () => {
     [false, true],
     [true, false],
     [true, true],
-  ])('observed by the proxy %j, by its row %j', (observe, isRowObserved) => {
+  ])('is observed: by the proxy %j, by its row %j', (observe, isRowObserved) => {
     const list = listOf({ ...requirement, observe: isRowObserved });
     expect(plan(post, { ...rulesOf([]), list, observe })).toMatchObject({
       isObserved: observe || isRowObserved,
@@ -170,7 +170,7 @@ describe('what a request meets', () => {
     });
   });
 
-  it('a route with limits of its own: a body that is announced as longer is refused, the rest goes with them', () => {
+  it('refuses a body announced as longer than the limit of its route, and carries the limits otherwise', () => {
     const limits = { requestBodyBytes: 10, responseTimeoutMs: 5 };
     const limited = (body: CanonicalRequest['body']) => {
       const made = plan(requestOf('POST', { body }), { ...rulesOf([]), limitsOf: () => limits });
@@ -183,7 +183,7 @@ describe('what a request meets', () => {
     });
   });
 
-  it('what is refused whoever asks is known before anybody is asked', () => {
+  it('knows a refusal that does not depend on the token', () => {
     const knowing = filterOf('knows', { refusal: () => refusal });
     const known = (filters: readonly Filter[]) => {
       const made = plan(post, rulesOf(filters));
@@ -200,7 +200,7 @@ describe('the pipeline', () => {
 
   it.each<[string, Scene, string[]]>([
     ['an open route', {}, ['*', sentOpen]],
-    ['a share that is used up', { takesClient: false }, ['', 'refused overloaded client-share']],
+    ['a client share that is used up', { takesClient: false }, ['', 'refused overloaded client-share']],
     [
       'an endpoint',
       { endpoints: [filterOf('e', { route: '/e', run: () => answer })] },
@@ -217,11 +217,7 @@ describe('the pipeline', () => {
       { endpoints: [filterOf('e', { match: () => refusal })] },
       ['', 'refused overloaded made-up'],
     ],
-    [
-      'an endpoint that hands on: as any other',
-      { endpoints: [filterOf('e', { route: '/e' })] },
-      ['*', sentOpen],
-    ],
+    ['an endpoint that hands on', { endpoints: [filterOf('e', { route: '/e' })] }, ['*', sentOpen]],
     [
       'an endpoint that hands on late',
       { endpoints: [filterOf('e', { route: '/e', run: () => late(undefined) })] },
@@ -238,17 +234,17 @@ describe('the pipeline', () => {
       ['*', 'refused overloaded made-up'],
     ],
     [
-      'an endpoint that is not meant',
+      'an endpoint that does not match',
       { endpoints: [filterOf('e', { match: () => undefined, run: () => answer })] },
       ['*', sentOpen],
     ],
     [
-      'a filter that is not meant',
+      'a filter that does not match',
       { filters: [filterOf('a', { match: () => undefined, run: () => answer })] },
       ['*', sentOpen],
     ],
     [
-      'a filter that refuses the form: nobody is asked for a token',
+      'a filter that refuses the form: no token is read',
       { token: good, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
       ['', 'refused overloaded made-up'],
     ],
@@ -281,13 +277,13 @@ describe('the pipeline', () => {
     ],
     ['credentials that the shop checks', { token: 'unjudged' }, ['/row', sentOpen, 'private']],
     [
-      'neither good nor refused: nothing is sent',
+      'an undefined admission: nothing is sent',
       { token: {} as never },
       ['/row', expect.stringMatching(/^failed: /), 'private'],
     ],
     ['a filter that fails', { filters: [filterOf('a', { run: fails })] }, ['*', 'failed: bug']],
     [
-      'filters: one that refuses is the last that is asked',
+      'no filter runs after one that refuses',
       {
         filters: [
           filterOf('a', { run: () => late({ observed: refusal }) }),
@@ -303,7 +299,7 @@ describe('the pipeline', () => {
       ['*', sentOpen, 'with X: 1'],
     ],
     [
-      'a token in a place of its own: the answer is private, a refusal as well',
+      'a token outside Authorization: answers and refusals are private',
       { token: refusal, requirement: { ...requirement, tokenIn: 'cookie' as never } },
       ['/row', 'refused overloaded made-up', 'private'],
     ],
@@ -314,12 +310,12 @@ describe('the pipeline', () => {
       ['*', 'sent bearer  t, undefined, undefined, hooks'],
     ],
     [
-      'hooks of one that did not say so: nothing is sent',
+      'undeclared hooks: nothing is sent',
       { filters: [filterOf('h', { run: () => hooks })] },
       ['*', 'failed: h gives hooks, and does not say so'],
     ],
     [
-      'two that would hook it: refused although the token is good',
+      'two hooking filters: refused although the token is good',
       {
         token: good,
         filters: [filterOf('g', { hooksUpstream: true }), filterOf('h', { hooksUpstream: true })],
@@ -327,7 +323,7 @@ describe('the pipeline', () => {
       ['/row', 'refused lenient-spelling two-gates', 'private'],
     ],
     [
-      'a body that cannot be had: no filter is asked',
+      'a body that cannot be read: no filter runs',
       { body: refusal, filters: [filterOf('a', { wantsBody: () => true, run: () => answer })] },
       ['*', 'refused overloaded made-up'],
     ],
@@ -335,7 +331,7 @@ describe('the pipeline', () => {
     expect(await play(scene)).toEqual(lines);
   });
 
-  it('the body is read once, for who wants it and whoever comes later', async () => {
+  it('the body is read once, for the filter that wants it and all later ones', async () => {
     const bodies: string[] = [];
     const look = (name: string, wantsBody?: () => boolean) =>
       filterOf(name, {

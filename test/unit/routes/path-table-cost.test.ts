@@ -5,7 +5,7 @@ import { PathInterpreter, parsePrefixes } from '../../../src/routes/path-interpr
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
-/** Look-ups of routes, and the segments that they read. */
+/** Look-ups of routes so far, and the segments that they read. */
 const asked = { lookUps: 0, segments: 0 };
 const find = RouteSet.prototype.find;
 vi.spyOn(RouteSet.prototype, 'find').mockImplementation(function (this: RouteSet, ids, at, found) {
@@ -20,7 +20,7 @@ vi.spyOn(RouteSet.prototype, 'find').mockImplementation(function (this: RouteSet
   asked.lookUps += 1;
   asked.segments += read.size;
 });
-/** The segments of the longest row, and the one that shows that it ends. */
+/** Segments of the longest row, plus the one that shows the end of the row. */
 const mostSegments = 5;
 
 beforeEach(() => {
@@ -64,7 +64,7 @@ const often = (count: number, ...parts: string[]) => Array.from({ length: count 
 
 describe('a plain path', () => {
   it.each(['GET /type-1/7', 'GET /type-0', 'GET /type-2/1/part-2/5'])(
-    '%s is one look-up, of ten rows and of ten thousand',
+    '%s takes one look-up, with few rows and with many',
     (request) => {
       const once = { lookUps: 1, segments: request.split('/').length - 1 };
       expect(costOf(few, tableRequest(request))).toEqual(once);
@@ -72,19 +72,19 @@ describe('a plain path', () => {
     },
   );
 
-  it('without a word of any row is not looked up', () => {
+  it('without a word of any row takes no look-up', () => {
     expect(costOf(many, tableRequest('GET /abstract-products/1'))).toEqual({ lookUps: 0, segments: 0 });
   });
 
-  it('of 64 segments is one look-up of no more segments than the longest row has', () => {
+  it('of 64 segments takes one look-up, which reads no more segments than the longest row', () => {
     const { lookUps, segments: read } = costOf(many, segments(...often(63, 'x'), 'type-0'));
     expect([lookUps, read <= mostSegments]).toEqual([1, true]);
   });
 });
 
 /**
- * 21 ways with empty segments, of the path as it stands and with its encoded slashes, each with up to a prefix and a
- * version stripped in any order (five beginnings), each with and without a format suffix.
+ * 21 variants with empty segments, each with and without decoded slashes, each with up to a prefix and a version
+ * stripped in any order (five starts), each with and without a format suffix.
  */
 const readings = 21 * 2 * 5 * 2;
 
@@ -106,18 +106,18 @@ describe('the most expensive paths', () => {
     'of prefixes, types and empties': often(16, 'index.php', '', 'type-1', ';x'),
   };
 
-  it.each(Object.entries(paths))('%s stay within the bound', (_, parts) => {
+  it.each(Object.entries(paths))('%s stay within the limit', (_, parts) => {
     const alternativeSegments = parts.toReversed();
     const { lookUps, segments: seen } = costOf(many, { ...segments(...parts), alternativeSegments });
-    // A reading is looked up once from its end, and at most once more at each of its places: as the parent of the last
-    // pair, or as the beginning of a row with `**`. No look-up is longer than the longest row.
+    // Each reading is looked up from its end, and at most once more from each segment: as the parent of the last pair,
+    // or as the start of a row with `**`. No look-up is longer than the longest row.
     expect(lookUps).toBeLessThanOrEqual(readings * (1 + 64 + 32));
     expect(seen).toBeLessThanOrEqual(lookUps * mostSegments);
-    // What it comes to in fact, since equal look-ups are made once.
+    // In practice, since equal look-ups are made once.
     expect(lookUps).toBeLessThanOrEqual(400);
   });
 
-  it('do not grow with the rows', () => {
+  it('take no more look-ups with more rows', () => {
     for (const parts of Object.values(paths)) {
       const { lookUps } = costOf(some, segments(...parts));
       expect(costOf(many, segments(...parts)).lookUps).toBe(lookUps);
@@ -125,10 +125,10 @@ describe('the most expensive paths', () => {
   });
 });
 
-describe('a row that is met for each reading of its parameters', () => {
+describe('a row that matches with several readings of its parameters', () => {
   const table = buildPathTable([{ method: 'ANY', template: '/{a}/{b}/**', data: 0 }], rules, () => true);
 
-  it('is met four times, and once without parameters if a path has more readings', () => {
+  it('matches four times, and once without parameters if there are more readings', () => {
     const pairs = Array.from({ length: 32 }, (_, i) => [`type-${i}`, `${i}`]).flat();
     for (const path of [pairs, ['v1', '', ...pairs.flatMap((part) => [part, ''])]]) {
       const params = table.match(segments(...path)).map((met) => Object.keys(met.params).join());
@@ -138,14 +138,14 @@ describe('a row that is met for each reading of its parameters', () => {
     expect(params).toEqual(['a,1', '1,b', 'b,2']);
   });
 
-  it('is exact by the reading as it stands, also where the end of the path reads alike', () => {
+  it('is exact for the unchanged reading, also if the end of the path reads the same', () => {
     const [first] = table.match(segments('a', '1', 'a', '1'));
     expect(first).toMatchObject({ params: { a: 'a', b: '1' }, exact: true });
   });
 });
 
 describe('the interpretations of one path', () => {
-  it('are a small constant, whatever its length', () => {
+  it('are at most 420, whatever its length', () => {
     const interner = createSegmentInterner();
     const interpreter = new PathInterpreter(rules, interner, parsePrefixes(rules, interner));
     const count = (parts: readonly string[]) =>
@@ -161,8 +161,8 @@ describe('the interpretations of one path', () => {
   });
 });
 
-describe('a router that never sees what the client wrote', () => {
-  it('is asked for words only', () => {
+describe('the router', () => {
+  it('does not look up segments that no row has', () => {
     const long = 'x'.repeat(100_000);
     const { lookUps, segments: read } = costOf(few, segments(long, '**', ':id', '(a+)+$', 'type-0'));
     expect([lookUps, read <= mostSegments]).toEqual([1, true]);

@@ -1,6 +1,6 @@
 /**
- * The matching rules once more, as plainly as they can be said: no router, no words, no index, everything tried
- * against everything. Slow on purpose; the table must agree with it.
+ * The matching rules again, as simply as possible: no router, no words, no index; every row is compared with every
+ * reading. Slow; the table must agree with it.
  */
 export interface ModelRow {
   readonly method: string;
@@ -22,7 +22,7 @@ export interface ModelRules {
   readonly formatSuffixes: readonly string[];
 }
 
-/** Indexes of the rows met. */
+/** Indexes of the matching rows. */
 export function modelMatch(
   rows: readonly ModelRow[],
   { ignoredPrefixes, versionSegments, itemForms, lastPair, formatSuffixes }: ModelRules,
@@ -54,7 +54,7 @@ export function modelMatch(
   });
 }
 
-/** The other paths that a row stands for, and whether each is a type (and an id) alone. */
+/** Other paths that a row covers, and whether each is only a type, with or without an id. */
 function formsOf(template: string, versions: boolean, items: boolean): [string, boolean][] {
   const parts = partsOf(template);
   const bare = parts.slice(1);
@@ -98,7 +98,7 @@ function asksFor({ method, isFormPost }: ModelRequest, wanted: string): boolean 
   return wanted === 'ANY' || wanted === method || (wanted === 'GET' && method === 'HEAD');
 }
 
-/** Of each segment once: a run asks for the same few again and again. */
+/** Cache: a run folds the same few segments again and again. */
 const folds = new Map<string, string>();
 
 function fold(segment: string): string {
@@ -111,7 +111,7 @@ function fold(segment: string): string {
   return folded;
 }
 
-/** Letters that are the same but for their case, to somebody. */
+/** Letters that some server treats as equal apart from their case. */
 const alike: readonly (readonly [RegExp, string])[] = [
   [/\u017f/g, 's'],
   [/[\u0130\u0131]/g, 'i'],
@@ -139,12 +139,12 @@ function emptyWays(segments: readonly string[]): string[][] {
   return inners.flatMap((one) => tails.map((other) => [...one, ...other]));
 }
 
-/** Each reading once. */
+/** Removes duplicates. */
 function unlike(readings: readonly string[][]): string[][] {
   return [...new Map(readings.map((reading) => [JSON.stringify(reading), reading])).values()];
 }
 
-/** The reading, and what is left when up to `strips` prefixes and versions have been taken off it. */
+/** The reading, and the rest after up to `strips` prefixes and versions have been removed. */
 function stripped(
   reading: string[],
   prefixes: readonly string[],
@@ -175,7 +175,7 @@ function pairs(reading: readonly string[]): string[][] {
   return last === undefined ? [] : all.map((pair) => [...pair, ...last]);
 }
 
-/** `isType`: a resource type, and perhaps its id, is met only where a type stands. */
+/** `isType`: a resource type, with or without an id, matches only at the position of a type. */
 function isMet(template: string, reading: readonly string[], isType: boolean): boolean {
   const parts = template === '/' ? [] : template.slice(1).split('/');
   if (parts.at(-1) === '**') {

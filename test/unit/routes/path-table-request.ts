@@ -1,6 +1,6 @@
 import type { PathTableRequest } from '../../../src/routes/path-table.ts';
 
-/** A request as the table sees it, of `METHOD /canonical/path`; `form POST /path` is a form POST. */
+/** A request for the table from `METHOD /canonical/path`; `form POST /path` is a form POST. */
 export function tableRequest(text: string, alternative?: string): PathTableRequest {
   const [method, path] = text.replace(/^form /, '').split(' ') as [PathTableRequest['method'], string];
   return {

@@ -61,7 +61,7 @@ const rules = fc.record({
   formatSuffixes: fc.constantFrom<string[]>([], ['json', 'xml'], ['json']),
 });
 
-/** Segments that follow the literals of the templates above, so that rows are met often. */
+/** Segments that follow the literals of the templates above, so that rows often match. */
 const path = fc
   .array(fc.oneof({ weight: 3, arbitrary: segment.map((one) => [one]) }, pairOf('carts'), pairOf('items')), {
     minLength: 1,
@@ -94,7 +94,7 @@ const pairRules = {
 };
 
 describe('the table', () => {
-  it('meets the rows that the plain model of the rules meets', () => {
+  it('matches the same rows as the simple model', () => {
     let met = 0;
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), rules, request, (rows, given, asked) => {
@@ -109,7 +109,7 @@ describe('the table', () => {
       {
         numRuns: 1_500,
         examples: [
-          // One reading of a pair hid another in which the row is the whole of it.
+          // Once, a reading of a pair hid another one that the row matches as a whole.
           [
             [{ method: 'GET', template: '/Reports/{p1}/items/**' }],
             pairRules,
@@ -133,11 +133,11 @@ describe('the table', () => {
         ],
       },
     );
-    // Half of the agreement would be worthless if hardly anything were ever met.
+    // Agreement means little if hardly any row matches.
     expect(met).toBeGreaterThan(300);
   });
 
-  it('calls a match exact only when the path is the template, segment for segment', () => {
+  it('calls a match exact only if the path equals the template, segment by segment', () => {
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), rules, request, (rows, given, asked) => {
         const table = buildPathTable(

@@ -16,7 +16,7 @@ function table(rows: readonly string[], prefixes: readonly string[] = ignoredPre
   );
 }
 
-/** Rows, request -> the rows met; `~` marks one that only a lenient interpretation meets. */
+/** Rows, request -> matching rows; `~` marks a row that only a lenient interpretation matches. */
 const cases: Record<string, readonly (readonly [rows: string[], request: string, met: string[]])[]> = {
   'the plain reading': [
     [['GET /carts'], 'GET /carts', ['GET /carts']],
@@ -50,7 +50,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
   'spelling of segments': [
     [['GET /carts/{id}'], 'GET /CARTS/1', ['~GET /carts/{id}']],
     [['GET /Carts/{id}'], 'GET /carts/1', ['~GET /Carts/{id}']],
-    // What Java, .NET, Go and PCRE take for the same letter where they ignore case.
+    // Java, .NET, Go and PCRE treat these as the same letter when they ignore case.
     [['GET /carts/{id}'], 'GET /cart%C5%BF/1', ['~GET /carts/{id}']],
     [['GET /wishlists'], 'GET /w%C4%B1shlists', ['~GET /wishlists']],
     [['GET /wishlists'], 'GET /W%C4%B0SHLI%C5%BFTS', ['~GET /wishlists']],
@@ -82,7 +82,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['POST /carts/{id}/items'], 'POST /carts///items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /carts/;x//items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /carts/;x/1/items', ['~POST /carts/{id}/items']],
-    // Pairs of type and id are counted from where the path begins: with what is empty there, or without it.
+    // Pairs of type and id are counted from the start of the path, with or without empty segments.
     [['POST /carts/{id}/items'], 'POST /;x/carts//x/1/items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /;x/y/carts/1//q/1/items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /x/carts/;e/q/1/items', []],
@@ -114,7 +114,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['PATCH /c/{id}/items/{i}'], 'PATCH /z/0/c/1/x/y/items/3', ['~PATCH /c/{id}/items/{i}']],
     [['POST /c/{id}/items'], 'POST /c/1/x/y/items', ['~POST /c/{id}/items']],
     [['POST /c/{id}/items'], 'POST /x/y/items', []],
-    // A pair and the last one are met from their beginning on, or not at all; and each of them is looked up.
+    // A pair and the last pair match from their start only. Each of them is looked up.
     [['PATCH /c/items/{i}'], 'PATCH /c/c/y/z/items/3', []],
     [['GET /a/l/l/**'], 'GET /a/a/a/l/x/y/l/l', ['~GET /a/l/l/**']],
     [['GET /carts'], 'GET /x/1/carts', ['~GET /carts']],
@@ -142,7 +142,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['GET /v1/carts'], 'GET /v2/carts', ['~GET /v1/carts']],
     [['GET /v1/carts', 'GET /carts'], 'GET /carts', ['GET /carts']],
     [['GET /v1/carts', 'GET /carts'], 'GET /v1/carts', ['GET /v1/carts', '~GET /carts']],
-    // What is left of these names nothing.
+    // Without its version such a row names no resource.
     [['GET /v1/**'], 'GET /carts', []],
     [['GET /v1/{id}'], 'GET /carts', []],
   ],
@@ -202,12 +202,12 @@ it.each([
   ['GET /x%2Fcarts/1', '/x/carts/1', ['~GET /carts/{id}']],
   ['GET /%2Fcarts%2F1', '//carts/1', ['~GET /carts/{id}']],
   ['GET /x%2Fy', '/x/y', []],
-])('%s may be %s to the upstream', (request, alternative, met) => {
+])('%s, which the upstream may read as %s', (request, alternative, met) => {
   const matches = table(['GET /carts/{id}']).match(tableRequest(request, alternative));
   expect(matches.map(({ data, exact }) => (exact ? data : `~${data}`))).toEqual(met);
 });
 
-describe('each of them can be switched off', () => {
+describe('a rule can be switched off', () => {
   it.each([
     ['GET /v0/carts', { versionSegments: false }],
     ['GET /carts/1', { itemForms: false }],
@@ -220,7 +220,7 @@ describe('each of them can be switched off', () => {
     expect([met({}), met(rule)]).toEqual([1, 0]);
   });
 
-  it('any extension may be a suffix', () => {
+  it('* allows any format suffix', () => {
     const any = buildPathTable([{ method: 'GET', template: '/carts', data: 0 }], {
       ignoredPrefixes,
       formatSuffixes: ['*'],
@@ -229,7 +229,7 @@ describe('each of them can be switched off', () => {
   });
 });
 
-describe('the interpretation that matched a row is named', () => {
+describe('the interpretation that matched a row', () => {
   it.each([
     ['GET /carts', []],
     ['GET /v0/carts', ['version']],
@@ -244,7 +244,7 @@ describe('the interpretation that matched a row is named', () => {
     expect(met?.interpretation).toEqual(reading);
   });
 
-  it('also before a suffix that is longer than what it is the suffix of', () => {
+  it('names a suffix that is longer than the segment before it', () => {
     const [met] = table(['GET /c']).match(tableRequest('GET /C.json'));
     expect(met?.interpretation).toEqual(['format-suffix', 'spelling']);
   });
@@ -286,8 +286,8 @@ describe('an encoded slash', () => {
   });
 });
 
-describe('rows of one route', () => {
-  it('are all met, in their order, with their own names', () => {
+describe('rows of one shape', () => {
+  it('all match, in their order, with their own parameter names', () => {
     const met = table(['GET /c/{b}', 'GET /c/{a}']).match(tableRequest('GET /c/1'));
     expect(met).toEqual([
       { data: 'GET /c/{b}', params: { b: '1' }, exact: true, interpretation: [] },
@@ -319,20 +319,20 @@ describe('prefixes of several segments', () => {
   const met = (prefixes: string[], path: string, alternative?: string) =>
     table(['GET /carts'], prefixes).match(tableRequest(`GET ${path}`, alternative)).length > 0;
 
-  it('are stripped where all of them are there', () => {
+  it('are stripped only if all of their segments match', () => {
     expect(met(['/a/b/c'], '/a/b/c/carts')).toBe(true);
     for (const path of ['/x/b/c/carts', '/a/x/c/carts', '/a/b/x/carts'])
       expect(met(['/a/b/c'], path)).toBe(false);
   });
 
-  it('what is left of two readings of a slash is told apart by its text', () => {
+  it('two readings of a slash are both stripped', () => {
     const prefixes = ['/a/b', '/a/b/q'];
     expect(met(prefixes, '/a/b/q/q/q%2Fcarts.json', '/a/b/q/q/q/carts.json')).toBe(true);
     expect(met(prefixes.slice(0, 1), '/a/b/q/q/q%2Fcarts.json', '/a/b/q/q/q/carts.json')).toBe(false);
   });
 });
 
-describe('what is refused when the table is built', () => {
+describe('building the table throws for', () => {
   it.each([
     ['carts', 'a path begins with "/"'],
     ['/a//b', 'empty segment'],
