@@ -26,7 +26,7 @@ const fine = {
 };
 const newer = { ...own, version: '0.3.0', forms: { oldest: 7, newest: 8 } };
 
-describe('what follows from what the others say', () => {
+describe('agree', () => {
   test.each<
     [
       string,
@@ -36,8 +36,8 @@ describe('what follows from what the others say', () => {
       RegExp | undefined,
     ]
   >([
-    ['all say the same', {}, {}, {}, undefined],
-    ['nobody else is there', {}, { others: [] }, {}, undefined],
+    ['all members are alike', {}, {}, {}, undefined],
+    ['no other members', {}, { others: [] }, {}, undefined],
     [
       'another has a longer lease',
       {},
@@ -47,7 +47,7 @@ describe('what follows from what the others say', () => {
     ],
     ['another has a shorter lease', {}, { others: [{ ...own, leaseMs: 5_000 }] }, {}, /lease differs/],
     [
-      'another has no tags',
+      'another has no lease and tracks nothing',
       {},
       { others: [{ ...own, leaseMs: 0, tracked: [] }] },
       { untracked: [carts] },
@@ -61,14 +61,14 @@ describe('what follows from what the others say', () => {
       undefined,
     ],
     [
-      'another tracks something else',
+      'another tracks only another resource',
       {},
       { others: [{ ...own, tracked: ['PATCH /lists/{id}'] }] },
       { untracked: [carts], passesBy: true },
       /does not track/,
     ],
     [
-      'one of several lacks it',
+      'one of two others tracks nothing',
       {},
       { others: [own, { ...own, tracked: [] }] },
       { untracked: [carts] },
@@ -82,43 +82,43 @@ describe('what follows from what the others say', () => {
       /does not track PATCH \/lists\/\{id\} /,
     ],
     [
-      'another calls a parameter otherwise, so that its records have other keys',
+      'another has another parameter name, so its records have other keys',
       {},
       { others: [{ ...own, tracked: ['PATCH /carts/{uuid}'] }] },
       { untracked: [carts], passesBy: true },
       /does not track/,
     ],
     ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, { passesBy: true }, undefined],
-    ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
+    ['the register has another digest key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
     [
-      'another has another key, and the marker is own',
+      'another member has another digest key, the register has ours',
       {},
       { others: [{ ...own, digestKey: 'b' }] },
       {},
       undefined,
     ],
     [
-      'a newer version writes a form that this one knows',
+      'a newer version knows the form in force',
       {},
       { others: [{ ...newer, forms: { oldest: 6, newest: 7 } }] },
       {},
       undefined,
     ],
     [
-      'a newer version has written records in a form that this one does not know',
+      'the form in force is one that this version does not know',
       {},
       { form: 7, others: [newer, own] },
       { refusesAll: true, form: 7 },
       /^another version of shopward shares this store: 0\.3\.0, and this is 0\.1\.0\./,
     ],
     [
-      'another version cannot read the records, and refuses by itself',
+      'another version does not know the form in force: it refuses, not this one',
       {},
       { others: [newer] },
       {},
       undefined,
     ],
-    ['no tokens here', { digestKey: '' }, { digestKey: 'b' }, {}, undefined],
+    ['no digest key here', { digestKey: '' }, { digestKey: 'b' }, {}, undefined],
     [
       'another shop uses the prefix',
       {},

@@ -10,11 +10,11 @@ import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startCluster, startRedis, until } from '../../harness/redis-processes.ts';
 import type { RedisProcess } from '../../harness/redis-server.ts';
 
-/** Where it is what ends a claim; all other claims have time enough on a machine that does much else. */
+/** The deadline in tests in which claims time out. Other claims get `patientMs`, because the machine may be busy. */
 const timeoutMs = 500;
 const patientMs = 10_000;
 
-/** As the features' own: a lease for one, and its give-back. */
+/** Like the scripts of the features: a claim on a key, and its release. */
 const take = defineClaim('take', "return redis.call('SET', KEYS[1], ARGV[1], 'NX') and 'granted' or 'busy'");
 const giveBack = defineScript(
   'give-back',
@@ -37,7 +37,7 @@ function opening(context: TestContext) {
     open({ close: async () => client.disconnect() });
     return client;
   }
-  /** Every command that the server hears from now on, with its arguments. */
+  /** Every command that the server gets from now on, with its arguments. */
   async function watch({ port }: Pick<RedisProcess, 'port'>): Promise<readonly (readonly string[])[]> {
     const sent: string[][] = [];
     const monitor = await (await raw({ port })).monitor();
@@ -45,7 +45,7 @@ function opening(context: TestContext) {
     monitor.on('monitor', (_time: string, parts: string[]) => sent.push(parts));
     return sent;
   }
-  /** A primary and its replicas, as Sentinel or an operator has set them up. */
+  /** A primary and its replicas, without Sentinel. */
   async function startReplicated(replicas: number) {
     const settings = { 'repl-ping-replica-period': 1 };
     const primary = open(await startRedis({ settings }));
@@ -72,7 +72,7 @@ function opening(context: TestContext) {
   return { open, connect, raw, watch, startReplicated };
 }
 
-/** What a feature does: a claim that was not granted for certain is given back, as early as it may be. */
+/** Like a feature: releases a claim whose outcome is uncertain, as soon as that is allowed. */
 async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas: number): Promise<string> {
   try {
     const { reply, replicas: confirmed } = await redis.runClaim(take, [key], [token], replicas);
@@ -81,20 +81,20 @@ async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas
     return 'not-replicated';
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
-    // As the features: nobody waits for it, and it may fail.
+    // Like the features: the release is not awaited and may fail.
     if (await mayHoldAfter(fault)) redis.runScript(giveBack, [key], [token]).catch(() => {});
     return fault.word;
   }
 }
 
-/** A first claim, before anything is broken: of as many as it takes where the time for one is short. */
+/** Claims until one is granted, before the test breaks something. */
 async function untilGranted(redis: Redis, replicas: number): Promise<void> {
   const claim = () => takeOrGiveBack(redis, `first:${Math.random()}`, 'x', replicas).catch(() => '');
   await until(async () => (await claim()) === 'granted');
 }
 
 describe.concurrent('the clock of Redis is set', () => {
-  test('forward: a claim that is late by it takes nothing, and the next one goes by it; back: it is believed', async (context) => {
+  test('forward: the first claim times out, the next one is granted; back: granted at once', async (context) => {
     const { open, connect } = opening(context);
     const server = await startShiftedRedis();
     if (server === undefined) return;
@@ -105,7 +105,7 @@ describe.concurrent('the clock of Redis is set', () => {
     await until(async () => (await takeOrGiveBack(redis, `${Math.random()}`, 'x', 1)) === 'granted');
     expect(await takeOrGiveBack(redis, 'a', 'x', 0)).toBe('granted');
     server.setClock(3600);
-    // Each of the two connections hears it by itself.
+    // Each of the two connections learns the clock by itself.
     for (const replicas of [0, 1]) {
       expect(await takeOrGiveBack(redis, `b${replicas}`, 'x', replicas)).toBe('timeout');
       expect(await takeOrGiveBack(redis, `b${replicas}`, 'y', replicas)).toBe('granted');
@@ -115,13 +115,13 @@ describe.concurrent('the clock of Redis is set', () => {
   });
 });
 
-describe.concurrent('a claim never takes effect after its caller was answered', () => {
-  test('a replica that stands still: 56 claims, and none takes effect after its give-back', async (context) => {
+describe.concurrent('a claim takes no effect after its caller has got an answer', () => {
+  test('with a paused replica: of 56 claims none takes effect after its release', async (context) => {
     const { connect, startReplicated } = opening(context);
     const { url, replicas, direct } = await startReplicated(1);
     const redis = await connect(url, timeoutMs);
     await untilGranted(redis, 1);
-    // The store itself says in which order they came: a give-back leaves a mark, which no claim may find.
+    // The release leaves a mark. A claim that finds the mark came too late and is counted.
     const claim = defineClaim(
       'claim',
       `if redis.call('EXISTS', 'given:' .. KEYS[1]) == 1 then redis.call('INCR', 'overtaken') end
@@ -144,7 +144,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
         keys.map(async (key) => {
           const asked = redis.runClaim(claim, [key], [key], 1);
           const fault = await asked.then(
-            // Nobody confirms it.
+            // The replica is paused, so it confirms nothing.
             ({ replicas: confirmed }) => expect(confirmed).toBe(0),
             (error: unknown) => error,
           );
@@ -154,25 +154,25 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
       );
     }
     replicas[0]?.resume();
-    // What still was in buffers has been read by now: a claim after it is granted.
+    // After this claim, everything that was in buffers has been read.
     await untilGranted(redis, 1);
     expect(ends).toHaveLength(56);
     expect(ends).toContain('given');
     expect(await direct.get('overtaken')).toBeNull();
-    // What is left is what a give-back that was lost would have ended, which its lease does instead.
+    // Only keys whose release was lost may be left. In a feature their lease ends them.
     const lost = ends.filter((end) => end === 'lost').length;
     expect((await direct.keys('lock:*')).length).toBeLessThanOrEqual(lost);
   });
 
   test.for([0, 1])(
-    'Redis itself stands still (replicas: %i): what was in its buffers is refused',
+    'with a paused Redis (replicas: %i): 56 claims time out and take no effect later',
     async (count, context) => {
       const { connect, startReplicated } = opening(context);
       const { url, primary, direct } = await startReplicated(count);
       const redis = await connect(url, timeoutMs);
       await untilGranted(redis, count);
       primary.process?.pause();
-      // Nobody gives back: the deadline alone has to do it.
+      // No claim is released, so only the deadline can refuse it.
       const faults = await Promise.all(
         Array.from({ length: 56 }, (_, i) =>
           redis.runClaim(take, [`lock:${i}`], ['x'], count).catch((fault: unknown) => fault),
@@ -185,11 +185,11 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     },
   );
 
-  test('the connection breaks under a claim: it is known until when it may take effect, and it is given back then', async (context) => {
+  test('after a broken connection, mayHoldAfter waits until the claim can no longer take effect', async (context) => {
     const { open, connect, raw } = opening(context);
     const server = open(await startRedis({}));
     const proxy = open(await startFaultProxy(server.process?.port ?? 0));
-    // Late is late for the claim, too: it must be there before that.
+    // Longer than timeoutMs: the claim must reach Redis before its deadline.
     const shortMs = 4 * timeoutMs;
     const redis = await connect(`redis://127.0.0.1:${proxy.port}`, shortMs);
     const direct = await raw(server.process as RedisProcess);
@@ -205,7 +205,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     expect(performance.now()).toBeGreaterThanOrEqual(fault.mayTakeEffectUntilMs ?? Number.POSITIVE_INFINITY);
   });
 
-  test('nothing is sent for who has been answered: while the connection is made, and after an unknown script', async (context) => {
+  test('after the deadline nothing is sent: neither on a connection that is being made, nor as EVAL after NOSCRIPT', async (context) => {
     const { open, connect, raw, watch } = opening(context);
     const server = open(await startRedis({}));
     const direct = await raw(server.process as RedisProcess);
@@ -213,13 +213,13 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     const redis = await connect(`redis://127.0.0.1:${proxy.port}`, timeoutMs);
     await until(async () => (await redis.command('PING')) === 'PONG');
 
-    // The connection of their own for claims with replicas hangs.
+    // Claims with replicas have their own connection, which hangs.
     await proxy.set({ connections: 'hang' });
     const fault = await redis.runClaim(take, ['lock'], ['x'], 1).catch((error: unknown) => error);
     expect(fault).toMatchObject({ mayTakeEffectUntilMs: undefined });
     await proxy.heal();
 
-    // Not known by its digest, and that was said too late.
+    // Redis does not know the digest, and its answer comes after the deadline.
     await untilGranted(redis, 0);
     await direct.script('FLUSH');
     const sent = await watch(server.process as RedisProcess);
@@ -235,10 +235,10 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     expect(await direct.exists('lock')).toBe(0);
   });
 
-  test('a Cluster: each node by its own clock, redirected by nobody, and a slot that has moved is found', async (context) => {
+  test('a Cluster with a paused node: claims of its slots time out, the others are granted', async (context) => {
     const { open, connect } = opening(context);
     const cluster = open(await startCluster());
-    // As long as one is waited for that stands still, and enough for those that do not.
+    // Long enough for the running nodes; the paused one is waited for this long.
     const redis = await connect(cluster.url, 4 * timeoutMs);
     const keys = Array.from({ length: 30 }, (_, i) => `lock:{${i}}`);
     for (const key of keys) {
@@ -249,7 +249,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
     const words = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'x', 0)));
     expect(new Set(words)).toEqual(new Set(['granted', 'timeout']));
     cluster.nodes[0]?.resume();
-    // Each key by itself: one that was slow to come must not take from the others what they have got.
+    // Each key by itself: waiting for a slow one must not repeat the claims of the others.
     for (const [i, key] of keys.entries()) {
       const wanted = words[i] === 'granted' ? 'busy' : 'granted';
       await until(async () => (await takeOrGiveBack(redis, key, 'y', 0)) === wanted);
@@ -258,7 +258,7 @@ describe.concurrent('a claim never takes effect after its caller was answered', 
 });
 
 describe.concurrent('WAIT', () => {
-  test('one confirms all claims that were sent before it', async (context) => {
+  test('32 claims at a time: at most two WAIT', async (context) => {
     const { connect, startReplicated } = opening(context);
     const { url, direct } = await startReplicated(1);
     const redis = await connect(url);
@@ -270,16 +270,16 @@ describe.concurrent('WAIT', () => {
     expect((await calls(direct, 'wait')) - before).toBeLessThanOrEqual(2);
   });
 
-  test('two replicas are two: one that confirms is not enough', async (context) => {
+  test('with one of two replicas paused a claim reports 1, and 2 after it resumes', async (context) => {
     const { connect, startReplicated } = opening(context);
     const { url, replicas } = await startReplicated(2);
-    // As long as one is waited for that does not confirm.
+    // The paused replica is waited for this long.
     const redis = await connect(url, 4 * timeoutMs);
     await until(async () => (await redis.runClaim(take, ['a'], ['x'], 2)).replicas === 2);
     replicas[1]?.pause();
     expect(await redis.runClaim(take, ['b'], ['x'], 2)).toEqual({ reply: 'granted', replicas: 1 });
     expect(await redis.runClaim(take, ['c'], ['x'], 1)).toEqual({ reply: 'granted', replicas: 1 });
-    // It is waited for, not only looked for: the one that is behind confirms within the time.
+    // WAIT waits: a replica that resumes in time still confirms.
     const asked = redis.runClaim(take, ['d'], ['x'], 2);
     setTimeout(() => replicas[1]?.resume(), 50);
     expect(await asked).toEqual({ reply: 'granted', replicas: 2 });

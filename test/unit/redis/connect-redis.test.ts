@@ -9,7 +9,7 @@ import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { startCluster, startRedis, startSentinel, until } from '../../harness/redis-processes.ts';
 
-/** Where the deadline is not the subject: what fails has failed by itself, long before. */
+/** The deadline in tests that are not about it: failures come long before. */
 const patientMs = 20_000;
 interface Connecting {
   readonly timeoutMs?: number;
@@ -29,7 +29,7 @@ function opening(context: TestContext) {
     await until(async () => redis.ready(1000));
     return redis;
   }
-  /** It works again, and counts as away until that has been so for ten seconds, which are skipped. */
+  /** Waits until Redis works and is `ready`. It stays `away` for ten seconds first; the clock skips them. */
   async function untilBack(redis: Redis): Promise<void> {
     await until(async () => (await redis.command('PING')) === 'PONG');
     expect(redis.state().status).toBe('away');
@@ -39,7 +39,7 @@ function opening(context: TestContext) {
   return { open, start, connect, untilBack };
 }
 
-/** The word of the fault: `timeout` where nothing but the deadline has ended the call. */
+/** The word of the fault: `timeout` if the deadline ended the call. */
 function fault(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'none',
@@ -51,9 +51,9 @@ const setAndGet = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', 
 const echo = defineScript('echo', setAndGet);
 const claimEcho = defineClaim('claim-echo', setAndGet);
 
-// The longest first: a Sentinel takes its time, and the others run beside it.
+// First, because a Sentinel is slow and the other tests run at the same time.
 describe.concurrent('a Sentinel', () => {
-  test('writes go on with the new primary after a failover, a kill and a stop', async (context) => {
+  test('writes succeed again after a failover and after the primary is paused', async (context) => {
     const { open, connect, untilBack } = opening(context);
     const group = open(await startSentinel({ replicas: 2 }));
     const redis = await connect(group.url, { timeoutMs: 1000 });
@@ -64,14 +64,14 @@ describe.concurrent('a Sentinel', () => {
     await until(() => isSet('2'));
     const primary = await group.primary();
     primary.pause();
-    // So many failures count as away, however soon another one is the primary.
+    // Five failures count as away, even if the next primary is elected quickly.
     await Promise.all(Array.from({ length: 5 }, () => fault(redis.command('PING'))));
     await group.awaitNewPrimary(primary);
     await until(() => isSet('3'));
     await untilBack(redis);
   });
 
-  test('connections that are being made anew while the Sentinel announces the next primary come back', async (context) => {
+  test('five connections work again after the primary is killed and restarted as a replica', async (context) => {
     const { open, connect } = opening(context);
     const group = open(await startSentinel());
     const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
@@ -101,7 +101,7 @@ describe.concurrent('a single Redis', () => {
     expect(await redis.runClaim(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
   });
 
-  test('down at the start: every call fails at once, and it recovers without a restart', async (context) => {
+  test('down at the start: a call fails with connection, and works after Redis has started', async (context) => {
     const { open, start, untilBack } = opening(context);
     const port = await freePort();
     const redis = start(`redis://127.0.0.1:${port}`);
@@ -111,7 +111,7 @@ describe.concurrent('a single Redis', () => {
     await untilBack(redis);
   });
 
-  test('stopped, resumed, killed, restarted: bounded failures, one change of state each, and back when it has been well for a while', async (context) => {
+  test('paused, resumed, killed, restarted: timeout, then connection; one change of state for each step', async (context) => {
     const { open, connect, untilBack } = opening(context);
     const server = open(await startRedis({}));
     const states: string[] = [];
@@ -138,7 +138,7 @@ describe.concurrent('a single Redis', () => {
     const proxy = open(await startFaultProxy(server.process?.port ?? 0));
     const redis = await connect(`redis://127.0.0.1:${proxy.port}`);
     const direct = await connect(server.url);
-    // It is executed, and nothing of it comes back.
+    // The command is executed, but its reply is lost.
     await proxy.set({ toClient: { drop: true } });
     const call = fault(redis.command('INCR', 'n'));
     await until(async () => (await direct.command('GET', 'n')) === '1');
@@ -152,13 +152,16 @@ describe.concurrent('a single Redis', () => {
     ['oom', ['SET', 'k', 'v'], { maxmemory: 1 }],
     ['readonly', ['SET', 'k', 'v'], { replicaof: '127.0.0.1 1' }],
     ['noreplicas', ['SET', 'k', 'v'], { 'min-replicas-to-write': 1 }],
-  ] as const)('the reply after the word %s', async ([word, [name, ...args], settings], context) => {
-    const { open, connect } = opening(context);
-    const redis = await connect(open(await startRedis({ settings })).url);
-    expect(await fault(redis.command(name, ...args))).toBe(word);
-    // A replica makes the client connect anew, since another server may be the primary by now.
-    await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
-  });
+  ] as const)(
+    'a server that refuses writes: the fault has the word %s',
+    async ([word, [name, ...args], settings], context) => {
+      const { open, connect } = opening(context);
+      const redis = await connect(open(await startRedis({ settings })).url);
+      expect(await fault(redis.command(name, ...args))).toBe(word);
+      // After READONLY the client reconnects, because another server may be the primary.
+      await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
+    },
+  );
 
   test('the next connection uses changed credentials: single, Sentinel, Cluster', async (context) => {
     const { open, connect } = opening(context);
@@ -182,7 +185,7 @@ describe.concurrent('a single Redis', () => {
         }
         direct.disconnect();
       }
-      // Of a Cluster any node answers.
+      // In a Cluster any node may answer, so ask several times.
       for (let i = 0; i < 9; i++) await until(async () => (await whoAmI()) === 'app');
     }
   });
@@ -195,14 +198,14 @@ describe.concurrent('a single Redis', () => {
     expect(redis.state().status).toBe('ready');
   });
 
-  test('an evicting policy is refused, however long the server takes to tell it', async (context) => {
+  test('an evicting policy is refused, even if INFO is answered after the deadline', async (context) => {
     const { open } = opening(context);
     const settings = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
     const server = open(await startRedis({ settings }));
     const relay = open(await startRelay(server.process?.port ?? 0));
     const redis = open(connectRedis({ url: `redis://127.0.0.1:${relay.port}`, timeoutMs: 100 }));
     await relay.asked;
-    // Asked after the question, with the same deadline: when this one has passed, the first one has.
+    // Sent after the question, with the same deadline: when this call times out, so has the question.
     expect(await fault(redis.command('PING'))).toBe('timeout');
     relay.release();
     await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });
@@ -237,7 +240,7 @@ describe.concurrent('a Cluster', () => {
   });
 });
 
-test('calls that wait for a connection leave nothing behind', async (context) => {
+test('200 claims to a paused Redis cause no process warning', async (context) => {
   const { open, connect } = opening(context);
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
@@ -245,7 +248,7 @@ test('calls that wait for a connection leave nothing behind', async (context) =>
   const server = open(await startRedis({}));
   const redis = await connect(server.url, { timeoutMs: 200 });
   await until(async () => (await redis.runClaim(claimEcho, ['k'], ['1'], 0)).reply === '1');
-  // Longer than a silent connection is kept: the next ones are taken, and nothing is said on them.
+  // Longer than a silent connection is kept, so that new ones are made, which stay silent too.
   server.process?.pause();
   for (let i = 0; i < 10; i += 1) {
     const calls = Array.from({ length: 20 }, () => fault(redis.runClaim(claimEcho, ['k'], ['1'], 0)));
@@ -257,7 +260,7 @@ test('calls that wait for a connection leave nothing behind', async (context) =>
   expect(warnings).toEqual([]);
 });
 
-/** A path to Redis that is held up from the question for the eviction policy (`asked`) until `release`. */
+/** A relay to Redis that stops at the question for the eviction policy (`asked`) until `release`. */
 async function startRelay(redisPort: number) {
   const asked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ function reply(message: string): Error {
   return Object.assign(new Error(message), { name: 'ReplyError' });
 }
 
-/** What Redis says, the word that it gets, and whether the connection has to be made anew. */
+/** The reply of Redis, the word for it, and whether the client must reconnect. */
 const replies: readonly (readonly [string, string, boolean])[] = [
   ["READONLY You can't write against a read only replica.", 'readonly', true],
   ['UNBLOCKED force unblock from blocking operation, instance state changed', 'readonly', true],
@@ -56,7 +56,7 @@ test.each<[string, boolean, boolean, number | undefined]>([
     isElsewhere,
     since,
   ]);
-  // Then nothing of a claim was executed.
+  // With these replies a claim was not executed.
   expect(wasNotRun(error)).toBe(isNoScript || isElsewhere || since !== undefined);
   for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
 });
@@ -65,7 +65,12 @@ const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +info +tim
 const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
 
 test.each<[string, unknown, string, string | undefined]>([
-  ['a certificate', failed('x', { code: 'CERT_HAS_EXPIRED' }), 'connection', 'certificate: CERT_HAS_EXPIRED'],
+  [
+    'a bad certificate',
+    failed('x', { code: 'CERT_HAS_EXPIRED' }),
+    'connection',
+    'certificate: CERT_HAS_EXPIRED',
+  ],
   [
     'an address',
     failed('x', { code: 'ECONNREFUSED', address: '10.0.0.5', port: 6379 }),
@@ -73,12 +78,12 @@ test.each<[string, unknown, string, string | undefined]>([
     'ECONNREFUSED 10.0.0.5:6379',
   ],
   [
-    'a name',
+    'a host name',
     failed('x', { code: 'ENOTFOUND', hostname: 'redis.example', address: '10.0.0.5' }),
     'connection',
     'ENOTFOUND redis.example',
   ],
-  ['neither', failed('x', { code: 'ECONNRESET' }), 'connection', 'ECONNRESET'],
+  ['neither address nor name', failed('x', { code: 'ECONNRESET' }), 'connection', 'ECONNRESET'],
   [
     'a node of a cluster',
     failed('Failed to refresh slots cache.', { lastNodeError: reply('NOAUTH Authentication required.') }),
@@ -86,45 +91,55 @@ test.each<[string, unknown, string, string | undefined]>([
     'NOAUTH',
   ],
   [
-    'what ioredis wraps',
+    'an error inside a message of ioredis',
     failed('All sentinels are unreachable. Last error: connect ECONNREFUSED 127.0.0.1:1 and more'),
     'connection',
     'ECONNREFUSED 127.0.0.1:1',
   ],
-  ['what the server says first', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
-  ['a slow one', failed('Command timed out'), 'timeout', undefined],
-  ['a silent one', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
-  ['a right', reply("NOPERM this user may not run the 'eval' command"), 'noperm', 'NOPERM eval: grant +eval'],
-  ['a right that is not named', reply('NOPERM this user may not'), 'noperm', noperm],
-  ['a right to much', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', noperm],
+  ['a reply of the server without ReplyError', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
+  ['a command that times out', failed('Command timed out'), 'timeout', undefined],
+  ['a silent connection', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
   [
-    'a right to less',
+    'a missing right',
+    reply("NOPERM this user may not run the 'eval' command"),
+    'noperm',
+    'NOPERM eval: grant +eval',
+  ],
+  ['a missing right without its name', reply('NOPERM this user may not'), 'noperm', noperm],
+  ['a right of 41 characters', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', noperm],
+  [
+    'a right of 40 characters',
     reply(`NOPERM not '${'x'.repeat(40)}' at all`),
     'noperm',
     `NOPERM ${'x'.repeat(40)}: grant +${'x'.repeat(40)}`,
   ],
-  ['a key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
-  ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', noperm],
-  ['an old server', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
-  ['its command first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
-  ['a quote that is no command', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
+  ['a forbidden key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
+  ['a right without its closing quote', reply("NOPERM not 'eval"), 'noperm', noperm],
+  ['an unknown command', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
   [
-    'a right in a script',
+    'an unknown command, named first',
+    reply("'WAITAOF' is an unknown command"),
+    'error',
+    'unknown command WAITAOF',
+  ],
+  ['a quoted word in another error', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
+  [
+    'a missing right in a script',
     reply("ERR The user executing the script can't run this command"),
     'noperm',
     noperm,
   ],
   [
-    'a key in a script',
+    'a forbidden key in a script',
     reply("ERR The user executing the script can't access at least one of the keys mentioned"),
     'noperm',
     'NOPERM: grant ~PREFIX:*',
   ],
-  ['other words', reply('ERR a secret argument'), 'error', undefined],
+  ['an unknown message', reply('ERR a secret argument'), 'error', undefined],
   ['no error at all', 'text', 'error', undefined],
-  ['one of ours, of another', new RedisUnavailable('oom', reply('OOM no room')), 'oom', 'OOM'],
-  ['one of ours', new RedisUnavailable('closed'), 'closed', undefined],
-])('for people, %s: its own words, and never those of others', (_, error, word, text) => {
+  ['RedisUnavailable with a cause', new RedisUnavailable('oom', reply('OOM no room')), 'oom', 'OOM'],
+  ['RedisUnavailable', new RedisUnavailable('closed'), 'closed', undefined],
+])('causeOf %s: its word and a text without arguments of commands', (_, error, word, text) => {
   expect(causeOf(error)).toEqual({ word, text });
 });
 
@@ -132,7 +147,7 @@ describe('a call within a deadline', () => {
   afterEach(() => void vi.useRealTimers());
   const never = new Promise<string>(() => {});
 
-  test('settles as the call does, and leaves no timer', async () => {
+  test('ends like the call, and leaves no timer', async () => {
     vi.useFakeTimers();
     expect(await withinDeadline(async () => 'OK', 100)).toBe('OK');
     await expect(withinDeadline(() => Promise.reject(reply('OOM no room')), 100)).rejects.toMatchObject({
@@ -145,7 +160,7 @@ describe('a call within a deadline', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('rejects when it is over, and not before', async () => {
+  test('rejects with timeout at the deadline, not a millisecond earlier', async () => {
     vi.useFakeTimers();
     let outcome: unknown;
     withinDeadline(() => never, 100).catch((fault: unknown) => {
@@ -157,7 +172,7 @@ describe('a call within a deadline', () => {
     expect(outcome).toMatchObject({ name: 'RedisUnavailable', word: 'timeout' });
   });
 
-  test('a claim that may still take effect is waited for, and no other', async () => {
+  test('mayHoldAfter is false for a claim that was not sent, and waits for one that may take effect', async () => {
     expect(await mayHoldAfter(new Error('a bug'))).toBe(true);
     expect(await mayHoldAfter(new RedisUnavailable('connection'))).toBe(false);
     expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, 0))).toBe(true);

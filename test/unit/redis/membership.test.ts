@@ -23,7 +23,7 @@ const shop: Member = {
 function opening(context: TestContext) {
   const open = closingAtEnd(context);
   async function connect(url: string): Promise<Redis> {
-    // No deadline is the subject here.
+    // Long: no test here is about the deadline.
     const redis = open(connectRedis({ url, timeoutMs: 20_000 }));
     await until(async () => redis.ready(1000));
     return redis;
@@ -49,7 +49,7 @@ function opening(context: TestContext) {
   return { open, connect, single, join };
 }
 
-/** As if all who are there had announced themselves earlier by so much. */
+/** Moves the announcements of all members into the past. */
 const age = (redis: Redis, ms: number) =>
   redis.command(
     'EVAL',
@@ -65,7 +65,7 @@ end`,
   );
 
 describe.concurrent('processes that share a store', () => {
-  test('an entry that no process can read is reported once the last reading is old, until it is gone', async (context) => {
+  test('an unreadable entry is reported after memberTtlMs, until it is deleted', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const first = await join(redis);
@@ -81,10 +81,10 @@ describe.concurrent('processes that share a store', () => {
     expect([first.membership.overdue(), first.membership.refusesTags()]).toEqual([[], undefined]);
   });
 
-  test('twenty thousand that all say something else are heard', async (context) => {
+  test('20,000 members with another lease and other methods are read', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
-    // Each announces itself a few seconds from now, so that none is gone when it is heard.
+    // Announced in the future, so that no member has expired when the list is read.
     const announceAll = `
 local now = redis.call('TIME')[1] * 1000 + ARGV[2]
 for i = 1, 20000 do
@@ -96,7 +96,7 @@ end`;
     expect(membership.agreement()).toMatchObject({ untracked: ['PATCH /carts/{}'], coldStartMs: 60_000 });
   });
 
-  test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async (context) => {
+  test('the cold start is the longest lease of all members, even after its process has ended and Redis was flushed', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const long = await join(redis, { leaseMs: 60_000 });
@@ -110,12 +110,12 @@ end`;
     expect(short.membership.coldStartMs()).toBe(60_000);
   });
 
-  test('a short lease holds for long enough that the others have announced theirs', async (context) => {
+  test('with a lease of one second the cold start lasts four', async (context) => {
     const { single, join } = opening(context);
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 
-  test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async (context) => {
+  test('of two digest keys the first one is in force until its process is gone; if that returns, it is refused', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const old = await join(redis);
@@ -131,7 +131,7 @@ end`;
     old.membership.close();
     await age(redis, memberTtlMs);
     await until(async () => next.membership.refusesTokens() === undefined);
-    // It comes back: a process that was stopped for longer than the others remember it.
+    // The first process returns, after it was stopped for longer than the others remember it.
     old.skippedMs = memberTtlMs;
     expect(old.membership.refusesTokens()).toBe('settings');
     await old.membership.announce();
@@ -141,7 +141,7 @@ end`;
     ]);
   });
 
-  test('tags of a killed process with other methods count until its last lease is over', async (context) => {
+  test('the methods of a killed process count until its lease is over', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const killed = await join(redis, { tracked: [], leaseMs: 60_000 });
@@ -154,7 +154,7 @@ end`;
     expect(next.membership.agreement()?.untracked).toEqual([]);
   });
 
-  test('what was heard counts for less time than the others remember it, and then is asked anew', async (context) => {
+  test('two seconds before the others forget it, a process refuses commands until it has announced itself again', async (context) => {
     const { single, join } = opening(context);
     const redis = await single();
     const one = await join(redis);
@@ -165,7 +165,7 @@ end`;
     await until(async () => (await guarded.command('PING')) === 'PONG');
   });
 
-  test('a Cluster', async (context) => {
+  test('in a Cluster members see each other', async (context) => {
     const { open, connect, join } = opening(context);
     const redis = await connect(open(await startCluster()).url);
     const one = await join(redis);

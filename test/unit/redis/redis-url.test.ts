@@ -56,7 +56,7 @@ describe('parseRedisUrl', () => {
     expect(() => parseRedisUrl(url)).toThrow(/^store\.url/);
   });
 
-  test('never repeats the password', () => {
+  test('errors do not contain the password', () => {
     for (const url of [
       'redis://u:sesame@h1:0',
       'redis://u:sesame@',

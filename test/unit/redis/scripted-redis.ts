@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 export const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 export const list = (items: readonly string[]) => `*${items.length}\r\n${items.map(bulk).join('')}`;
 
-/** What INFO says of a server with nothing to complain of. */
+/** INFO fields of a healthy server. */
 export const healthy = {
   redis_version: '8.0.0',
   loading: 0,
@@ -21,7 +21,7 @@ export const infoReply = (info: Readonly<Record<string, string | number>>) => {
   return bulk(`# Server\r\n${fields.join('\r\n')}\r\n`);
 };
 
-/** A made-up Redis that says what `answer` returns to each command, in RESP; undefined: nothing. Ends with the test. */
+/** A fake Redis that sends what `answer` returns for each command, in RESP (undefined: nothing). It stops after the test. */
 export async function startScriptedRedis(
   answer: (words: readonly string[], socket: Socket) => string | undefined,
 ) {
@@ -51,7 +51,7 @@ export async function startScriptedRedis(
   return { port: (server.address() as AddressInfo).port, drop };
 }
 
-/** The first whole command of a text of RESP. */
+/** The first complete command in a text of RESP. */
 function readCommand(text: string): { words: string[]; length: number } | undefined {
   let at = 0;
   const line = () => {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { readServerFacts } from '../../../src/redis/watch.ts';
 
-describe('what servers say of themselves', () => {
+describe('readServerFacts', () => {
   const info = (fields: Readonly<Record<string, string | number>>) =>
     `# Server\r\n${Object.entries(fields)
       .map(([name, value]) => `${name}:${value}\r\n`)
       .join('')}`;
   const slave = (lag: number, state = 'online') => `ip=10.0.0.1,port=6379,state=${state},offset=1,lag=${lag}`;
 
-  it('of several nodes is that of the fullest, of the one with the fewest replicas, and any that evicts', () => {
+  it('of several nodes: the memory of the fullest, the fewest replicas, any evicting policy', () => {
     const nodes = [
       { used_memory: 50, maxmemory: 100, maxmemory_policy: 'noeviction', slave0: slave(1), slave1: slave(3) },
       { used_memory: 60, maxmemory: 200, maxmemory_policy: 'allkeys-lru', slave0: slave(0) },
@@ -36,7 +36,7 @@ describe('what servers say of themselves', () => {
     expect(readServerFacts([info({ slave0: line })], 0).connectedReplicas).toBe(count);
   });
 
-  it('without a limit of memory the larger one still is the fullest, and nothing is nothing', () => {
+  it('without maxmemory: the largest memory; without nodes: 0', () => {
     const of = (...all: number[]) =>
       readServerFacts(
         all.map((used_memory) => info({ used_memory })),

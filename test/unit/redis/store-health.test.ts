@@ -8,7 +8,7 @@ const full: Cause = { word: 'oom', text: 'OOM' };
 const noRight: Cause = { word: 'noperm', text: 'NOPERM del: grant +del' };
 const unnamed: Cause = { word: 'connection', text: undefined };
 
-/** What is called at which second: `+` succeeds, `-` fails with the cause, `.` is a tick. */
+/** A call at a second: `+` succeeds, a cause is a failure, `.` is a tick. */
 type Call = readonly [second: number, does: '+' | '.' | Cause];
 
 function play(calls: readonly Call[]) {
@@ -34,10 +34,10 @@ const seconds = (from: number, to: number, ...does: Call[1][]): Call[] =>
     does.map((each) => [second, each] as const),
   );
 
-describe('the state of the store has a memory', () => {
+describe('StoreHealth', () => {
   test.each<[string, Call[], string[]]>([
     [
-      'reached',
+      'only successes',
       [
         [0, '+'],
         [1, '+'],
@@ -45,12 +45,12 @@ describe('the state of the store has a memory', () => {
       ['0 ready 0/1'],
     ],
     [
-      'a right that is missing: said at the first call, though others succeed',
+      'a missing right: away at the first failure, although other calls succeed',
       [[0, '+'], [5, noRight], [5, '+'], ...seconds(6, 17, '+')],
       ['0 ready 0/1', '5 away NOPERM del: grant +del 1/2', '15 ready 0/10'],
     ],
     [
-      'down at the start: said at once',
+      'down at the start: away at once',
       [
         [0, refused],
         [1, refused],
@@ -79,7 +79,7 @@ describe('the state of the store has a memory', () => {
       ['0 ready 0/1', '2 away ECONNREFUSED 10.0.0.5:6379 3/4'],
     ],
     [
-      'without traffic a tick notices',
+      'one failure and no more calls: away at a tick',
       [
         [0, '+'],
         [1, refused],
@@ -88,12 +88,12 @@ describe('the state of the store has a memory', () => {
       ['0 ready 0/1', '2 away ECONNREFUSED 10.0.0.5:6379 1/2'],
     ],
     [
-      'a tenth of the calls fails: away, and stays so while it goes on',
+      'a fifth of the calls fails for a minute: away once',
       [[0, '+'], ...seconds(0, 60, '+', '+', '+', '+', full)],
       ['0 ready 0/1', '4 away OOM 5/26'],
     ],
     [
-      'one of a hundred: ready',
+      'one of a hundred calls fails: ready',
       [[0, '+'], ...seconds(0, 25, full, ...Array.from({ length: 99 }, () => '+' as const), '.')],
       ['0 ready 0/1'],
     ],
@@ -108,7 +108,7 @@ describe('the state of the store has a memory', () => {
       ['0 ready 0/1', '2 away NOAUTH 2/3'],
     ],
     [
-      'the newest cause counts, and is said once',
+      'a new cause: one line',
       [
         [0, refused],
         [1, noAuth],
@@ -118,12 +118,12 @@ describe('the state of the store has a memory', () => {
       ['0 away ECONNREFUSED 10.0.0.5:6379 1/1', '1 away NOAUTH 2/2'],
     ],
     [
-      'two causes in turns: one line each, as long as it is away',
+      'two alternating causes: one line each',
       [...seconds(0, 20, refused, noAuth)],
       ['0 away ECONNREFUSED 10.0.0.5:6379 1/1', '0 away NOAUTH 2/2'],
     ],
     [
-      '"not connected" does not hide why',
+      '"not connected" does not replace a cause',
       [
         [0, refused],
         [1, unnamed],
@@ -133,7 +133,7 @@ describe('the state of the store has a memory', () => {
       ['0 away ECONNREFUSED 10.0.0.5:6379 1/1'],
     ],
     [
-      '"not connected" does not hide a cause of a moment ago',
+      '"not connected" does not replace a cause of a second ago',
       [
         [0, '+'],
         [1, full],
@@ -145,7 +145,7 @@ describe('the state of the store has a memory', () => {
       ['0 ready 0/1', '3 away OOM 2/4', '3 away ECONNREFUSED 10.0.0.5:6379 3/5'],
     ],
     [
-      'back and away again: the cause is a line again',
+      'back and away again: another line with the cause',
       [[0, noAuth], ...seconds(1, 12, '+', '.'), [12, noAuth], [13, '.']],
       ['0 away NOAUTH 1/1', '10 ready 0/10', '13 away NOAUTH 1/9'],
     ],
@@ -153,12 +153,12 @@ describe('the state of the store has a memory', () => {
     expect(play(calls).lines).toEqual(lines);
   });
 
-  test('a thousand causes are fifty lines', () => {
+  test('a thousand causes: fifty lines', () => {
     const calls = Array.from({ length: 1000 }, (_, i): Call => [i / 1000, { word: 'error', text: `${i}` }]);
     expect(play(calls).lines).toHaveLength(50);
   });
 
-  test('the cause that is reported stays until it is back', () => {
+  test('the state keeps its cause, or the next one that has a text', () => {
     expect(
       play([
         [0, refused],

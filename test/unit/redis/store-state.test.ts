@@ -9,7 +9,7 @@ import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { startRedis, until } from '../../harness/redis-processes.ts';
 
-/** The beats of all connections come by hand: they learn the state of a server, which would be waited for. */
+/** The intervals of all connections are driven by hand. At each one a connection asks the server for its state. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterAll(() => void vi.useRealTimers());
 
@@ -29,7 +29,7 @@ function opening(context: TestContext) {
     );
     return { redis, lines };
   }
-  /** Asks until it is so; for the connections a second passes with each question. */
+  /** Repeats `isSo` until it is true. For the connections, a second passes with each attempt. */
   const beatUntil = (isSo: () => Promise<boolean>) =>
     until(async () => {
       passedMs += 1000;
@@ -53,9 +53,9 @@ const word = (call: Promise<unknown>) =>
 
 const causeOf = (redis: Redis) => redis.state().cause?.text;
 
-// The longest first: Redis itself takes some seconds to notice that a replica is silent.
-describe.concurrent('what is behind the store', () => {
-  test('a replica that is lost is named, with claims and without', async (context) => {
+// First, because Redis takes some seconds to notice that a replica is silent.
+describe.concurrent('the server of the store', () => {
+  test('a paused replica: "0 of 1 replicas confirm" without a claim, and 0 replicas for a claim', async (context) => {
     const { open, connect, beatUntil } = opening(context);
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
@@ -81,7 +81,7 @@ describe.concurrent('what is behind the store', () => {
     ).toEqual(['away', 'ready']);
   });
 
-  test('its memory, and that its history is another one', async (context) => {
+  test('its memory is read, and a changed replication id is noticed', async (context) => {
     const { open, connect, direct, beatUntil } = opening(context);
     const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
     const seen: (boolean | undefined)[] = [];
@@ -109,25 +109,22 @@ describe.concurrent('an eviction policy that evicts records', () => {
     'volatile-ttl',
   ];
 
-  test.for(policies)(
-    '%s is refused at the start, and seen when it is set while it runs',
-    async (policy, context) => {
-      const { open, connect, direct, beatUntil } = opening(context);
-      const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
-      const admin = direct(server.url);
-      const { redis } = connect(server.url);
-      await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
-      expect(await word(redis.command('PING'))).toBe('evicting');
-      await admin.config('SET', 'maxmemory-policy', 'noeviction');
-      await beatUntil(async () => (await redis.command('PING')) === 'PONG');
-      await admin.config('SET', 'maxmemory-policy', policy);
-      await beatUntil(async () => (await word(redis.command('PING'))) === 'evicting');
-      await beatUntil(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
-    },
-  );
+  test.for(policies)('%s is refused at the start and when it is set later', async (policy, context) => {
+    const { open, connect, direct, beatUntil } = opening(context);
+    const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
+    const admin = direct(server.url);
+    const { redis } = connect(server.url);
+    await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
+    expect(await word(redis.command('PING'))).toBe('evicting');
+    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await beatUntil(async () => (await redis.command('PING')) === 'PONG');
+    await admin.config('SET', 'maxmemory-policy', policy);
+    await beatUntil(async () => (await word(redis.command('PING'))) === 'evicting');
+    await beatUntil(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
+  });
 });
 
-describe.concurrent('what the user of Redis may not use', () => {
+describe.concurrent('a right that the user of Redis lacks', () => {
   const setUser = (client: RawClient, ...rules: string[]) =>
     client.call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '&shop:*', ...rules);
 
@@ -148,7 +145,7 @@ describe.concurrent('what the user of Redis may not use', () => {
     expect(cause).toMatch(text);
   });
 
-  test('is nothing that the scripts need, of what docs/operations.md grants', async (context) => {
+  test('is none of those that the source needs, with the rights of docs/operations.md', async (context) => {
     const { open, direct } = opening(context);
     const client = direct(open(await startRedis({})).url);
     await setUser(client, '~shop:*', '-@all', ...granted);
@@ -166,7 +163,7 @@ describe.concurrent('what the user of Redis may not use', () => {
 
 const granted = '+@read +@write +@connection +@scripting +info +time +wait'.split(' ');
 
-/** Tried with more and more arguments, because a wrong number of them is answered first. */
+/** Tries up to five arguments, because Redis checks their number first. */
 async function mayRun(client: RawClient, name: string): Promise<boolean> {
   for (let count = 0; count < 6; count += 1) {
     const args = Array.from({ length: count }, () => 'shop:1');
@@ -177,8 +174,8 @@ async function mayRun(client: RawClient, name: string): Promise<boolean> {
   return false;
 }
 
-describe.concurrent('why Redis is away is said in its own word', () => {
-  test('nobody listens, no such host, no password, a wrong one', async (context) => {
+describe.concurrent('the cause of an unavailable Redis', () => {
+  test('refused connection, unknown host, missing password, wrong password', async (context) => {
     const { open, connect, beatUntil } = opening(context);
     const port = await freePort();
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
@@ -199,8 +196,8 @@ describe.concurrent('why Redis is away is said in its own word', () => {
   });
 });
 
-// By themselves, since the beats are everybody's.
-test('the newest cause counts: the password is changed while it runs, then the server goes', async (context) => {
+// Not concurrent, because the fake timers are shared.
+test('the newest cause counts: first a changed password, then a killed server', async (context) => {
   const { open, connect, direct } = opening(context);
   const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
   const admin = direct(server.url.replace('//', '//:sesame@'));

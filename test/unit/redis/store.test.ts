@@ -3,14 +3,14 @@ import { type Member, recordForms } from '../../../src/redis/membership.ts';
 import { openRedisStore } from '../../../src/redis/store.ts';
 import { bulk, healthy, infoReply, list, startScriptedRedis } from './scripted-redis.ts';
 
-/** What a made-up Redis says of itself; a new connection is how shopward hears of a change at once. */
+/** The state of the fake Redis. Shopward reads it at once on a new connection. */
 interface Said {
   info: Readonly<Record<string, string | number>>;
   /** Another program has written into the list of members. */
   isListBroken?: boolean;
 }
 
-/** As much of Redis as the store needs to be up. */
+/** The part of Redis that the store needs to start. */
 function startServer(said: Said) {
   return startScriptedRedis((words) => {
     const name = words[0]?.toUpperCase();
@@ -53,7 +53,7 @@ async function open(more: Partial<Said> & { replicas?: number } = {}) {
   onTestFinished(() => store.close?.());
   const news: string[] = [];
   store.onNewData((why) => void news.push(why));
-  /** Redis says something else from now on, and shopward has heard it. */
+  /** Changes INFO, and waits until shopward has read it. */
   const tell = async (info: Partial<typeof healthy>) => {
     said.info = { ...said.info, ...info, uptime: Math.random() };
     const expected = JSON.stringify([said.info.used_memory, said.info.maxmemory, said.info.run_id]);
@@ -70,7 +70,7 @@ async function open(more: Partial<Said> & { replicas?: number } = {}) {
 }
 
 describe('a store at its start', () => {
-  it('is ready, knows who shares it, and has nothing to complain of', async () => {
+  it('is ready, counts its three members, and is ok', async () => {
     const { store, lines, news } = await open();
     await store.start?.();
     expect(lines).toEqual(['info store: Redis is ready']);
@@ -98,7 +98,7 @@ describe('a store at its start', () => {
     expect(await store.sharing()).toBeNull();
   });
 
-  it('names the list of members that cannot be read', async () => {
+  it('is degraded if the list of members cannot be read', async () => {
     const { store } = await open({ isListBroken: true });
     await store.start?.();
     const reason =
@@ -106,7 +106,7 @@ describe('a store at its start', () => {
     expect(store.health()).toMatchObject({ status: 'degraded', reasons: [reason] });
   });
 
-  it('that may evict records is not used', async () => {
+  it('that may evict records: start rejects', async () => {
     const { store } = await open({ info: { ...healthy, maxmemory_policy: 'allkeys-lru' } });
     await expect(store.start?.()).rejects.toThrow('its maxmemory-policy must be noeviction');
   });
@@ -130,7 +130,7 @@ it('is degraded while it is at least 80% full', async () => {
   }
 });
 
-it('tells whoever relies on it that its data may be another one, and why', async () => {
+it('reports new data, with the reason, after a changed replication id or run id', async () => {
   const { store, news, tell } = await open();
   await store.start?.();
   news.length = 0;
