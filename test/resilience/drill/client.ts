@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DrillShop } from './shop.ts';
 import type { Kind, Tally } from './tally.ts';
 
-/** One replica, as a client knows it. */
+/** What a client needs to use one replica. */
 export interface Front {
   readonly port: number;
   readonly token: string;
@@ -13,19 +13,19 @@ export interface Front {
 
 export interface ClientOptions {
   readonly name: string;
-  /** The cart that it writes; others may write it too. */
+  /** The cart that the client writes; other clients may write it, too. */
   readonly cart: string;
-  /** Those that take requests now, asked in turn. */
+  /** The replicas that accept requests now; the client uses them in turn. */
   readonly fronts: () => readonly Front[];
   readonly tally: Tally;
   readonly shop: Pick<DrillShop, 'hasExchanged' | 'noteLost'>;
   readonly pauseMs: number;
-  /** Clients that begin together refresh in different rounds. */
+  /** Offset of the rounds in which the client refreshes, so that clients do so at different times. */
   readonly turn: number;
 }
 
 interface Answer {
-  /** 0: none. */
+  /** 0: no answer. */
   readonly status: number;
   readonly code: string | undefined;
   readonly tag: string | undefined;
@@ -38,13 +38,13 @@ interface Known {
   readonly version: number;
 }
 
-/** No client waits longer for one answer. */
+/** Longest wait for one answer. */
 const patienceMs = 10_000;
 const pauseWithoutWordMs = 500;
 
 /**
- * A client as it should be: comes again when `Retry-After` says, keeps the tag with what it has read, reads again for 412
- * and where it cannot know whether a write was applied, and has one refresh under way at a time.
+ * A correct client: repeats after `Retry-After`, keeps the tag of what it has read, reads again after a 412
+ * or if the outcome of a write is unknown, and has one refresh at a time in progress.
  */
 export class DrillClient {
   readonly #options: ClientOptions;
@@ -59,10 +59,10 @@ export class DrillClient {
     this.#refreshToken = `${options.name}-0`;
   }
 
-  /** Reads, writes and refreshes until it is over; what it has begun it ends, within its patience. */
+  /** Reads, writes and refreshes until `isOver`. Completes what it has begun, unless `giveUp` is aborted. */
   async run(isOver: () => boolean, giveUp: AbortSignal): Promise<void> {
     for (let round = 0; !isOver(); round += 1) {
-      // Not all of them in the same round: whatever breaks meets each kind.
+      // Clients refresh in different rounds, so that each fault affects every kind of request.
       if ((round + this.#options.turn) % 4 === 3) await this.#refresh(giveUp);
       await this.#wish('read', giveUp, () => this.#read());
       await this.#wish('write', giveUp, () => this.#write());
@@ -72,14 +72,14 @@ export class DrillClient {
     this.#agents.https.destroy();
   }
 
-  /** Tries until it is so. A try gives the milliseconds to wait before the next one, or undefined: done. */
+  /** Repeats `tryOnce` until it returns undefined (done) instead of the milliseconds to wait before the next try. */
   async #wish(kind: Kind, giveUp: AbortSignal, tryOnce: () => Promise<number | undefined>): Promise<void> {
     const wantedMs = performance.now();
     for (;;) {
       const waitMs = await tryOnce();
       if (waitMs === undefined) return this.#options.tally.succeed(kind, wantedMs);
       if (giveUp.aborted) {
-        this.#options.tally.wrongs.push(`${this.#options.name}: no ${kind} to the end`);
+        this.#options.tally.wrongs.push(`${this.#options.name}: no ${kind} until the end`);
         return;
       }
       await sleep(waitMs);
@@ -97,7 +97,7 @@ export class DrillClient {
   async #write(): Promise<number | undefined> {
     const waitMs = this.#known === undefined ? await this.#read() : undefined;
     const known = this.#known;
-    // A read without a tag: the store is new, or away.
+    // The read had no tag: the store is new or cannot be reached.
     if (known === undefined) return waitMs ?? pauseWithoutWordMs;
     const answer = await this.#send('write', 'PATCH', `/carts/${this.#options.cart}`, {
       ifMatch: known.tag,
@@ -129,7 +129,7 @@ export class DrillClient {
       if (!this.#options.shop.hasExchanged(refreshToken)) {
         this.#options.tally.wrongs.push('401 for a refresh token that never reached the shop');
       }
-      // An answer that was lost: the user logs in again.
+      // The answer of an exchange was lost, so the user logs in again.
       this.#logins += 1;
       this.#refreshToken = `${this.#options.name}-${this.#logins}`;
       return 0;

@@ -3,9 +3,9 @@ import { freePort } from '../../harness/free-port.ts';
 import { until } from '../../harness/redis-processes.ts';
 import { type RedisProcess, startRedisProcess } from '../../harness/redis-server.ts';
 
-/** A replica of one node of a running Cluster, which takes its place when asked to. */
+/** A replica of one node of a running Cluster, which can be promoted. */
 export interface ClusterReplica {
-  /** The failover that an operator asks for; resolves when it is the primary. */
+  /** Runs CLUSTER FAILOVER; resolves once the replica is the primary. */
   promote(): Promise<void>;
   close(): Promise<void>;
 }

@@ -5,9 +5,9 @@ import { formatResults } from './report.ts';
 
 const rows = drillGroups.map((group) => [group.drills.map(({ name }) => name).join('; '), group] as const);
 
-// As many side by side as Vitest lets run (`maxConcurrency`): most of a drill is waiting, and its expectations compare no
-// clock with a number.
-describe.concurrent('what clients see and operators are told, a few seconds each', () => {
+// Vitest runs these concurrently (`maxConcurrency`): most of their time is waiting, and no expectation compares a clock
+// with a number.
+describe.concurrent('clients see and operators are told only what each outage allows', () => {
   test.each(rows)('%s', { timeout: 300_000 }, async (_, group) => {
     const results = await runDrills(group, 'short');
     const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));

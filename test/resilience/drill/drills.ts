@@ -3,5 +3,5 @@ import { networkDrills } from './network-drills.ts';
 import { processDrills } from './process-drills.ts';
 import { storeDrills } from './store-drills.ts';
 
-/** Everything that is known to break at night. The groups that take longest come first. */
+/** All outages that are tested. The groups that take longest come first. */
 export const drillGroups: readonly DrillGroup[] = [...processDrills, ...storeDrills, ...networkDrills];

@@ -22,7 +22,7 @@ interface NameStage extends Stage {
   pointTo(address: string): void;
 }
 
-/** One process with few descriptors, and with a name of the shop that only it knows, in a hosts file that only it sees. */
+/** One process with few descriptors. It finds the shop by a name in its own hosts file. */
 async function withNameOfItsOwn(): Promise<NameStage> {
   const shop = await startDrillShop({ addresses });
   const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
@@ -52,7 +52,7 @@ async function withNameOfItsOwn(): Promise<NameStage> {
   };
 }
 
-/** A stranger with more idle connections than there are descriptors, from an address of its own. */
+/** Opens more idle connections than the process has descriptors, from another address. */
 async function useUpDescriptors({ shopward }: NameStage, length: Length): Promise<undefined> {
   const idle = Array.from({ length: 400 }, () =>
     connect({ port: shopward.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {}),
@@ -72,7 +72,9 @@ async function moveName({ shop, pointTo }: NameStage): Promise<readonly string[]
   const isThere = (shop.arrivals.get(afterwards) ?? 0) > 0;
   return [
     ...(isThere ? [] : ['nothing reached the new address']),
-    ...(count() === then ? [] : [`${count() - then} requests at the old address after its time`]),
+    ...(count() === then
+      ? []
+      : [`${count() - then} requests at the old address after the lifetime of its connections`]),
   ];
 }
 
@@ -101,7 +103,7 @@ const posters = 64;
 
 async function withSleepyShop(): Promise<Stage> {
   const shop = await startDrillShop({ idleMs: shopIdleMs });
-  // The way is long enough for a request to meet the end of its connection.
+  // Delays the close, so that a request can cross it on the way.
   const link = await startFaultProxy(shop.port);
   await link.set({ toClient: { delayMs: 10 } });
   const shopward = await startReplica({ port: link.port }, { log: { level: 'info' } });
@@ -122,13 +124,13 @@ const sleepyShopDrills: DrillGroup = {
   drills: [
     {
       name: 'the shop ends connections after 1 s without a word, POSTs at the worst rhythm',
-      // Bursts of POSTs, each when the connections of the one before are about to be ended by the shop.
+      // Bursts of POSTs, each sent just as the shop ends the connections of the burst before.
       disturb: async ({ fronts }, length, tally) => {
         const [front] = fronts();
         const agent = new Agent({ keepAlive: true });
         for (let round = 0; round < (length === 'full' ? 30 : 3); round += 1) {
           const burst = Array.from({ length: posters }, async (_, i) => {
-            // From 20 ms before that moment to 20 ms after it.
+            // From 20 ms before that moment to 20 ms after.
             await sleepAwake(shopIdleMs - 20 + (40 * i) / posters);
             const order = { method: 'POST', path: '/orders', body: { order: i } };
             tally.note('write', (await ask(front?.port ?? 0, order, agent)).words);
@@ -145,7 +147,7 @@ const sleepyShopDrills: DrillGroup = {
   ],
 };
 
-/** A pair of a certificate that ends in so many days. Clients and shops of all drills live in this process: none waits for it. */
+/** Writes a key and a certificate for so many days. Asynchronous, because all drills run in this process. */
 async function writePair(folder: string, days: number): Promise<void> {
   const [cert, key] = [join(folder, 'cert.pem.new'), join(folder, 'key.pem.new')];
   const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -190,7 +192,7 @@ const certificateDrills: DrillGroup<CertificateStage> = {
       disturb: async ({ shopward, folder }) => {
         await sleep(500);
         await writePair(folder, 365);
-        await eventually('/readyz without a word about it', async () => {
+        await eventually('/readyz without the certificate', async () => {
           const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as {
             reasons: string[];
           };

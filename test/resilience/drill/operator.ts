@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shopward } from '../../harness/shopward.ts';
 
-/** What whoever is on call sees: the log, and `/readyz` as often as a probe. */
+/** What an operator sees: the log, and `/readyz` as polled by a probe. */
 export interface Operator {
-  /** Lines that are not about one request, by `event`. */
+  /** Number of lines that are not about one request, by `event`. */
   events(): ReadonlyMap<string, number>;
   /** The same lines, as text. */
   lines(): readonly string[];
-  /** Lines about requests. */
+  /** Number of lines about requests. */
   requestLines(): number;
   /** Reasons that `/readyz` gave, each once, with `N` for numbers that change. */
   readonly reasons: ReadonlySet<string>;
-  /** Probes without an answer within a second, the longest row of them, and probes that said 503. */
+  /** Probes without an answer within a second, the longest series of them, and probes with 503. */
   readonly unanswered: number;
   readonly longestSilence: number;
   readonly unready: number;
   close(): Promise<void>;
 }
 
-/** What `/readyz` must tell in a drill, it tells for longer than two of these. */
+/** Each reason that a drill expects is shown for more than two intervals. */
 const probeMs = 400;
 /** As in deploy/kubernetes. */
 const probeTimeoutMs = 1_000;
 
-/** Watches from now on. */
+/** Starts to watch. */
 export function watch(shopward: Shopward): Operator {
   const { log } = shopward;
   const before = log().length;
@@ -42,7 +42,7 @@ export function watch(shopward: Shopward): Operator {
       const state = (await response.json()) as { readonly reasons: readonly string[] };
       for (const reason of state.reasons) reasons.add(withoutNumbers(reason));
     } catch {
-      // Nobody asks one that was told to end.
+      // A process that drains is not probed.
       if (log().some(({ event }) => event === 'draining')) isWatching = false;
       if (!isWatching) return;
       unanswered += 1;
@@ -87,7 +87,7 @@ export function watch(shopward: Shopward): Operator {
   };
 }
 
-/** What differs from run to run: ports, seconds, percentages. Small counts, such as "0 of 1 replicas", stay. */
+/** Replaces what differs between runs: ports, seconds, percentages. Keeps small counts, such as "0 of 1 replicas". */
 function withoutNumbers(text: string): string {
   return text
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')

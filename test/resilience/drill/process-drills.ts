@@ -9,17 +9,17 @@ import { startDrillShop } from './shop.ts';
 const workers = 3;
 
 interface WorkersStage extends Stage {
-  /** Process ids of those that run now. */
+  /** Process ids of the running workers. */
   pids(): readonly number[];
-  /** One more than there were when it was called. */
+  /** Resolves once one more worker has been replaced. */
   awaitReplaced(): Promise<unknown>;
-  /** All of them, as `/readyz` has it. */
+  /** Resolves once `/readyz` no longer names a worker that does not serve. */
   awaitServing(): Promise<unknown>;
 }
 
-/** Three workers, with a fault that they do not have: SIGUSR2 makes an event loop stand still. */
+/** Three workers, in which SIGUSR2 blocks the event loop. */
 async function withWorkers(length: Length): Promise<WorkersStage> {
-  // It sleeps between its rounds: they need not take a processor from the other drills.
+  // The loop sleeps, to leave the processor to the other drills.
   const getStuck =
     "process.on('SIGUSR2', function getStuck() { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });";
   const preload = `data:text/javascript,${encodeURIComponent(getStuck)}`;
@@ -60,11 +60,11 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
   };
 }
 
-/** What was in a worker that ended: no answer, and what it had claimed stays shut for a while. */
+/** A request of a worker that ended gets no answer, and its claim blocks others for a while. */
 const workerLost = {
   read: ['no answer'],
   write: ['no answer', ...storeAway.write],
-  // The shop's own, of a token whose first answer was lost.
+  // 401: the shop's refusal of a token whose first answer was lost.
   refresh: ['no answer', '401 004', ...storeAway.refresh],
 };
 

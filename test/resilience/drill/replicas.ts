@@ -3,12 +3,12 @@ import { type Shopward, type ShopwardOptions, startShopward } from '../../harnes
 import type { Front } from './client.ts';
 import type { DrillShop } from './shop.ts';
 
-/** Short times of the store, and every line that an operator would have. */
+/** Short times of the store, and the log level of a deployment. */
 export function settingsOf(redisUrl: string, store: object = {}): object {
   return { ...shopwardSettings(redisUrl, store), log: { level: 'info' } };
 }
 
-/** The same where neither the store nor the shop is the subject: only a machine that stands still is slower. */
+/** Longer times, for drills in which the store and the shop work: only a stalled machine exceeds them. */
 export function patientSettings(redisUrl: string, store: object = {}): object {
   return {
     store: { url: redisUrl, timeout: '2s', ...store },
@@ -19,8 +19,8 @@ export function patientSettings(redisUrl: string, store: object = {}): object {
 }
 
 /**
- * Where no process and no store is lost, nobody waits for the end of a lease: it may be so long that a machine that stands
- * still for three seconds is no reason to refuse a write.
+ * For drills that lose no process and no store, so that no client waits for the end of a lease. It is long, so that a
+ * machine that stalls for three seconds causes no refusal.
  */
 export const leaseThatNobodyLeaves = { lease: '14s', sendBy: '6s', wait: '5s' };
 
@@ -36,10 +36,10 @@ export function frontOf(shopward: Shopward, isTls = false): Front {
   return { port: shopward.port, token: shopward.issueToken(), isTls };
 }
 
-/** What clients may see besides the usual while the store is away or new: never of a read. */
+/** Refusals that are allowed while the store cannot be reached or is new. A read is never refused. */
 export const storeAway = {
   read: [],
-  // Overloaded: a claim came so late that `entityTags.sendBy` was over before the write could leave.
+  // `overloaded`: `entityTags.sendBy` was over before the write could be sent.
   write: ['503 tag-store-unavailable', '503 resource-busy', '503 overloaded'],
   refresh: ['503 token-store-unavailable', '503 refresh-token-unavailable', '503 refresh-token-busy'],
 };

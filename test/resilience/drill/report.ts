@@ -29,7 +29,7 @@ export function findingsOf(results: readonly DrillResult[]): Findings {
   };
 }
 
-/** One row a drill: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
+/** One row for each drill: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
 export function formatResults(results: readonly DrillResult[]): string {
   const columns = [
     'drill',

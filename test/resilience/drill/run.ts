@@ -8,7 +8,7 @@ const { short, words } = readArguments<{ readonly short?: true }>({
   options: [['--short', 'a few seconds each, as the tests have it']],
   words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
 });
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { runDrills } = await import('./drill.ts');
 const { drillGroups } = await import('./drills.ts');
 const { findingsOf, formatResults } = await import('./report.ts');

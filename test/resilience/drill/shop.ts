@@ -2,29 +2,29 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 
-/** A shop with carts, orders and refresh tokens that knows what must never happen to it. */
+/** A shop with carts, orders and refresh tokens that counts lost updates and double exchanges. */
 export interface DrillShop {
   readonly port: number;
-  /** Writes of a cart that were based on another state than the one that they replaced. */
+  /** Writes based on another state of the cart than the one that they replaced. */
   readonly lostUpdates: number;
-  /** Refresh tokens that arrived again though their first answer was not lost. */
+  /** Refresh tokens exchanged again although their first answer was not lost. */
   readonly doubleExchanges: number;
-  /** Whether the shop has exchanged it: only then may its owner be answered that it is used up. */
+  /** Whether the shop has exchanged the token. Only then may its owner get 401. */
   hasExchanged(refreshToken: string): boolean;
-  /** A client has no answer, or one that leaves it open: it may come again with the token, later. */
+  /** Notes that a client got no answer, or none that tells the outcome: it may send the token again. */
   noteLost(refreshToken: string): void;
-  /** Connections that arrived at each address, and requests. */
+  /** Number of requests that arrived at each address. */
   readonly arrivals: ReadonlyMap<string, number>;
   close(): void;
 }
 
 export interface DrillShopOptions {
   /**
-   * Ends connections that were idle for so long, and says nothing of it. While this process stands still they age no
-   * further, as if the shop had a machine of its own. Default: never.
+   * Ends connections after so long without a request, unannounced. The time does not pass while this process stalls, as if
+   * the shop had its own machine. Default: never.
    */
   readonly idleMs?: number;
-  /** Takes connections at these addresses, all on one port. Default: 127.0.0.1. */
+  /** Listens at these addresses, all on one port. Default: 127.0.0.1. */
   readonly addresses?: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export async function startDrillShop(options: DrillShopOptions = {}): Promise<Dr
   const exchanged = new Map<string, number>();
   const lost = new Set<string>();
   const arrivals = new Map<string, number>();
-  /** How many requests have come on each connection. */
+  /** Number of requests on each connection. */
   const requests = new WeakMap<Socket, number>();
   let lostUpdates = 0;
   let issued = 0;
@@ -83,7 +83,7 @@ export async function startDrillShop(options: DrillShopOptions = {}): Promise<Dr
     const [status, data] = answer(request, text === '' ? {} : JSON.parse(text));
     const document = JSON.stringify(data);
     response
-      // Named by us, so that Node does not add for how long it keeps the connection.
+      // Set here, so that Node adds no `Keep-Alive` field.
       .writeHead(status, {
         Connection: 'keep-alive',
         'Content-Type': 'application/vnd.api+json',

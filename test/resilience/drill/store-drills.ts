@@ -23,12 +23,12 @@ import {
 } from './replicas.ts';
 import { startDrillShop } from './shop.ts';
 
-/** For so long things stay broken. */
+/** How long a fault lasts. */
 const awayMs = { full: 8_000, short: 1_500 };
 
 /**
- * A hold is logged when it begins. Where the data tells of the failover before Redis does, the line says so, and `/readyz`
- * names the new primary once it is known.
+ * The `hold` line is logged when the wait begins. If the data shows the failover before Redis reports it, the line says
+ * so; `/readyz` names the new primary once it is known.
  */
 const toldOfFailover = [
   /^hold: no tag is handed out .*(another node is the primary|\(a failover)/,
@@ -60,7 +60,7 @@ async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage>
 const sentinelDrills: DrillGroup<SentinelStage> = {
   stage: () => overSentinel(settingsOf),
   drills: [
-    // The first one: what the others say of replicas, too, is said once a minute.
+    // Runs first, because lines about replicas, which the other drills cause too, are logged once a minute.
     {
       name: 'every replica of Redis stands still for 4 s (`store.replicas: 1`)',
       disturb: async ({ sentinel }) => {
@@ -110,7 +110,7 @@ const lostReplicaDrills: DrillGroup<SentinelStage> = {
         await sleep(awayMs[length]);
         return undefined;
       },
-      // One of two still confirms: nobody notices.
+      // One of two replicas still confirms, so no request is affected.
       maySee: nothing,
       told: [],
       linesAtMost: 2,
@@ -120,7 +120,7 @@ const lostReplicaDrills: DrillGroup<SentinelStage> = {
 
 interface ClusterStage extends Stage {
   readonly cluster: RedisCluster;
-  /** Of the first node, once a drill has asked for it. */
+  /** Replica of the first node, once a drill has added it. */
   replica?: ClusterReplica;
 }
 
@@ -177,7 +177,7 @@ interface CommandedStage extends Stage {
   readonly redis: Redis;
 }
 
-/** One process, a user of its own in Redis, and somebody who commands that Redis. */
+/** One process with its own Redis user, and a connection that configures that Redis. */
 async function overOne(): Promise<CommandedStage> {
   const shop = await startDrillShop();
   const server = await startRedis({});
@@ -237,16 +237,16 @@ interface Settings {
 
 interface RollingStage extends Stage {
   readonly redis: Redis;
-  /** Starts a replica with these settings beside those that run. */
+  /** Starts a replica with these settings beside the running ones. */
   add(change: Partial<Settings>): Promise<void>;
-  /** Which replicas take requests, by their places among `processes`. */
+  /** Indexes in `processes` of the replicas that get requests. */
   serving: readonly number[];
 }
 
 const lease = (seconds: number) => ({ entityTags: { lease: `${seconds}s`, sendBy: '1s', wait: '500ms' } });
 const digestKey = (key: string) => ({ refreshTokens: { digestKey: key } });
 
-/** One replica, and those that a rolling change brings. */
+/** One replica, to which a rolling change adds others. */
 async function rolling(): Promise<RollingStage> {
   const shop = await startDrillShop();
   const server = await startRedis({});
@@ -292,7 +292,7 @@ function change(
       stage.serving = [young];
       await sleep(200);
       await stage.processes[young - 1]?.stop();
-      // Until the last word of the old one is ten seconds old.
+      // Until the last record of the old replica is ten seconds old.
       await sleep(length === 'full' ? 12_000 : 500);
       return undefined;
     },

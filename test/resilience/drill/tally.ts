@@ -1,7 +1,7 @@
 export const kinds = ['read', 'write', 'refresh'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** What all clients of a drill saw together. */
+/** Answers and waits of all clients of a drill. */
 export class Tally {
   /** How often each answer was seen: a status, the code of a refusal with it, or `no answer`. */
   readonly seen: Readonly<Record<Kind, Map<string, number>>> = {
@@ -9,13 +9,13 @@ export class Tally {
     write: new Map(),
     refresh: new Map(),
   };
-  /** The longest time in ms from when a client wanted it until it had it, over all tries. */
+  /** Longest time in ms until a client had what it wanted, all tries together. */
   readonly longestMs: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
-  /** What a client got by its wish in the end. */
+  /** Number of wishes that succeeded. */
   readonly done: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
-  /** What no client should ever be told. */
+  /** Answers that no client may get. */
   readonly wrongs: string[] = [];
-  /** What was done of what was wanted after `breaks`. */
+  /** Wishes that began after `breaks` and succeeded. */
   readonly #doneSince: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
   #brokenMs = Number.POSITIVE_INFINITY;
 
@@ -23,12 +23,12 @@ export class Tally {
     this.seen[kind].set(words, (this.seen[kind].get(words) ?? 0) + 1);
   }
 
-  /** Of which kind nothing was wanted after `breaks` and ended well. */
+  /** Kinds without a wish that began after `breaks` and succeeded. */
   get missing(): readonly Kind[] {
     return kinds.filter((kind) => this.#doneSince[kind] === 0);
   }
 
-  /** From now on something is broken. */
+  /** Marks the start of the fault. */
   breaks(): void {
     this.#brokenMs = performance.now();
   }

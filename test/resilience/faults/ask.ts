@@ -13,10 +13,10 @@ export interface Seen {
   readonly tag: string | undefined;
 }
 
-/** Longest time that a client waits: more is a hang. */
+/** A client that waits longer reports `hang`. */
 const patienceMs = 30_000;
 
-/** Says what a client sees; without an agent it asks over a connection of its own. */
+/** Sends a request and returns what the client sees. Without `kept` it opens a new connection. */
 export function ask(port: number, question: Question, kept?: Agent): Promise<Seen> {
   const { method, path, fields = {}, body } = question;
   return new Promise((resolve) => {
@@ -52,7 +52,7 @@ function read(response: IncomingMessage, path: string, end: (words: string, tag?
       ...(code === undefined ? [] : [code]),
       ...(response.headers.etag === undefined ? [] : ['tagged']),
       ...(isReadable ? [] : ['unreadable']),
-      // An answer to somebody else's question.
+      // The answer to another request.
       ...(id !== undefined && !path.includes(`/${id}`) ? ['FOREIGN'] : []),
     ];
     end(words.join(' '), response.headers.etag);

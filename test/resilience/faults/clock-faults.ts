@@ -9,7 +9,7 @@ import { startFaultShop } from './shop.ts';
 
 const minuteMs = 60_000;
 
-/** The wall clock of shopward jumps while it runs (rows of Redis set its own). */
+/** The wall clock of shopward jumps while it runs. Redis's clock is set in redis-faults.ts. */
 export async function runClockFaults(): Promise<Scene[]> {
   return Promise.all([60, -60].map(jump));
 }
@@ -36,7 +36,7 @@ async function jump(minutes: number): Promise<Scene> {
     return (await ask(shopward.port, { method: 'PATCH', path: cart, fields, body: {} })).words;
   };
   const { tag } = await get(before);
-  // A write is under way while the clock jumps: it was sent in time, and ends as if nothing had happened.
+  // A write is in progress while the clock jumps. It was sent in time, so it succeeds.
   const arrival = Promise.withResolvers<ServerResponse>();
   shop.instead = arrival.resolve;
   const underWay = patch(before, tag);

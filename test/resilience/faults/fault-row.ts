@@ -18,18 +18,18 @@ export interface FaultRow {
   readonly name: string;
   begin(): Promise<unknown> | unknown;
   end(): Promise<unknown> | unknown;
-  /** Of every route that is not named; several words: any of them. */
+  /** Allowed answers of each route that `but` does not name; any of several. */
   readonly seen: string | readonly string[];
   readonly but?: { readonly [Route in RouteName]?: string | readonly string[] };
-  /** What the tag from before the fault is good for, right after it. */
+  /** Answer to a write with the tag from before the fault, right after the fault. */
   readonly oldTag: string | readonly string[];
-  /** The same when all is well again. Default: not asked. */
+  /** The same once all routes work again. Default: not asked. */
   readonly oldTagLater?: string;
-  /** So many clients ask each question, each about ids of its own. Default 1. */
+  /** Number of clients that send each request, each with its own ids. Default 1. */
   readonly times?: number;
   /**
-   * So many carts are read once the fault is over: each slot of a Cluster that is a new store lets nobody in for a lease
-   * of its own, from when it is first asked. Default 0.
+   * Number of carts to read after the fault. Each slot of a Cluster that counts as a new store hands out no tag for a lease,
+   * which begins with the first read. Default 0.
    */
   readonly meets?: number;
 }
@@ -40,19 +40,19 @@ export interface RowResult {
   readonly oldTag: string;
   /** Milliseconds from the end of the fault until every kind of route worked. */
   readonly wellAfterMs: number;
-  /** What should have been otherwise; empty when all is as it must be. */
+  /** Deviations from what is allowed. */
   readonly wrongs: readonly string[];
 }
 
-/** Mappings are asked anew after this time: a known URL is stale in every row. */
+/** Mappings expire after this time, so a known URL is stale in every row. */
 export const mappingTtlMs = 100;
-/** Other processes are held up as long as this one, or longer. */
+/** A stall of this process that shows that the machine stalled. */
 const stallMs = 100;
 const recoveryMs = 30_000;
 
 /**
- * Breaks, asks, mends, and asks until all is well; by the same proxy. Where this machine stood still meanwhile, a wrong
- * result may be its doing (every deadline is real here), and the row is run again: a fault of ours is wrong every time.
+ * Begins the fault, sends requests, ends it, and sends requests until all routes work, through one proxy. If the machine
+ * stalled, a wrong result may be its fault, so the row runs again: a bug gives a wrong result every time.
  */
 export async function runRow(shopward: RunningShopward, row: FaultRow): Promise<RowResult> {
   const stalls = monitorEventLoopDelay({ resolution: 10 });
@@ -95,7 +95,7 @@ async function runOnce(shopward: RunningShopward, row: FaultRow): Promise<RowRes
   return { name: row.name, cells, oldTag, wellAfterMs, wrongs };
 }
 
-/** A proxy, and the faults of what it depends on. */
+/** A proxy, and the faults of its dependencies. */
 export interface Stage {
   readonly shopward: RunningShopward;
   readonly rows: readonly FaultRow[];
@@ -103,8 +103,8 @@ export interface Stage {
 }
 
 /**
- * The results of all rows, in their order. Most of a row is waiting, so there are several stages of the same rows, and
- * each row runs on the one that is free first.
+ * Runs all rows and returns the results in their order. Most of a row is waiting, so there are several stages, and
+ * each row runs on the first free one.
  */
 export async function runRows(stages: number, open: () => Promise<Stage>): Promise<RowResult[]> {
   const results: RowResult[] = [];
@@ -124,14 +124,14 @@ export async function runRows(stages: number, open: () => Promise<Stage>): Promi
   return results;
 }
 
-/** A new store hands out no tags at first. */
+/** Waits until every route works: a new store hands out no tags at first. */
 export async function awaitHealth(shopward: RunningShopward): Promise<void> {
   const front = { port: shopward.port, token: shopward.issueToken() };
   const sick = await findSick(front, performance.now() + recoveryMs);
   if (sick.length > 0) throw new Error(`never well: ${sick.join(', ')}`);
 }
 
-/** Asks with new ids until every route gives what it should; what does not, when time is over. */
+/** Sends requests with new ids until every route works, or returns those that do not at the deadline. */
 async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
   for (;;) {
     const cells = await askAll(front, await prepare(front));
@@ -139,7 +139,7 @@ async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
     if (sick.length === 0 || performance.now() > deadlineMs) {
       return sick.map((route) => `${route}: ${cells[route]}`);
     }
-    // A lease, at the longest: eleven requests each time.
+    // Each try sends eleven requests, and the wait is at most a lease.
     await sleep(400);
   }
 }
@@ -152,7 +152,7 @@ function validate(what: string, is: string, allowed: string | readonly string[])
 
 const between = ', ';
 
-/** What different clients saw of the same route. */
+/** Joins the answers of several clients on one route. */
 function joinWords(all: readonly string[]): string {
   return [...new Set(all)].toSorted().join(between);
 }

@@ -23,12 +23,12 @@ const usual = {
   'no token': '401 002',
 } as const;
 
-/** Of all scenes. */
+/** Signers of all scenes. */
 interface Signers {
-  /** In the key set from the start, and not in it. */
+  /** `known` is in the key set from the start, `fresh` is not. */
   readonly known: Signer;
   readonly fresh: Signer;
-  /** Names the key that is known, and is another. */
+  /** Another key with the key id of `known`. */
   readonly forged: Signer;
 }
 
@@ -38,7 +38,7 @@ interface Stage extends Signers {
   get(): ShopwardHere;
 }
 
-/** The source of verification keys breaks in every way. Each scene has a proxy of its own, because fetches have a cooldown. */
+/** Faults of the key source. Each scene has its own proxy, because fetches have a cooldown. */
 export async function runKeyFaults(): Promise<Scene[]> {
   const shop = await startFaultShop();
   const signers: Signers = {
@@ -63,7 +63,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
           'open GET': '200',
           'token of a known key': unavailable,
           'token of a new key': unavailable,
-          // Without keys nobody can say so.
+          // Without keys a forged token cannot be told from a valid one.
           'forged token': unavailable,
           'no token': '401 002',
           after: '200',

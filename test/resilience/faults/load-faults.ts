@@ -9,17 +9,17 @@ import { checkScene, type Scene } from './scene.ts';
 
 const clients = 32;
 const connections = 16;
-/** Each connection to the shop ends after so many. */
+/** Each connection to the shop ends after so many answers. */
 const answersOfOne = 8;
-/** Answers in which every connection has ended twice: counted, for in a time there are as many as the machine can give. */
+/** After so many answers every connection has ended twice. Counted, because their rate depends on the machine. */
 const round = 2 * connections * answersOfOne;
 
-/** Faults that stop nothing by themselves, while many ask. */
+/** Faults that show only under load. */
 export async function runLoadFaults(): Promise<Scene[]> {
   return [await closedListener(), ...(await usedUpDescriptors())];
 }
 
-/** A rolling restart: no new connection to the shop, and the open ones answer, a few requests each. */
+/** A rolling restart of the shop: it refuses new connections, and the open ones answer a few requests each. */
 async function closedListener(): Promise<Scene> {
   const shop = await startRestartingShop();
   const shopward = await startShopward({
@@ -41,14 +41,14 @@ async function closedListener(): Promise<Scene> {
     `the listener refuses, open connections answer, ${clients} clients`,
     { requests: seen, livez, afterwards: after, SIGTERM: stopped },
     {
-      // Where the connections that are open suffice, nobody needs the listener.
+      // If the open connections suffice, no request needs a new one.
       requests: ['200', '200, 502 upstream-unreachable'],
       ...{ livez: '200', afterwards: '200', SIGTERM: 'drained' },
     },
   );
 }
 
-/** More idle connections of clients than there are descriptors: at the one port, and when they have gone at the other one. */
+/** Opens more idle connections than the process has descriptors, first at the public port, then at the admin port. */
 async function usedUpDescriptors(): Promise<Scene[]> {
   const shop = await startRestartingShop();
   const shopward = await startShopward({
@@ -77,7 +77,7 @@ async function crowd(shopward: Shopward, port: 'public' | 'admin') {
     connect(port === 'public' ? shopward.port : shopward.adminPort, '127.0.0.1').on('error', () => {}),
   );
   await sleep(500);
-  // Those that come first may be the ones that are let go.
+  // At the crowded port itself, a new connection may be the one that is closed.
   const livez = port === 'admin' ? 'not asked' : await askLivez(shopward);
   const requests = port === 'public' ? 'not asked' : await askOpen(shopward);
   for (const socket of idle) socket.destroy();
@@ -85,7 +85,7 @@ async function crowd(shopward: Shopward, port: 'public' | 'admin') {
   return { port, livez, requests, afterwards: await askOpen(shopward) };
 }
 
-/** Clients with kept-alive connections, each of which asks again when it has its answer. */
+/** Clients with kept-alive connections that send the next request after each answer. */
 function startLoad({ port }: Shopward) {
   const seen = new Set<string>();
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
@@ -99,12 +99,12 @@ function startLoad({ port }: Shopward) {
   };
   const running = Promise.all(Array.from({ length: clients }, client));
   return {
-    /** So many answers later, or when a client has waited in vain: there may be no more. */
+    /** Resolves after so many more answers, or once a client hangs, since no more may come. */
     more: async (count: number) => {
       const enough = answers + count;
       while (answers < enough && !seen.has('hang')) await sleep(10);
     },
-    /** Words of all answers. */
+    /** Ends the load. Returns each kind of answer once. */
     stop: async () => {
       isOver = true;
       await running;
@@ -147,13 +147,13 @@ interface RestartingShop {
 }
 
 /**
- * Each connection ends after some answers, so that new ones are wanted all the time. An answer takes long enough that two
- * clients want each connection while the machine has hardly anything to do.
+ * Each connection ends after some answers, so that new ones are needed all the time. An answer takes so long that two
+ * clients wait for each connection although the machine is almost idle.
  */
 async function startRestartingShop(): Promise<RestartingShop> {
   const sockets = new Set<Socket>();
   let server: Server;
-  // Nobody else is given it while the listener is closed.
+  // This port is not given away while the listener is closed.
   const port = await freePort();
   const take = (socket: Socket) => {
     let answers = 0;

@@ -11,11 +11,11 @@ import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const main = findMain();
-/** Their lines, 3.8 KB each, are more than a pipe (64 KiB) and the log's buffer (1 MiB) can take. */
+/** Their lines exceed a pipe (64 KiB) and the log's buffer (1 MiB). */
 const requests = 400;
 const segments = Array(24).fill('x'.repeat(72)).join('/');
 
-/** Where the log goes breaks: what happens to requests? */
+/** Faults of the log's destination. */
 export async function runLogFaults(): Promise<Scene[]> {
   const shop = await startFaultShop();
   const scenes = await Promise.all([closedPipe(shop), unreadPipe(shop), fullDevice(shop), fullDisk(shop)]);
@@ -37,7 +37,7 @@ async function unreadPipe(shop: FaultShop): Promise<Scene> {
   return conclude("the log's reader has stopped", running);
 }
 
-/** Every write fails with ENOSPC; Linux has such a device. */
+/** Every write fails with ENOSPC, as on Linux's /dev/full. */
 async function fullDevice(shop: FaultShop): Promise<Scene[]> {
   if (!existsSync('/dev/full')) return [];
   const device = openSync('/dev/full', 'w');

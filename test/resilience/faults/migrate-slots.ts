@@ -10,8 +10,8 @@ interface Move {
 }
 
 /**
- * Begins to move every slot that holds anything from its node to the next one: half of each slot's keys are over, so that
- * scripts on two keys find them nowhere. The returned function moves the rest and tells every node.
+ * Begins to move every slot with keys to the next node: half of the keys are moved, so that scripts on two keys fail at
+ * both nodes. The returned function moves the rest and tells every node.
  */
 export async function migrateSlots(nodes: readonly RedisProcess[]): Promise<() => Promise<void>> {
   const clients = nodes.map((node) => new Redis(node.port, '127.0.0.1'));

@@ -4,12 +4,12 @@ import { runKeyFaults } from './key-faults.ts';
 import { runLoadFaults } from './load-faults.ts';
 import { runLogFaults } from './log-faults.ts';
 
-// Side by side: each has a shop of its own, and none compares a clock with a number.
+// Concurrent: each has its own shop, and none compares a clock with a number.
 test.concurrent.each([
   ['the key source', runKeyFaults],
   ['the clock', runClockFaults],
   ['the log', runLogFaults],
   ['the shop or the descriptors, under load', runLoadFaults],
-])('what clients see when something is wrong with %s', { timeout: 300_000 }, async (_, run) => {
+])('clients see only what a fault of %s allows', { timeout: 300_000 }, async (_, run) => {
   expect((await run()).flatMap(({ wrongs }) => wrongs)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { runRedisFaults } from './redis-faults.ts';
 import { formatRows } from './table.ts';
 
-test('what clients see when Redis breaks, and that all is well afterwards', {
+test('clients see only what a fault of Redis allows, and all routes work afterwards', {
   timeout: 300_000,
 }, async () => {
   const rows = await runRedisFaults();

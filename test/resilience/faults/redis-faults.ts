@@ -12,7 +12,7 @@ import { type ShiftedRedis, startShiftedRedis } from './shifted-redis.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
-/** Reads go on without a tag; nothing is written that could not be checked. */
+/** Reads have no tag, and writes that cannot be checked are refused. */
 const away = {
   seen: '200',
   but: {
@@ -23,7 +23,7 @@ const away = {
     'token exchange': tokenStore,
   },
 } as const;
-/** A fault that is over before a client can notice: a call of that moment may fail, and nothing worse. */
+/** A short fault: a call at that moment may fail, but nothing worse. */
 const blink = {
   seen: '200',
   but: {
@@ -34,10 +34,10 @@ const blink = {
     'token exchange': ['201', tokenStore],
   },
 } as const;
-/** The store is a new one: no tag of before is good, and for one lease nobody is let in. */
+/** The store is new: earlier tags are refused, and for one lease no write is accepted. */
 const held = { oldTag: tagStore, oldTagLater: '412 006' } as const;
 
-/** Redis breaks in every way. */
+/** Faults of Redis. */
 export async function runRedisFaults(): Promise<RowResult[]> {
   const shop = await startFaultShop();
   const shifted = await startShiftedRedis();
@@ -73,7 +73,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       begin: () => redis.process?.pause(),
       end: () => redis.process?.resume(),
       ...away,
-      // A claim without an answer may have been granted: then it holds until it is given back, or runs out.
+      // A claim without an answer may have been granted. It then blocks writes until it is released or expires.
       oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
     },
     {
@@ -102,7 +102,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       begin: () => configure('maxmemory', '1'),
       end: () => configure('maxmemory', '0'),
       ...away,
-      // Redis refuses the first write of a script, unless that is a DEL; then it lets the whole of it pass.
+      // Redis refuses the first write of a script, unless it is a DEL: then the whole script passes.
       but: {
         ...away.but,
         'tracked GET': ['200', '200 tagged'],
@@ -138,7 +138,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       begin: () => direct.flushall(),
       end: () => {},
       ...away,
-      // It is there, but it cannot be told from one that has lost leases; tokens have no leases.
+      // Redis answers, but leases may be lost, so tags wait. Tokens have no leases.
       but: { ...away.but, 'token exchange': '201' },
       ...held,
     },
@@ -217,7 +217,7 @@ async function openCluster(shop: FaultShop): Promise<Stage> {
         finish = await migrateSlots(cluster.nodes);
       },
       end: () => finish(),
-      // A slot that is half moved answers no script of a new cart; on the other node the epoch is another.
+      // A half-moved slot answers no script for a new cart, and the other node has another epoch.
       ...blink,
       but: { ...blink.but, 'tracked GET': '200', 'tagged PATCH': tagStore, 'child POST': tagStore },
       ...held,
@@ -228,7 +228,7 @@ async function openCluster(shop: FaultShop): Promise<Stage> {
       name: 'Cluster: one of three nodes stopped',
       begin: () => cluster.nodes[2]?.pause(),
       end: () => cluster.nodes[2]?.resume(),
-      // What another node knows goes on.
+      // Requests whose keys are on the other nodes go on.
       ...blink,
       times: 8,
       oldTag: ['412 006', '200 tagged', '503 resource-busy', tagStore],
@@ -237,7 +237,7 @@ async function openCluster(shop: FaultShop): Promise<Stage> {
   return { shopward: await start(shop, settings), rows, close: cluster.close };
 }
 
-/** Redis's own clock is set, and stays so. */
+/** Faults of Redis's clock, which is set and stays so. */
 async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage> {
   await ageRedis(redis.process?.port ?? 0);
   const setClock = (hours: number) => ({
@@ -246,17 +246,17 @@ async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage>
   });
   const unnoticed = {
     seen: '200',
-    // A read whose begin was reckoned by the clock of before has no tag; the next one has.
+    // A read that began by the old clock gets no tag; the next one does.
     but: { ...healthy, 'tracked GET': ['200', '200 tagged'] },
     oldTag: '412 006',
   } as const;
   const rows: readonly FaultRow[] = [
-    // Tags have no age; what a claim of this moment protected is not protected any more (SECURITY.md).
+    // Tags have no age. A claim at this moment loses its protection (SECURITY.md).
     {
       name: 'its clock is set an hour forward',
       ...setClock(1),
       ...unnoticed,
-      // A claim that was on its way is late by an hour: it is refused, and the next one goes by the new time.
+      // A claim on its way is an hour late and is refused; the next one uses the new time.
       but: {
         ...unnoticed.but,
         'tagged PATCH': ['200 tagged', tagStore],
@@ -269,7 +269,7 @@ async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage>
       name: 'its clock is set to before its start',
       ...setClock(-2),
       ...away,
-      // As a store that is new.
+      // As with a new store.
       but: { ...away.but, 'token exchange': '201' },
       ...held,
     },

@@ -14,7 +14,7 @@ export const routeNames = [
 export type RouteName = (typeof routeNames)[number];
 export type Cells = Readonly<Record<RouteName, string>>;
 
-/** What each kind of route gives when nothing is wrong. */
+/** The answer of each route without a fault. */
 export const healthy: Cells = {
   'open GET': '200',
   'protected GET': '200',
@@ -26,7 +26,7 @@ export const healthy: Cells = {
   'token exchange': '201',
 };
 
-/** Ids of their own for each row, so that no row sees what another has left. */
+/** Each row has its own ids, so that rows do not affect each other. */
 export interface Prepared {
   readonly name: string;
   readonly tag: string | undefined;
@@ -41,15 +41,15 @@ const nextName = () => {
 export interface Front {
   readonly port: number;
   readonly token: string;
-  /** For clients that keep their connections. */
+  /** Keeps connections open. */
   readonly agent?: Agent;
 }
 
-/** Reads the tag that a PATCH needs, and makes a URL known; to be done while all is well. */
+/** Reads the tag that a PATCH needs, and makes a URL known; to be called before the fault. */
 export async function prepare(front: Front, name = nextName()): Promise<Prepared> {
   const [{ tag }] = await Promise.all([
     readTagged(front, name),
-    // What is asked for the first time may never come again: only the second time it is remembered.
+    // Asked twice, because the cache stores a URL only at its second request.
     askAs(front, { method: 'GET', path: knownUrl(name) }).then(() =>
       askAs(front, { method: 'GET', path: knownUrl(name) }),
     ),
@@ -62,7 +62,7 @@ export function readTagged(front: Front, name = nextName()): Promise<Seen> {
   return askAs(front, { method: 'GET', path: `/carts/${name}-patch` });
 }
 
-/** One request of each kind, all at once. */
+/** Sends one request of each kind, all at once. */
 export async function askAll(front: Front, prepared: Prepared): Promise<Cells> {
   const cells = await Promise.all(
     routeNames.map(async (route) => [route, (await askRoute(front, prepared, route)).words] as const),

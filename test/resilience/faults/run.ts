@@ -1,6 +1,6 @@
 /**
- * Breaks every dependency in every way and prints what clients saw, as Markdown; exits with 1 when something was not as
- * it must be.
+ * Runs the faults of every dependency and prints what clients saw, as Markdown. Exits with 1 if an answer was not
+ * allowed.
  */
 import { readArguments } from '../../../scripts/arguments.ts';
 import { writeResult } from '../../../scripts/results.ts';
@@ -14,7 +14,7 @@ const { words: asked } = readArguments({
   about: 'Breaks every dependency in every way; exits with 1 when something was not as it must be.',
   words: { name: '[parts...]', meaning: 'only these', among: names },
 });
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { runClockFaults } = await import('./clock-faults.ts');
 const { runKeyFaults } = await import('./key-faults.ts');
 const { runLoadFaults } = await import('./load-faults.ts');

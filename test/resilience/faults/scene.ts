@@ -1,11 +1,11 @@
-/** A fault that has columns of its own: what was seen of it, and what should have been otherwise. */
+/** The result of a fault with its own columns: what clients saw, and the deviations from what is allowed. */
 export interface Scene {
   readonly name: string;
   readonly seen: Readonly<Record<string, string>>;
   readonly wrongs: readonly string[];
 }
 
-/** Holds what was seen against what may be seen; several words: any of them. */
+/** Compares what was seen with what is allowed; any of several words. */
 export function checkScene(
   name: string,
   seen: Readonly<Record<string, string>>,

@@ -1,8 +1,8 @@
 import { mappingTtlMs } from './fault-row.ts';
 
 /**
- * Short times, so that much happens within a minute, and long enough for a machine that has other things to do; `lease`
- * is how long an unknown write holds its cart.
+ * Short times, so that much happens within a minute, but long enough for a busy machine. `lease`
+ * is how long a write with an unknown outcome blocks its cart.
  */
 export function shopwardSettings(redisUrl: string, store: object = {}): object {
   return {

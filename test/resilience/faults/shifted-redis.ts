@@ -6,13 +6,13 @@ import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 
 /** A real Redis whose wall clock a test sets. */
 export interface ShiftedRedis extends SingleRedis {
-  /** Its clock is off by so many seconds from now on. */
+  /** Sets the offset of Redis's clock in seconds. */
   setClock(offSeconds: number): void;
 }
 
 /**
- * Undefined where there is no C compiler or no Linux: a clock of one process alone can only be set from inside, by a few
- * lines of C that are loaded before it.
+ * Undefined without a C compiler or Linux: the clock of a single process can only be changed from inside, by a
+ * preloaded library in C.
  */
 export async function startShiftedRedis(): Promise<ShiftedRedis | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-clock-'));

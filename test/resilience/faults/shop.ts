@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An honest upstream for every kind of route; what breaks stands in front of it. */
+/** A correct upstream for every kind of route; faults are added in front of it. */
 export interface FaultShop {
   readonly port: number;
-  /** Answers instead of the shop itself; undefined: the shop itself. */
+  /** Answers instead of the shop; undefined: the shop answers. */
   instead: ((response: ServerResponse) => void) | undefined;
   close(): void;
 }
 
-/** Bodies are longer than any cut in the tables. */
+/** Makes bodies longer than any cut in the tables. */
 const padding = 'x'.repeat(400);
 
 export async function startFaultShop(): Promise<FaultShop> {

@@ -2,7 +2,7 @@ import type { RowResult } from './fault-row.ts';
 import { routeNames } from './routes.ts';
 import type { Scene } from './scene.ts';
 
-/** What clients saw, one row a fault. */
+/** What clients saw, one row for each fault. */
 export function formatRows(title: string, rows: readonly RowResult[]): string {
   const columns = [title, ...routeNames, 'the tag of before', 'all well after'];
   const lines = rows.map(({ name, cells, oldTag, wellAfterMs }) => [
@@ -14,7 +14,7 @@ export function formatRows(title: string, rows: readonly RowResult[]): string {
   return formatTable(columns, lines);
 }
 
-/** The same for faults with columns of their own. */
+/** The same for faults with their own columns. */
 export function formatScenes(title: string, scenes: readonly Scene[]): string {
   const columns = Object.keys(scenes[0]?.seen ?? {});
   return formatTable(

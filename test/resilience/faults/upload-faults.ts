@@ -3,10 +3,10 @@ import { startShopward } from '../../harness/shopward.ts';
 import { uploadClients, uploadSettings, uploads } from '../../harness/upload-clients.ts';
 import { checkScene, type Scene } from './scene.ts';
 
-/** Of each kind of upload by each client: together a few more than 300. */
+/** Uploads of each kind by each client: 304 in all. */
 const rounds = 19;
 
-/** Uploads that are refused before they have ended: each client has to learn why. */
+/** Uploads that are refused before they have ended. Each client must get the status. */
 export async function runUploadFaults(): Promise<Scene[]> {
   const shop = await startRecordingUpstream(() => undefined);
   const shopward = await startShopward({ upstream: `http://127.0.0.1:${shop.port}`, ...uploadSettings });

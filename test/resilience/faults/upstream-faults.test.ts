@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { formatRows } from './table.ts';
 import { runUpstreamFaults } from './upstream-faults.ts';
 
-test('what clients see when the upstream breaks, and that all is well afterwards', {
+test('clients see only what a fault of the upstream allows, and all routes work afterwards', {
   timeout: 300_000,
 }, async () => {
   const rows = await runUpstreamFaults();

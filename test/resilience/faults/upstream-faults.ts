@@ -15,12 +15,12 @@ const [unreachable, invalid, timeout] = [
   '504 upstream-timeout',
 ];
 const held = ['503 tag-store-unavailable'];
-/** 64 MiB of JSON in 64 KiB. */
+/** 64 MiB of spaces, compressed to about 64 KiB. */
 const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20, ' '));
 const json = { 'Content-Type': 'application/json' };
 const html = '<html>Bad gateway</html>';
 
-/** The upstream breaks in every way, in front of every kind of route. */
+/** Faults of the upstream, for every kind of route. */
 export function runUpstreamFaults(): Promise<RowResult[]> {
   return runRows(4, openStage);
 }
@@ -54,7 +54,7 @@ async function openStage(): Promise<Stage> {
       begin: () => proxy.set({ connections: 'refuse' }),
       seen: unreachable,
       but: known,
-      // Nothing was sent: nothing changed.
+      // Nothing was sent, so the tag is still current.
       oldTag: '200 tagged',
     },
     {
@@ -147,7 +147,7 @@ async function openStage(): Promise<Stage> {
     {
       name: 'half-close after half a head of the request',
       begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'half-close' } } }),
-      // It says so itself, and has done nothing.
+      // The upstream answers 400 and has not applied the request.
       seen: '400',
       but: known,
       oldTag: '200 tagged',
@@ -184,7 +184,7 @@ async function openStage(): Promise<Stage> {
       name: 'stalls in the middle of the body',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'stall' } } }),
       seen: 'cut',
-      // A read is held back for a second at most, and streams from then on.
+      // The body of a read is buffered for a second at most, then streamed.
       but: { ...collected(timeout), 'tracked GET': ['cut', timeout] },
       oldTag: held,
     },
@@ -230,7 +230,7 @@ async function openStage(): Promise<Stage> {
       begin: () => {
         shop.instead = (response) => response.writeHead(200, json).end('{"data":{"id":');
       },
-      // The resolver passes on what it does not understand, and keeps nothing of it.
+      // The resolver forwards an answer that it cannot parse, and does not store it.
       seen: '200 unreadable',
       but: {
         'tracked GET': '200 tagged unreadable',
