@@ -10,7 +10,7 @@ const applied = (write: string, basedOn: number | null, replaced: number): Appli
   result: replaced + 1,
   atMs: 1000 * replaced,
 });
-/** Version 1 is there from the start until 1000, 2 until 2000, 3 until 3000, and 4 from then on. */
+/** Version 1 is current until 1000, 2 until 2000, 3 until 3000, and 4 after that. */
 const notModified = (version: number, askedMs: number, answeredMs: number): NotModified => ({
   cart: '1',
   version,
@@ -58,9 +58,9 @@ describe('the checker', () => {
   const lost = applied('x', 2, 4);
   const cases: readonly (readonly [string, readonly Applied[], readonly Write[], object])[] = [
     ['a lost update', [...good, lost], [told('x', 'accepted', 5)], { lost: [lost] }],
-    ['a lost update of which nobody heard', [...good, lost], [told('x', 'unknown')], { lost: [lost] }],
+    ['a lost update with an unknown outcome', [...good, lost], [told('x', 'unknown')], { lost: [lost] }],
     [
-      'accepted, and not applied',
+      'accepted, but not applied',
       good,
       [told('n', 'accepted')],
       { invented: [expect.objectContaining({ write: 'n' })] },
@@ -72,7 +72,7 @@ describe('the checker', () => {
       { invented: [expect.objectContaining({ write: 'a' })] },
     ],
     [
-      'refused, and applied',
+      'refused, but applied',
       good,
       [told('a', 'refused')],
       { appliedThoughRefused: [expect.objectContaining({ write: 'a' })] },
@@ -84,9 +84,9 @@ describe('the checker', () => {
   });
 
   test.each([
-    ['for what was replaced before it was asked', notModified(1, 1001, 1002)],
-    ['for what was replaced long before', notModified(1, 9000, 9001)],
-    ['for what was made after its answer', notModified(3, 1990, 1999)],
+    ['for a version that was replaced just before the request', notModified(1, 1001, 1002)],
+    ['for a version that was replaced long before the request', notModified(1, 9000, 9001)],
+    ['for a version that was made after the answer', notModified(3, 1990, 1999)],
   ])('finds: a 304 %s', (_, stale) => {
     expect(checkHistory(good, [], [notModified(4, 4000, 4001), stale]).stale).toEqual([stale]);
   });

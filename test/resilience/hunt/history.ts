@@ -1,12 +1,12 @@
-/** Writes that go through a tag say on which state of the cart they are based; the others promise nothing. */
+/** `patch`, `delete` and `collection` send a tag, and the state on which they are based; `child` and `create` do not. */
 export type WriteKind = 'patch' | 'delete' | 'child' | 'create' | 'collection';
 
-/** One write as the shop applied it; the shop's list of them is the truth, in order. */
+/** A write that the shop applied. The shop lists them in order. */
 export interface Applied {
   readonly write: string;
   readonly cart: string;
   readonly kind: WriteKind;
-  /** The version that its client had read; null where the write needs no tag. */
+  /** The version that its client had read; null if the write needs no tag. */
   readonly basedOn: number | null;
   /** The version that it replaced, and the one that it made. */
   readonly replaced: number;
@@ -15,12 +15,12 @@ export interface Applied {
   readonly atMs: number;
 }
 
-/** Milliseconds of a clock that all processes of this machine share, and that nobody sets. */
+/** Milliseconds of the monotonic clock, which all processes of this machine share. */
 export function clockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** What the client of a write was answered. `unknown`: nothing, or something that promises nothing (5xx of the shop). */
+/** What its client was told about a write. `unknown`: no answer, or one that leaves the outcome open (5xx of the shop). */
 export type Told = 'accepted' | 'refused' | 'unknown';
 
 export interface Write {
@@ -28,17 +28,17 @@ export interface Write {
   readonly cart: string;
   readonly kind: WriteKind;
   readonly told: Told;
-  /** Version in an accepted answer, where there is one. */
+  /** The version in an accepted answer, if it has one. */
   readonly result: number | undefined;
   /** The version that its client had read. */
   readonly basedOn?: number | undefined;
   /** Status of a refusal. */
   readonly status?: number;
-  /** When it was told. Undefined: the outcome is unknown. */
+  /** Time of the answer. Undefined: the outcome is unknown. */
   readonly answeredMs?: number;
 }
 
-/** A 304: it says that the client's copy was the state of the cart at some moment between question and answer. */
+/** A 304. It promises that the client's copy was current at some moment between request and answer. */
 export interface NotModified {
   readonly cart: string;
   readonly version: number;
@@ -47,22 +47,22 @@ export interface NotModified {
 }
 
 export interface Verdict {
-  /** Applied through a tag, on another state than the one that it was based on. */
+  /** Writes with a tag that replaced another state than the one that they were based on. */
   readonly lost: readonly Applied[];
-  /** The client was answered 2xx, and the shop knows nothing of it, or of another result. */
+  /** Writes answered 2xx that the shop has not applied, or with another result. */
   readonly invented: readonly Write[];
-  /** The client was answered that nothing was done. */
+  /** Writes that were refused, but applied. */
   readonly appliedThoughRefused: readonly Write[];
-  /** One request of a client, applied more than once. */
+  /** Writes that were applied more than once. */
   readonly appliedTwice: readonly string[];
-  /** The copy was the state at no such moment. */
+  /** 304 answers for a copy that was not current at any such moment. */
   readonly stale: readonly NotModified[];
   readonly unknown: { readonly applied: number; readonly notApplied: number };
-  /** Refused with 412, although the state was still the one that the client had read. */
+  /** Number of writes refused with 412 although the state that the client had read was still current. */
   readonly needless: number;
 }
 
-/** Holds what clients were answered against what the shop did. */
+/** Compares the answers to clients with what the shop did. */
 export function checkHistory(
   applied: readonly Applied[],
   writes: readonly Write[],
@@ -108,7 +108,7 @@ function findStale(applied: readonly Applied[], notModified: readonly NotModifie
   const madeMs = new Map(applied.map(({ cart, result, atMs }) => [key(cart, result), atMs]));
   const replacedMs = new Map(applied.map(({ cart, replaced, atMs }) => [key(cart, replaced), atMs]));
   return notModified.filter(({ cart, version, askedMs, answeredMs }) => {
-    // What nobody made was there from the start; what nobody replaced is there to the end.
+    // A version without a write is from the start; one that was not replaced lasts to the end.
     const from = madeMs.get(key(cart, version)) ?? 0;
     const to = replacedMs.get(key(cart, version)) ?? Number.POSITIVE_INFINITY;
     return from > answeredMs || to < askedMs;

@@ -2,26 +2,26 @@ import { describe, expect, test } from 'vitest';
 import { type HuntOptions, runHunt } from './hunt.ts';
 import { formatHunt } from './report.ts';
 
-/** A minute of the whole hunt: `node test/resilience/hunt/run.ts`. This is its short form. */
+/** The short form of the hunt. `node test/resilience/hunt/run.ts` runs it for a minute or longer. */
 const short = {
   ...({ replicas: 2, clients: 12, carts: 8, redis: 'single', seed: 7 } as const),
-  // As many unknown outcomes among fewer writes.
+  // More unknown outcomes, because there are fewer writes.
   shopMisfortunes: 4,
 };
 
-/** Counts are the bound where a machine is slow. */
+/** Shortest duration. On a slow machine the run continues until `isEnough`. */
 const seconds = 10;
 const undone = (deeds: Readonly<Record<string, number>>) =>
   Object.keys(deeds).filter((name) => deeds[name] === 0);
 const timeout = 400_000;
 
-// Side by side: each waits for its store most of the time, and its deadlines are the shop's and the leases'.
+// Concurrent: each mostly waits for its store, and depends on no time but those of the shop and the leases.
 describe.concurrent('the hunt', () => {
   test.each([
     ['single', 'Redis restarted, empty', 'guarded'],
     ['sentinel', 'failover', 'refuse'],
   ] as const)(
-    'no update is lost, while replicas are killed and stopped and Redis (%s) comes and goes (%s), batch: %s',
+    'no update is lost while replicas are killed and stopped and Redis (%s) fails (%s), batch: %s',
     {
       timeout,
     },
@@ -49,7 +49,7 @@ describe.concurrent('the hunt', () => {
         stale: [],
       });
       expect([report.stuck, report.sightings.misnamed, report.faults], told).toEqual([[], [], []]);
-      // A run in which nothing happened would prove nothing.
+      // The run must have had faults, refusals, unknown outcomes and accepted writes.
       const { writes, counts, notModified } = report.sightings;
       expect(undone(report.deeds), told).toEqual([]);
       expect(report.deeds, told).toMatchObject({

@@ -18,19 +18,19 @@ export interface HuntOptions {
   readonly replicas: number;
   readonly clients: number;
   readonly seconds: number;
-  /** The run continues, for two more minutes at most, until this is true: for slow machines. Default: true at once. */
+  /** The run continues, for two more minutes at most, until this returns true, for slow machines. Default: always true. */
   readonly isEnough?: (sightings: Sightings, deeds: Nemesis['deeds']) => boolean;
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
-  /** Of the carts. Default: refuse. */
+  /** `batch` of the resource `/carts`. Default: refuse. */
   readonly batch?: 'refuse' | 'guarded';
-  /** How much more often than usual the outcome of a write stays unknown. Default: 1. */
+  /** Factor for the rate of writes with an unknown outcome. Default: 1. */
   readonly shopMisfortunes?: number;
-  /** Nothing is broken, and the shop always answers: only shopward can be the reason for a refusal. */
+  /** No faults, and the shop always answers, so that every refusal comes from shopward. */
   readonly isCalm?: boolean;
   /**
-   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose.
+   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose updates.
    */
   readonly broken?: 'tags' | 'landing' | undefined;
 }
@@ -41,14 +41,14 @@ export interface HuntReport {
   readonly shop: ShopReport['counts'];
   readonly sightings: Sightings;
   readonly deeds: Readonly<Record<string, number>>;
-  /** Carts that could not be written when all was well again. */
+  /** Carts that could not be written after the faults had ended. */
   readonly stuck: readonly string[];
-  /** Log lines of the replicas that tell of a bug. */
+  /** Log lines of the replicas that show a bug. */
   readonly faults: readonly string[];
 }
 
 const leaseMs = 3000;
-/** sendBy + landing + 0.5s <= lease; 100 ms are left for what the kernel holds. */
+/** sendBy + landing + 0.5s <= lease; 100 ms are left for delays in the kernel. */
 const landsWithinMs = 1900;
 const secret = 'a secret of the hunt only'.repeat(2);
 const resource = {
@@ -65,7 +65,7 @@ const config = {
   refreshTokens: false,
 };
 
-/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and a nemesis that breaks things. */
+/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and a nemesis that causes faults. */
 export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const { carts: cartCount, seconds, clients, seed, isEnough } = options;
   const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});
@@ -87,7 +87,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const shoppers = Array.from({ length: clients }, (_, i) => shopperOf(i, ports));
   const nemesis = createNemesis({ replicas, redis, leaseMs, random: createRandom(seed) });
 
-  // A store that is new hands out no tags at first: the hunt begins when it does.
+  // A new store hands out no tags at first, so the hunt begins once one cart can be written.
   const scout = shopperOf(20_000, ports);
   await scout.findObstacle('c0', leaseMs * 20);
   scout.close();
@@ -119,7 +119,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   };
 }
 
-/** Whether the run found what must never be. */
+/** Whether the run found no violation. */
 export function isClean({ verdict, stuck, sightings, faults }: HuntReport): boolean {
   const { lost, invented, appliedThoughRefused, appliedTwice, stale } = verdict;
   const { misnamed } = sightings;
@@ -145,7 +145,7 @@ function startReplicas(
   return Promise.all(Array.from({ length: replicas }, one));
 }
 
-/** Every cart can be written through every replica, within the time that all leases and holds may take. */
+/** Writes every cart through every replica, within the time that all leases may take. Returns what failed. */
 async function findStuck(
   carts: readonly string[],
   replicas: readonly Replica[],

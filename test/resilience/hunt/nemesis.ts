@@ -5,9 +5,9 @@ import type { Random } from './random.ts';
 import type { Replica } from './replicas.ts';
 
 export interface Nemesis {
-  /** How often each of them was done. */
+  /** How often each fault was caused. */
   readonly deeds: Readonly<Record<string, number>>;
-  /** Does one thing after another until it is over; whatever it broke is whole again when it resolves. */
+  /** Causes one fault after another until `isOver`; all of them have ended when it resolves. */
   run(isOver: () => boolean): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface NemesisOptions {
 
 type Deed = readonly [name: string, times: number, act: () => Promise<void>];
 
-/** A deck of misfortunes, shuffled anew whenever all of them have happened: first each once, then what is more usual. */
+/** Faults in random order. Each round causes every fault once, then repeats the more frequent ones. */
 export function createNemesis(options: NemesisOptions): Nemesis {
   const { random, leaseMs, redis } = options;
   const cards: readonly Deed[] = [

@@ -1,4 +1,4 @@
-/** A stream of choices that a seed repeats. */
+/** Random choices that a seed makes repeatable. */
 export interface Random {
   /** In [0, 1). */
   next(): number;
@@ -8,7 +8,7 @@ export interface Random {
   shuffle<T>(all: readonly T[]): T[];
 }
 
-/** Mulberry32: small, and good enough to choose by. */
+/** Mulberry32: small, and good enough for these choices. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

@@ -2,18 +2,18 @@ import { type FaultProxy, startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 
-/** One place behind a balancer, in which a process is killed and started anew on the same port. */
+/** A proxy process that can be killed and started again on the same port. */
 export interface Replica {
   readonly port: number;
-  /** Its own way to Redis, to break for it alone; undefined where Redis is found by Sentinel. */
+  /** Its own connection path to Redis, for faults of this replica alone; undefined with Sentinel. */
   readonly link: FaultProxy | undefined;
   stop(): void;
   resume(): void;
   /** Kills with SIGKILL, and resolves when a new process serves. */
   replace(): Promise<void>;
-  /** Lines of the log that tell of a bug, of all its processes. */
+  /** Log lines that show a bug, of all processes of this replica. */
   faults(): readonly string[];
-  /** `/readyz` and the log of the present process. */
+  /** `/readyz` and the log of the current process. */
   tell(): Promise<string>;
   close(): Promise<void>;
 }

@@ -45,7 +45,7 @@ export function findingsOf(options: HuntOptions, report: HuntReport): Findings {
   };
 }
 
-/** The run as a Markdown table, and what was wrong, if anything was. */
+/** The run as a Markdown table, and the violations. */
 export function formatHunt(options: HuntOptions, report: HuntReport): string {
   const { verdict, sightings, stuck, faults } = report;
   const table = [

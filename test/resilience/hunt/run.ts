@@ -29,7 +29,7 @@ const { calm, statuses, ...values } = readArguments<
     ['--statuses', 'prints every status that clients saw, too'],
   ],
 });
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { isClean, runHunt } = await import('./hunt.ts');
 const { findingsOf, formatHunt } = await import('./report.ts');
 const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };

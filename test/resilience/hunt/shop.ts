@@ -1,7 +1,7 @@
 /**
- * The upstream of the hunt, in a process of its own: it applies whatever comes, and keeps the truth. Arguments: seed, the
- * latest landing of a write in milliseconds, how much more often than usual it leaves open what became of a write, and
- * `broken` to land writes later than that.
+ * The upstream of the hunt, run as a process. It applies every write and records them. Arguments: seed, the latest time
+ * in milliseconds at which a write is applied, a factor for the rate of writes with an unknown outcome, and `broken` to
+ * apply writes later than that.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,13 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Applied, clockMs, type WriteKind } from './history.ts';
 import { createRandom } from './random.ts';
 
-/** What the shop tells at the end. */
+/** The report of the shop at the end. */
 export interface ShopReport {
   readonly applied: readonly Applied[];
   readonly counts: Readonly<Record<string, number>>;
 }
 export type ShopMessage = { readonly port: number } | { readonly report: ShopReport };
-/** `calm`: nothing goes wrong any more. */
+/** `calm`: the shop causes no more faults. */
 export type ShopOrder = 'calm' | 'report';
 
 interface Cart {
@@ -27,7 +27,7 @@ interface WriteBody {
   readonly write: string;
   readonly basedOn?: number;
   readonly cart?: string;
-  /** Of a write of all carts: what its client had read. */
+  /** For a write of all carts: the versions that its client had read. */
   readonly versions?: Readonly<Record<string, number>>;
 }
 
@@ -40,7 +40,7 @@ const applied: Applied[] = [];
 const counts: Record<string, number> = {};
 let isCalm = false;
 
-// A request that is read now may have lain in the kernel since the last turn of the loop, if this process was stalled.
+// If this process stalled, a request read now may have waited in the kernel since the last turn of the event loop.
 let lastTurnMs = performance.now();
 let worstStallMs = 0;
 setInterval(() => {
@@ -81,7 +81,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   await serveWrite(kind, kind === 'create' ? (write.cart ?? '') : id, write, arrivedMs, request, response);
 }
 
-/** What is answered is the state at the arrival: an old body may come late. */
+/** Answers with the state at the arrival, perhaps late. */
 async function serveRead(id: string, only: string | null, response: ServerResponse): Promise<void> {
   const fate = isCalm ? 1 : random.next();
   const name = only ?? id;
@@ -126,7 +126,7 @@ async function serveWrite(
     return send(response, random.pick([500, 502, 504]), {});
   }
   if (fate < 0.032) {
-    // A gateway in front of the shop gives up; the shop goes on.
+    // As if a gateway gave up while the shop goes on.
     send(response, 504, {});
     await late();
     return void apply();
@@ -150,7 +150,7 @@ async function serveWrite(
   return answer(apply());
 }
 
-/** The client promised to have seen each cart as it is. */
+/** Applies the write to each existing cart, based on the version that the client had read. */
 function applyToAll({ write, versions = {} }: WriteBody, arrivedMs: number): number | 'late' {
   for (const [name, { exists }] of carts) {
     const one = { write: `${write} ${name}`, basedOn: versions[name] ?? -1 };
@@ -196,7 +196,7 @@ function documentOf(id: string, version: number): object {
   return { data: dataOf(id, version) };
 }
 
-/** The shop's tags are its own, and nobody checks them: what reaches it is applied. */
+/** Adds a tag of the shop, which nothing checks. */
 function send(response: ServerResponse, status: number, document: object): void {
   const body = JSON.stringify(document);
   const tag = status < 300 ? { ETag: `"shop-${body.length}-${random.next()}"` } : {};

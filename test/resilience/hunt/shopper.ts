@@ -4,7 +4,7 @@ import { type CartAnswer, type CartRequest, createCartClient } from './cart-clie
 import { clockMs, type NotModified, type Told, type Write, type WriteKind } from './history.ts';
 import type { Random } from './random.ts';
 
-/** What all clients together have seen. */
+/** What all clients have seen. */
 export interface Sightings {
   readonly writes: Write[];
   readonly counts: Record<string, number>;
@@ -28,7 +28,7 @@ interface Known {
   readonly version: number;
 }
 
-/** Nothing was forwarded: shopward's own refusals, and nobody there to take the request. */
+/** Codes that mean that nothing was forwarded: refusals of shopward, and a refused connection. */
 const unforwarded = new Set([
   '005',
   '006',
@@ -39,7 +39,7 @@ const unforwarded = new Set([
   'ECONNREFUSED',
 ]);
 
-/** One client: reads carts, and writes on what it has read. */
+/** One client: reads carts, and bases its writes on what it has read. */
 export class Shopper {
   readonly #options: ShopperOptions;
   readonly #client: ReturnType<typeof createCartClient>;
@@ -59,12 +59,12 @@ export class Shopper {
     while (!isOver()) {
       const cart = random.pick(carts);
       if (random.next() < 0.05) {
-        // Any write of a cart makes the tag old.
+        // Every write of a cart makes the tag of the list stale, so it tries several times.
         for (let times = 0; times < 12 && (await this.#writeCollection()) === '006'; times += 1);
         continue;
       }
       if (random.next() < 0.12) {
-        // Below a cart no tag is needed, but the one of before must not stand for what is there now.
+        // A write below a cart needs no tag, but must make the earlier tag of the cart stale.
         await this.read(cart);
         await this.#write('child', cart, undefined);
         await this.read(cart);
@@ -73,7 +73,7 @@ export class Shopper {
       const seen = await this.read(cart);
       if (seen === 'absent' && random.next() < 0.7) await this.#write('create', cart, undefined);
       if (seen === 'silent') await sleep(random.upTo(200));
-      // Nothing can be written on it: where the store hands out no tags yet, all clients would only read.
+      // Without a tag no write is possible; waits, so that clients do not only read.
       if (seen === 'seen' && !this.#known.has(cart)) await sleep(random.upTo(800));
       while (!isOver() && this.#known.has(cart) && random.next() < 0.4) await this.read(cart);
       while (!isOver() && this.#known.has(cart)) {
@@ -85,7 +85,7 @@ export class Shopper {
     }
   }
 
-  /** Leaves in `#known` what a write may be based on; asks whether that is still so, where something is there. */
+  /** Reads a cart, often with `If-None-Match` of a known tag, and stores in `#known` what a write may be based on. */
   async read(cart: string): Promise<'seen' | 'absent' | 'silent'> {
     const { random, sightings } = this.#options;
     const before = this.#known.get(cart);
@@ -108,7 +108,7 @@ export class Shopper {
     return 'seen';
   }
 
-  /** The cart can be read with a tag and written with it, within the time; else what is in the way. */
+  /** Tries to read the cart with a tag and to write it, for so long. Returns what failed; undefined: it worked. */
   async findObstacle(cart: string, withinMs: number): Promise<string | undefined> {
     const deadline = performance.now() + withinMs;
     let obstacle = '';
@@ -155,7 +155,7 @@ export class Shopper {
     return told;
   }
 
-  /** All carts at once, with the tag of the list of them. To the shop it is one write of each. */
+  /** Writes all carts at once, with the tag of the list. The shop records one write for each. */
   async #writeCollection(): Promise<string | undefined> {
     const { name, sightings } = this.#options;
     const { tag, versions = {} } = await this.#send({ method: 'GET', path: '/carts' });
@@ -178,7 +178,7 @@ export class Shopper {
     return answer.code;
   }
 
-  /** To any of the replicas. */
+  /** Sends a request to a random replica. */
   #send(request: Omit<CartRequest, 'port'>): Promise<CartAnswer> {
     return this.#client.send({ ...request, port: this.#options.random.pick(this.#options.ports) });
   }

@@ -11,7 +11,7 @@ export interface Disturbed {
   readonly redis: SingleRedis;
   readonly shopward: Shopward;
   readonly random: Random;
-  /** Between two of them, on average. */
+  /** Mean pause between two faults. */
   readonly restMs: number;
 }
 
@@ -36,7 +36,7 @@ const storeFaults: readonly Faults[] = [
   { toClient: { drop: true } },
 ];
 
-/** One thing after another goes wrong, with rests between; when this resolves, all works again for new connections. */
+/** Causes one fault after another, with pauses between. When it resolves, new connections work. */
 export async function disturb(
   { upstream, store, redis, shopward, random, restMs }: Disturbed,
   isOver: () => boolean,
@@ -45,7 +45,7 @@ export async function disturb(
   const through = (proxy: FaultProxy, faults: Faults) => async () => {
     await proxy.set(faults);
     await sleep(faultMs);
-    // Whoever holds a connection that has met it has to end that by himself.
+    // Connections that met the fault stay broken; their clients must close them.
     await proxy.abandon();
   };
   const deck: readonly (() => Promise<unknown>)[] = [

@@ -1,27 +1,27 @@
-/** What one process says of itself, at one moment. */
+/** Figures of one process at one moment. */
 export interface Figures {
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
   readonly rssBytes: number;
-  /** V8's heap: used, and reserved below. The reserved size varies by some 30 MiB. */
+  /** V8's heap: `heapBytes` is used, `heapTotalBytes` reserved. The reserved size varies by some 30 MiB. */
   readonly heapBytes: number;
   readonly heapTotalBytes: number;
-  /** Octets in Buffers. */
+  /** External memory, such as Buffers. */
   readonly externalBytes: number;
   readonly openFiles: number;
   readonly activeRequests: number;
   readonly upstreamRequests: number;
 }
 
-/** Longest that a reading may take: a process that does not answer is a finding, not a reason to wait. */
+/** Longest time of a reading. A process that does not answer is reported, not awaited. */
 const patienceMs = 10_000;
 
-/** Reads `/metrics` of the admin port; undefined: nothing came in time. */
+/** Reads `/metrics` of the admin port; undefined: no answer in time. */
 export async function tryReadFigures(adminUrl: string, startedMs: number): Promise<Figures | undefined> {
   return readFigures(adminUrl, startedMs).catch(() => undefined);
 }
 
-/** The same; rejects when nothing came in time. */
+/** The same, but rejects without an answer in time. */
 export async function readFigures(adminUrl: string, startedMs: number): Promise<Figures> {
   const signal = AbortSignal.timeout(patienceMs);
   const text = await (await fetch(`${adminUrl}/metrics`, { signal })).text();
@@ -38,7 +38,7 @@ export async function readFigures(adminUrl: string, startedMs: number): Promise<
   };
 }
 
-/** Slope of a value over time by least squares, a minute. */
+/** Slope of a value over time by least squares, for each minute. */
 export function slopePerMinute(figures: readonly Figures[], value: (one: Figures) => number): number {
   const n = figures.length;
   if (n < 2) return 0;

@@ -1,6 +1,6 @@
 /**
- * Mixed traffic with faults for a long time; prints figures of the process over time. Exits with 1 when it crashed, hung,
- * leaked sockets, or when its memory grew steadily.
+ * Mixed traffic with faults for a long time; prints figures of the process. Exits with 1 if it crashed, hung, leaked
+ * sockets, or if its memory grew steadily.
  */
 import { readArguments } from '../../../scripts/arguments.ts';
 import { writeResult } from '../../../scripts/results.ts';
@@ -14,9 +14,9 @@ const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: n
     ['--seed <n>', 'of what is asked and broken', 1],
   ],
 });
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { runSoak } = await import('./soak.ts');
-/** 5 MiB in a quarter of an hour; in a short run what a heap grows by while it settles. A leak is far above both. */
+/** 5 MiB in a quarter of an hour. A short run allows the first growth of the heap. A leak is far above both. */
 const tolerableMiBPerMinute = minutes >= 10 ? 1 / 3 : 8;
 const report = await runSoak({ visitors, seed, durationMs: minutes * 60_000 });
 const { figures, requests, disturbances, rssBytesPerMinute, openFilesPerMinute, before, after } = report;

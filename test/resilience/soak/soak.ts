@@ -11,15 +11,15 @@ import { type Met, visit } from './visitors.ts';
 
 export interface SoakOptions {
   readonly visitors: number;
-  /** Between two requests of a visitor. Default 0: they take all of the machine. */
+  /** Pause between two requests of a visitor. Default 0: full load. */
   readonly pauseMs?: number;
-  /** Between two faults, on average. Default 1500. */
+  /** Mean pause between two faults. Default 1500. */
   readonly restMs?: number;
   readonly seed: number;
-  /** The run is over after so many requests and faults … */
+  /** The run ends after so many requests and faults … */
   readonly requests?: number;
   readonly disturbances?: number;
-  /** … or so many milliseconds, whichever comes first. Default of both counts: no end. */
+  /** … or so many milliseconds, whichever comes first. Default: only the time ends it. */
   readonly durationMs: number;
 }
 
@@ -28,13 +28,13 @@ export interface SoakReport {
   readonly requests: number;
   readonly disturbances: number;
   readonly figures: readonly Figures[];
-  /** Before the first request, and when nobody has asked anything for a while. */
+  /** Before the first request, and after the last one, once the process is at rest. */
   readonly before: Figures;
   readonly after: Figures;
-  /** After the warm-up, that is the first third. */
+  /** After the warm-up, which is the first third. */
   readonly rssBytesPerMinute: number;
   readonly openFilesPerMinute: number;
-  /** Log lines that tell of a bug: uncaught errors, unhandled rejections, warnings of Node. */
+  /** Log lines that show a bug: uncaught errors, unhandled rejections, warnings of Node. */
   readonly bugs: readonly string[];
   readonly wrongs: readonly string[];
 }
@@ -87,7 +87,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     ...bugs.slice(0, 5),
     ...restWrongs(before, after),
   ];
-  // A process that hangs hears no SIGTERM, and must not take the report with it.
+  // A hanging process ignores SIGTERM, which must not prevent the report.
   if (wrongs.length === 0) await shopward.stop();
   else await shopward.kill();
   for (const one of [upstream, store, redis]) await one.close();
@@ -122,7 +122,7 @@ async function sample(
   return { figures, silent };
 }
 
-/** What a process that does not answer says of itself: it is not at rest. */
+/** Figures of a process that does not answer: not at rest. */
 const nothing: Figures = {
   atMs: Number.NaN,
   rssBytes: Number.NaN,
@@ -134,7 +134,7 @@ const nothing: Figures = {
   upstreamRequests: Number.NaN,
 };
 
-/** Connections to the upstream that are kept idle, to Redis, and to us. */
+/** Additional open files that are allowed at rest: idle connections to the upstream, to Redis and from clients. */
 const keptFiles = 40;
 
 function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles }: Figures): boolean {
@@ -157,7 +157,7 @@ function restWrongs(before: Figures, after: Figures): string[] {
     : [`not at rest: ${JSON.stringify(after)}, before ${JSON.stringify(before)}`];
 }
 
-/** That it ended, how, and its last word: it may have ended itself, since its event loop stood still. */
+/** If the process has ended: how, and its last line. It may have ended itself, because its event loop was blocked. */
 function endOf({ exitCode, signalCode, output }: Shopward): string[] {
   if (exitCode === null && signalCode === null) return [];
   return [`shopward ended with ${signalCode ?? exitCode}: ${output().trimEnd().split('\n').at(-1)}`];

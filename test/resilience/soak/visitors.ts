@@ -6,21 +6,21 @@ import { askRoute, readTagged, routeNames } from '../faults/routes.ts';
 import type { Shopward } from '../../harness/shopward.ts';
 import type { Random } from '../hunt/random.ts';
 
-/** What all visitors together have met: words of `ask` and how often. */
+/** How often the visitors got each answer, in the words of `ask`. */
 export type Met = Record<string, number>;
 
-/** So many carts, customers and URLs there are: the store must not grow for ever, or its growth would be measured. */
+/** Number of carts, customers and URLs. Limited, so that the growth of the store is not measured. */
 const names = 400;
 
 export interface Visitor {
   readonly shopward: Shopward;
   readonly random: Random;
   readonly met: Met;
-  /** Between two things that it does. */
+  /** Pause between two actions. */
   readonly pauseMs: number;
 }
 
-/** A client that does a bit of everything, the wrong things too, until it is over. */
+/** A client that sends all kinds of requests, also invalid ones, until `isOver`. */
 export async function visit(
   { shopward, random, met, pauseMs }: Visitor,
   isOver: () => boolean,
@@ -51,7 +51,7 @@ export async function visit(
   agent.destroy();
 }
 
-/** Sends a request, and goes before it is answered, or before it is whole. */
+/** Sends a whole or partial request, and closes the connection before the answer. */
 async function leave(port: number, random: Random): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -62,7 +62,7 @@ async function leave(port: number, random: Random): Promise<void> {
   else socket.destroy();
 }
 
-/** Sends what is no request, and reads until the end: the status, if there was one. */
+/** Sends bytes that are no valid request, and reads until the end. Returns the status, if there was one. */
 function nonsense(port: number, random: Random): Promise<string | undefined> {
   const bytes = random.pick([
     'GARBAGE\r\n\r\n',
