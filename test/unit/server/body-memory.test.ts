@@ -8,11 +8,11 @@ import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { octetsTaken, octetsUnread, untilStill } from '../../harness/until-still.ts';
 import { leastBytes, ProcessMemory, probed } from './process-memory.ts';
 
-/** What one connection may hold above rest, whatever it sends. */
+/** Limit of what one connection may use above the state at rest. */
 const allowedBytes = 262_144;
-/** Connections of each cut: one object of the process itself more or less is then no matter. */
+/** Connections per cut: two, so that one object more or less in the process does not matter. */
 const count = 2;
-/** Connections to the shop: bodies that arrive get half of them, and at most five cuts are measured side by side. */
+/** Connections to the shop: bodies that arrive may use half of them, and at most five cuts are measured at once. */
 const places = 2 * 5 * count;
 
 interface Cut {
@@ -23,7 +23,7 @@ interface Cut {
 const chunksOf = (octets: number, times: number) =>
   Buffer.from(`${octets.toString(16)}\r\n${'a'.repeat(octets)}\r\n`.repeat(times));
 
-/** Bodies without their end, within the limits of this test, and longer than a connection may hold. */
+/** Incomplete bodies within the limits of this test, and longer than a connection may keep in memory. */
 const cuts: Record<string, Cut> = {
   'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 70_000)] },
   'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 1_500)] },
@@ -35,7 +35,7 @@ const cuts: Record<string, Cut> = {
   },
 };
 
-/** The same, short enough to be collected. */
+/** The same, short enough to be buffered whole. */
 const shortCuts: typeof cuts = {
   ...cuts,
   'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 100_000)] },
@@ -44,7 +44,7 @@ const shortCuts: typeof cuts = {
   'with a length': { framing: 'Content-Length: 65000', pieces: [Buffer.alloc(64_000, 'a')] },
 };
 
-/** More than the kernel keeps of a connection that nobody reads. */
+/** Longer than the kernel's buffers of a connection without a reader. */
 const longCuts: typeof cuts = {
   'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 14_000)] },
   'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(14_000_000, 1)] },
@@ -54,11 +54,11 @@ const longCuts: typeof cuts = {
 interface Kind {
   readonly line: string;
   readonly cuts: typeof cuts;
-  /** Cuts that are measured side by side first: together they hold less than one of them may. */
+  /** Cuts that are measured together first: their sum must be less than one of them may use. */
   readonly batches: readonly (readonly string[])[];
-  /** The connection ends after its refusal. */
+  /** The connection ends after the refusal. */
   readonly isRefused?: boolean;
-  /** Connections that are there first. */
+  /** Opens connections that must exist first. */
   before?(port: number): Promise<RawConnection[]>;
 }
 
@@ -87,7 +87,7 @@ const kinds: Record<string, Kind> = {
       ['one chunk'],
     ],
   },
-  'refused, and nobody wants it': {
+  'refused without a reader': {
     line: 'GET /stores',
     cuts,
     batches: [Object.keys(cuts)],
@@ -109,13 +109,13 @@ describe('memory of a connection while its body is under way', () => {
       upstream: `http://127.0.0.1:${shop.port}`,
       config: {
         upstream: { connections: places, connectTimeout: '10m', responseTimeout: '10m' },
-        // One client here stands for many.
+        // All connections come from one address.
         limits: { requestBody: '32MiB', clientShare: 100 },
       },
       env: probed,
     });
     memory = new ProcessMemory(shopward);
-    // What is loaded and made only once belongs to the state of rest.
+    // Warms up: what is loaded or created once belongs to the state at rest.
     for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
   });
   afterAll(async () => {
@@ -130,7 +130,7 @@ describe('memory of a connection while its body is under way', () => {
 
   const livez = () => fetch(`${shopward.adminUrl}/livez`);
 
-  /** What connections hold, one for each of the cuts. */
+  /** Bytes per connection, with `count` connections for each cut. */
   const bytesEach = async ({ line, cuts, before, isRefused }: Kind, names: readonly string[]) => {
     const others = (await before?.(shopward.port)) ?? [];
     const connections = [...others];
@@ -140,7 +140,7 @@ describe('memory of a connection while its body is under way', () => {
       return connection;
     };
     try {
-      await eventually('the requests before them', async () =>
+      await eventually('the earlier requests', async () =>
         (await inFlight()) === others.length ? true : undefined,
       );
       const senders = await Promise.all(
@@ -162,7 +162,7 @@ describe('memory of a connection while its body is under way', () => {
         }
         if (most > 1) await sleep(0);
       }
-      // Otherwise the measure would be of nothing.
+      // Otherwise nothing would be measured.
       const expected = others.length + (isRefused === true ? 0 : senders.length);
       await eventually('requests under way', async () =>
         (await inFlight()) === expected ? true : undefined,
@@ -177,14 +177,14 @@ describe('memory of a connection while its body is under way', () => {
     }
   };
 
-  /** What is measured side by side is measured once, by the first case of it. */
+  /** A batch is measured once, by its first case. */
   const measured = new Map<readonly string[], Promise<number>>();
   const together = async (kind: Kind, batch: readonly string[]) => {
     const before = measured.get(batch);
     if (before !== undefined) return before;
     const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
     measured.set(batch, bytes);
-    // A second try measures anew.
+    // A retry measures again.
     bytes.catch(() => measured.delete(batch));
     console.info(`${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
     return bytes;
@@ -192,20 +192,20 @@ describe('memory of a connection while its body is under way', () => {
 
   it.each(rows)('%s, %s', { concurrent: false }, async (_, name, kind, batch) => {
     let bytes = await together(kind, batch);
-    // Which of them it is, or none: each alone tells.
+    // If the batch uses too much, measures this cut alone.
     if (bytes >= allowedBytes) bytes = await leastBytes(allowedBytes, () => bytesEach(kind, [name]));
     expect(bytes).toBeLessThan(allowedBytes);
   });
 });
 
-/** Every connection to the shop is taken by a request that it does not answer. */
+/** Occupies each connection to the shop with a request that it does not answer. */
 async function takeAll(port: number): Promise<RawConnection[]> {
   const all = await Promise.all(Array.from({ length: places }, () => openRawConnection(port)));
   for (const connection of all) await connection.write(request('GET /stores'));
   return all;
 }
 
-/** A shop that takes connections, and reads and says nothing. */
+/** A shop that accepts connections, but neither reads nor writes. */
 async function startSilentShop() {
   const sockets = new Set<Socket>();
   const server = createServer({ pauseOnConnect: true }, (socket) => {

@@ -6,14 +6,14 @@ import { openRawConnection, type RawConnection } from '../../harness/raw-client.
 
 let listener: Listener;
 let client: RawConnection;
-/** Requests under `/held` that wait for their answer. */
+/** Requests to `/held`, which wait for their answer. */
 let held: (() => void)[] = [];
 afterEach(async () => {
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });
 });
 
-/** A client of a listener that answers with method, target and body, at the end of the body. */
+/** Connects a client to a listener that answers with method, target and body, at the end of the body. */
 async function start(): Promise<void> {
   held = [];
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -42,7 +42,7 @@ async function start(): Promise<void> {
 const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: s\r\n\r\n`;
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-/** Bodies of the next answers, and which of them say that the connection closes. */
+/** Bodies of the next answers; `, close` if the connection closes. */
 async function answers(methods: readonly string[]) {
   const all: string[] = [];
   for (const method of methods) {
@@ -62,7 +62,7 @@ it('17 requests octet by octet are all answered', async () => {
   expect(await answers(range(17).map(() => 'GET'))).toEqual(range(17).map((i) => `GET /${i}`));
 });
 
-it('requests that together have more than 512 fields are too many as well', async () => {
+it('the connection closes after the fourth request if those waiting have more than 512 fields', async () => {
   await start();
   const wide = `GET /wide HTTP/1.1\r\nHost: s\r\n${'A: b\r\n'.repeat(199)}\r\n`;
   await client.write(get('/held') + wide.repeat(5));
@@ -74,7 +74,7 @@ it('requests that together have more than 512 fields are too many as well', asyn
   ]);
 });
 
-it('nothing is read while a request waits, and the client is answered once it goes on', async () => {
+it('nothing is read while a request waits, and reading resumes after its answer', async () => {
   await start();
   const accepted = once(listener.server, 'request') as Promise<[IncomingMessage]>;
   await client.write(get('/held'));
@@ -141,7 +141,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   await start();
   await client.write(octets);
   expect(await answers(methods)).toEqual(expected);
-  // Later than the requests before it, a handshake is made, and a client finds room for one more.
+  // An upgrade waits for the earlier requests, and the 17 answers leave room for one more request.
   if (octets.includes('Upgrade') || expected.length === 17) return;
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });
@@ -150,7 +150,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   expect(await answers(methods)).toEqual(expected);
 });
 
-it('the body of the last request that may wait comes when its turn has come', async () => {
+it('the body of the last request that may wait is read after the answers before it', async () => {
   await start();
   const body = 'b'.repeat(200_000);
   const octets =
@@ -172,7 +172,7 @@ it('the body of the last request that may wait comes when its turn has come', as
   await written;
 });
 
-it('fields that come slowly while others wait are read in their turn', async () => {
+it('fields that arrive slowly behind waiting requests are read later', async () => {
   await start();
   await client.write(`${get('/held')}${get('/a')}GET /b HTTP/1.1\r\nHo`);
   await expect.poll(() => held.length).toBe(1);
@@ -182,7 +182,7 @@ it('fields that come slowly while others wait are read in their turn', async () 
   expect(await answers(['GET'])).toEqual(['GET /b']);
 });
 
-it('a drain marks only the last of the answers that wait', async () => {
+it('a drain marks only the last waiting answer with Connection: close', async () => {
   await start();
   await client.write(get('/held') + get('/a'));
   await expect.poll(() => held.length).toBe(1);

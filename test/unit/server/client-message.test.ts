@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ClientMessage } from '../../../src/server/client-message.ts';
 import { readWholeBody } from '../../../src/upstream/request-body.ts';
 
-/** What node's parser handed over, and in how many of them one turn of the event loop. */
+/** Chunks that node's parser passed on, and the most in one tick of the event loop. */
 let chunks = 0;
 let mostInTurn = 0;
 class CountedMessage extends ClientMessage {
@@ -27,7 +27,7 @@ afterEach(() => {
   server.close();
 });
 
-/** The request that `head` and what the caller writes make. */
+/** The request with this head. The caller writes the rest. */
 async function receive(head: string): Promise<IncomingMessage> {
   chunks = 0;
   mostInTurn = 0;
@@ -45,7 +45,7 @@ const octets = 200_000;
 const crumbs = Buffer.from('1\r\na\r\n'.repeat(octets));
 
 describe('a body in chunks of one octet', () => {
-  it('reaches its reader in few chunks, a bounded number of chunks in a turn', async () => {
+  it('reaches its reader in few chunks, and a bounded number is parsed per tick', async () => {
     const incoming = await receive(chunked);
     client.write(crumbs);
     client.write('0\r\n\r\n');
@@ -53,7 +53,7 @@ describe('a body in chunks of one octet', () => {
     for await (const chunk of incoming) read.push(chunk);
     expect(Buffer.concat(read).equals(Buffer.alloc(octets, 'a'))).toBe(true);
     expect(chunks).toBe(octets + 1);
-    // One read of node's is 64 KiB, six octets a chunk; without a bound all that has arrived is parsed in one turn.
+    // Node reads 64 KiB at once, six octets per chunk. Without the bound, one tick would parse all that has arrived.
     expect(mostInTurn).toBeLessThan(12_000);
     expect(read.length).toBeLessThan(octets / 1_000);
   });
@@ -80,7 +80,7 @@ describe('a body that may have come with its head', () => {
     return Buffer.concat(read).toString();
   };
 
-  /** What the first request of these octets is given in the turn of its head, and what its stream has then. */
+  /** The early body of the first request in these octets, and the request for its stream. */
   function ask(sent: string, more: { afterwards?: () => void } = {}) {
     server = createServer({ IncomingMessage: CountedMessage });
     const asked = new Promise<{ incoming: IncomingMessage; given: string | undefined }>((resolve) =>
@@ -101,7 +101,7 @@ describe('a body that may have come with its head', () => {
   const post = (length: number, body: string) =>
     `POST / HTTP/1.1\r\nHost: s\r\nContent-Length: ${length}\r\n\r\n${body}`;
 
-  it.each(['x', 'x'.repeat(5_000)])('is given at once, without a stream', async (body) => {
+  it.each(['x', 'x'.repeat(5_000)])('is given early, without a stream', async (body) => {
     const { incoming, given } = await ask(post(body.length, body));
     expect(given).toBe(body);
     for (const event of ['data', 'end', 'close']) expect(incoming.listenerCount(event)).toBe(0);
@@ -109,7 +109,7 @@ describe('a body that may have come with its head', () => {
     expect(await readAll(incoming)).toBe('');
   });
 
-  it('is refused to a second reader, and an empty one is not made of it', async () => {
+  it('is an error for a second reader, not an empty body', async () => {
     const { incoming, given } = await ask(post(4, 'abcd'));
     const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 1000 };
     expect([given, await readWholeBody(incoming, { length: 4 }, limits)]).toMatchObject([
@@ -118,7 +118,7 @@ describe('a body that may have come with its head', () => {
     ]);
   });
 
-  it('is given to the first of two who ask in one turn', async () => {
+  it('is given to the first of two readers in one tick', async () => {
     server = createServer({ IncomingMessage: CountedMessage });
     const both = new Promise((resolve) =>
       server.once('request', (incoming) => resolve(Promise.all([early(incoming), early(incoming)]))),
@@ -144,7 +144,7 @@ describe('a body that may have come with its head', () => {
     expect(await readAll(incoming)).toBe(body);
   });
 
-  it('is its stream where somebody asks after its first octets', async () => {
+  it('is a stream if it is requested after its first octets', async () => {
     const incoming = new ClientMessage(new Socket());
     incoming.push(Buffer.from('ab'));
     const given: unknown[] = [];
@@ -155,7 +155,7 @@ describe('a body that may have come with its head', () => {
     expect(await readAll(incoming)).toBe('abcd');
   });
 
-  it('is nothing where its connection broke', async () => {
+  it('is neither early nor complete if the connection breaks', async () => {
     const { incoming, given } = await ask(post(4, 'ab'), { afterwards: () => client.resetAndDestroy() });
     expect(given).toBeUndefined();
     while (!incoming.destroyed) await sleep(1);

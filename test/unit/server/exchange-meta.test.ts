@@ -3,14 +3,14 @@ import { codeOf, readMalformedRequest } from '../../../src/server/exchange.ts';
 
 const sixteen = Array.from({ length: 16 }, (_, i) => `${i}`);
 
-describe('of a request that was not understood', () => {
+describe('the record of a malformed request', () => {
   it.each<[string | undefined, readonly string[]]>([
     ['/carts/1', ['carts', '1']],
     ['/', ['']],
     ['/carts/', ['carts', '']],
     ['/carts?token=secret', ['carts']],
     ['/a~b/c.d_e-f', ['a~b', 'c.d_e-f']],
-    // An escape may spell the name of what has a secret next to it.
+    // An escape may hide the name before a secret.
     ['/%72efresh-tokens/secret', ['…']],
     ['/carts/a%20b/secret', ['carts', '…']],
     ['/carts/a;b', ['carts', '…']],
@@ -35,7 +35,7 @@ describe('of a request that was not understood', () => {
     expect(readMalformedRequest(method, '/').method).toBe(logged);
   });
 
-  it('each has an id of its own', () => {
+  it('each has another request id', () => {
     const [a, b] = [readMalformedRequest(), readMalformedRequest()];
     expect(a.requestId).not.toBe(b.requestId);
   });
@@ -48,6 +48,6 @@ it.each([
   ['text', undefined],
   [undefined, undefined],
   [null, undefined],
-])('of the fault %s the log has a code word, or nothing', (fault, code) => {
+])('the log code of the fault %s', (fault, code) => {
   expect(codeOf(fault)).toBe(code);
 });

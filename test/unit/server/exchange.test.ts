@@ -11,7 +11,7 @@ import type { ForwardResult } from '../../../src/upstream/forward.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
-/** Real requests, each ended by what a test does with its exchange. */
+/** Real requests, whose exchanges the test ends. */
 let listener: Listener;
 let port = 0;
 let act: (exchange: Exchange) => void = () => {};
@@ -51,7 +51,7 @@ const understood: CanonicalRequest = {
   requestId: 'id-of-request',
 };
 
-/** The response to one request, or that its connection was cut, and the records and faults of it. */
+/** Sends one request. Returns its response (undefined if the connection was cut), records and faults. */
 async function play(what: (exchange: Exchange) => void, more = '') {
   records = [];
   faults = [];
@@ -70,7 +70,7 @@ const answer = { status: 200, fields: ['Cache-Control', 'public, max-age=60'], b
 const own = { 'x-request-id': 'id-of-request', 'access-control-allow-origin': origin };
 
 describe('an answer', () => {
-  it('has our fields, those that a filter adds, and one record', async () => {
+  it('has the fields of the proxy and of filters, and one record', async () => {
     const { response, records: seen } = await play((exchange) => {
       exchange.setRequest(understood);
       exchange.route = '/carts/{id}';
@@ -90,7 +90,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('that a drain cuts is recorded as such, and counted', async () => {
+  it('that a drain cuts is recorded with the fault "drain", and counted', async () => {
     context.cut.isDue = true;
     const { records: seen } = await play((exchange) => {
       exchange.conclude({ end: 'client-gone', status: 200 } as ForwardResult);
@@ -101,7 +101,7 @@ describe('an answer', () => {
     expect(context.cut.requests).toBe(1);
   });
 
-  it('no status is recorded for a client that has left', async () => {
+  it('is recorded with status 0 for a client that has left', async () => {
     const { response, records: seen } = await play((exchange) => {
       exchange.response.destroy();
       exchange.answer(answer);
@@ -123,7 +123,7 @@ describe('an answer', () => {
 describe('a refusal', () => {
   const sender = { subject: 'DE--21' };
 
-  it('that observe mode noted is in the record of what became of the request: the first one', async () => {
+  it('in observe mode is recorded with the result of the request: the first one only', async () => {
     const { records: seen } = await play((exchange) => {
       exchange.observe(reject('insufficient-scope', { reason: 'first', sender } as never));
       exchange.observe(reject('overloaded', { reason: 'second', sender: { subject: 'other' } } as never));
@@ -137,7 +137,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('of an answer that has begun cuts it', async () => {
+  it('after the start of an answer cuts it', async () => {
     const { response, records: seen } = await play((exchange) => {
       exchange.response.writeHead(200, { 'Content-Length': '10' });
       exchange.response.write('half');
@@ -177,7 +177,7 @@ describe('a forwarded request', () => {
     expect(seen).toEqual([{ ...none, ...recorded }]);
   });
 
-  it('whose end cannot be written is a fault', async () => {
+  it('whose refusal throws is a fault', async () => {
     const { faults: heard } = await play((exchange) => {
       exchange.response.writeHead = () => {
         exchange.response.destroy();

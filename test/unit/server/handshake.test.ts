@@ -4,12 +4,12 @@ import { Listener } from '../../../src/server/listener.ts';
 import { openRawConnection } from '../../harness/raw-client.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
-// Side by side: two of them wait for the whole deadline.
+// Concurrent, because two of them wait for the whole deadline.
 it.concurrent.each([
   ['says nothing', ''],
   ['stops in the middle of its hello', '\x16\x03\x01\x02\x00\x01'],
   ['speaks plain HTTP', 'GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n'],
-])('a client that %s is let go without an answer', async (_, bytes) => {
+])('the connection of a client that %s is closed without an answer', async (_, bytes) => {
   const refused: string[] = [];
   const listener = new Listener({
     host: '127.0.0.1',
@@ -26,7 +26,7 @@ it.concurrent.each([
   const { port }: AddressInfo = await listener.listen();
   const client = await openRawConnection(port);
   if (bytes !== '') await client.write(bytes);
-  // It ends although nobody on this side ends it.
+  // Resolves when the server closes the connection.
   await client.readAll();
   expect(refused).toEqual([]);
   await listener.drain({ graceMs: 0, withinMs: 60_000 });

@@ -3,7 +3,7 @@ import { connectionsFor } from '../../../src/app/places.ts';
 import { plainAddress } from '../../../src/http/peer.ts';
 import { InFlight, networkOf, Shares } from '../../../src/server/in-flight.ts';
 
-describe('who is one client', () => {
+describe('the network of an address', () => {
   it.each([
     ['192.0.2.1', '192.0.2.1'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
@@ -13,7 +13,7 @@ describe('who is one client', () => {
     ['::1', '0:0:0:0::/64'],
     ['::', '0:0:0:0::/64'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
-    // A network of its own behind zeros.
+    // The network of an address that begins with zeros.
     ['fd00::1:a:b:c:d', 'fd00:0:0:1::/64'],
     ['::4:5:6:7:8', '0:0:0:4::/64'],
     ['::3:4:5:6:192.0.2.1', '0:0:3:4::/64'],
@@ -26,7 +26,7 @@ describe('who is one client', () => {
   });
 });
 
-it('is so however an address is shortened', () => {
+it('the network does not depend on the spelling of an IPv6 address', () => {
   for (let zeros = 0; zeros < 256; zeros += 1) {
     const groups = Array.from({ length: 8 }, (_, i) => ((zeros >> i) & 1 ? '0' : `a${i}`));
     const whole = groups.join(':');
@@ -37,7 +37,7 @@ it('is so however an address is shortened', () => {
 });
 
 describe('shares of requests in flight', () => {
-  it('end at half of it for an address, and for a subject, and come back', () => {
+  it('limit an address and a subject to half of 8, and are given back', () => {
     const inFlight = new InFlight({ limit: 8, sharePercent: 50 });
     const places = Array.from({ length: 6 }, () => inFlight.enter());
     expect(places.map((place) => place.takeFor('192.0.2.1'))).toEqual([true, true, true, true, false, false]);
@@ -54,13 +54,13 @@ describe('shares of requests in flight', () => {
     expect(again.map((place) => place.takeForSubject('a'))).toEqual(four);
   });
 
-  it('of those who have nothing left are forgotten, and of nobody else', () => {
+  it('without a request are forgotten, and no others', () => {
     const shares = new Shares({ limit: 4, sharePercent: 50 });
     const held = Array.from({ length: 1100 }, (_, i) => shares.take(`held ${i}`));
     for (let i = 0; i < 10_000; i += 1) {
       const share = shares.take(`client ${i}`);
       if (share !== undefined) shares.giveBack(share);
-      // As many as have something, or 1,024 of them, and the one that came last.
+      // At most as many unused entries as used ones, plus the latest one.
       expect(shares.size).toBeLessThanOrEqual(2 * held.length + 1);
     }
     for (const [i, share] of held.entries()) {
@@ -69,19 +69,19 @@ describe('shares of requests in flight', () => {
     }
   });
 
-  it('are at least one, and none at 100 percent', () => {
+  it('are at least one; 100 percent means no limit', () => {
     expect(new InFlight({ limit: 1, sharePercent: 1 }).enter().takeFor('192.0.2.1')).toBe(true);
     const open = new InFlight({ limit: 2, sharePercent: 100 });
     expect(Array.from({ length: 9 }, () => open.enter().takeFor('192.0.2.1'))).not.toContain(false);
   });
 
-  it('the limit of all holds as well', () => {
+  it('the overall limit applies, too', () => {
     const inFlight = new InFlight({ limit: 2, sharePercent: 100 });
     expect(Array.from({ length: 3 }, () => inFlight.enter().isBeyond)).toEqual([false, false, true]);
   });
 });
 
-describe('connections that a limit of open files leaves room for', () => {
+describe('connections within a limit of open files', () => {
   const upstream = { connections: 256, webSocket: false } as never;
   it.each([
     [1_048_576, 1_048_160],
@@ -93,7 +93,7 @@ describe('connections that a limit of open files leaves room for', () => {
     expect(connectionsFor(files, { upstream })).toBe(connections);
   });
 
-  it('half of them where each may be a WebSocket', () => {
+  it('half as many if each may be a WebSocket', () => {
     expect(connectionsFor(10_096, { upstream: { connections: 256, webSocket: true } as never })).toBe(5_000);
   });
 });

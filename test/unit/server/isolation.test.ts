@@ -6,7 +6,7 @@ import { hearFaults } from '../../../src/lib/faults.ts';
 import { Listener, type ListenerOptions } from '../../../src/server/listener.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 
-/** One exchange that throws, wherever it does, ends itself and no other. */
+/** An exchange that throws ends itself and no other. */
 let listener: Listener;
 let faults: unknown[] = [];
 const uncaught: unknown[] = [];
@@ -44,7 +44,7 @@ const bug = () => {
 };
 
 describe('the end of a turn', () => {
-  it('runs the items of others when one throws, and when its own end throws too', async () => {
+  it('runs all items if some throw, and if their end throws', async () => {
     const seen: number[] = [];
     hearFaults((fault) => faults.push(fault));
     faults = [];
@@ -61,7 +61,7 @@ describe('the end of a turn', () => {
     expect(faults).toHaveLength(3);
   });
 
-  it('a response that throws as it is written ends its connection; those of the same turn are whole', async () => {
+  it('a response whose write throws ends its connection; others in the same tick are complete', async () => {
     const port = await start((incoming, response) => {
       if (incoming.url === '/bad') response.end = bug as never;
       response.writeHead(200, { 'Content-Length': 2 });
@@ -98,7 +98,7 @@ describe('an event of a connection', () => {
   it.each([
     ['a request', get('/bad'), {}],
     ['the end of a response', get('/ends-badly'), {}],
-    ['one that waited its turn', get('/good') + get('/bad'), {}],
+    ['a request that waited', get('/good') + get('/bad'), {}],
     ['octets that are no request', 'nonsense\r\n\r\n', { rejectMalformed: bug }],
     ['a tunnel', 'CONNECT s:1 HTTP/1.1\r\nHost: s\r\n\r\n', { rejectMalformed: bug }],
     [
@@ -106,7 +106,7 @@ describe('an event of a connection', () => {
       'GET /ws HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       { handleUpgrade: bug },
     ],
-  ])('that throws in %s ends that connection alone', async (_, bytes, more) => {
+  ])('that throws in %s ends only its connection', async (_, bytes, more) => {
     const port = await start(
       answerOr((path) => path === '/bad'),
       more,

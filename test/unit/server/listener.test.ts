@@ -15,7 +15,7 @@ import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 let listener: Listener;
 afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
 
-/** Starts a listener that answers with the target. */
+/** Starts a listener that answers with the request target. */
 async function start(more: Partial<ListenerOptions> = {}) {
   listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
@@ -29,7 +29,7 @@ async function start(more: Partial<ListenerOptions> = {}) {
   return { port: (await listener.listen()).port };
 }
 
-it('every time-out and size of node’s server is ours', async () => {
+it('sets each time-out and limit of node’s server', async () => {
   await start();
   expect(listener.server).toMatchObject({
     headersTimeout: 10_000,
@@ -41,7 +41,7 @@ it('every time-out and size of node’s server is ours', async () => {
   });
 });
 
-it('where WebSockets are switched off, the connection of a handshake ends after its answer', async () => {
+it('without WebSockets, the connection of a handshake ends after its answer', async () => {
   const { port } = await start();
   const client = await openRawConnection(port);
   await client.write('GET /ws HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -64,7 +64,7 @@ it('EMFILE while accepting does not stop the listener', async () => {
   expect((await exchangeRaw(port, 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n')).status).toBe(200);
 });
 
-describe('octets that are no request, as they are answered and recorded', () => {
+describe('octets that are no request', () => {
   const records: object[] = [];
   const rejectMalformed = createRejectMalformed({
     rejections: new RejectionBodies(buildRejections()),
@@ -92,7 +92,7 @@ describe('octets that are no request, as they are answered and recorded', () => 
   });
 });
 
-it('over TLS, too, a request under way keeps its place, and an idle connection makes room', async () => {
+it('over TLS, a busy connection keeps its slot, and an idle one is closed for a new one', async () => {
   const places = new ConnectionPlaces({ limit: 1, sharePercent: 100, isTrusted: () => false });
   const held = Promise.withResolvers<ServerResponse>();
   const { port } = await start({
@@ -129,7 +129,7 @@ it('over TLS, too, a request under way keeps its place, and an idle connection m
 describe('a drain', () => {
   const get = 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n';
 
-  it('takes requests, also on new connections, as long as its grace lasts; each answer is the last one', async () => {
+  it('accepts requests during the grace period, also on new connections; each answer closes its connection', async () => {
     const { port } = await start();
     const old = await openRawConnection(port);
     await old.write(get);
@@ -144,7 +144,7 @@ describe('a drain', () => {
     }
   });
 
-  it('ends connections that have sent nothing, and those between two requests, at once', async () => {
+  it('closes connections without a request at once', async () => {
     const { port } = await start();
     const accepted = once(listener.server, 'connection');
     const silent = await openRawConnection(port);
@@ -152,12 +152,12 @@ describe('a drain', () => {
     const idle = await openRawConnection(port);
     await idle.write(get);
     await idle.readResponse();
-    // An hour: what ends the drain is not its deadline.
+    // An hour, so that the deadline cannot end the drain.
     await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
     for (const client of [silent, idle]) expect(String(await client.readAll())).toBe('');
   });
 
-  it('waits for no connection that sent half a head', async () => {
+  it('does not wait for a connection that sent half a head', async () => {
     const { port } = await start();
     const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
     const silent = await openRawConnection(port);
@@ -169,7 +169,7 @@ describe('a drain', () => {
     silent.close();
   });
 
-  it('cuts a request that has not ended at the deadline, after it was noted', async () => {
+  it('cuts a request at the deadline, and sets `cut.isDue` before', async () => {
     const cut = { isDue: false };
     const { promise: noted, resolve } = Promise.withResolvers<boolean>();
     const { port } = await start({
@@ -188,8 +188,8 @@ describe('a drain', () => {
     client.close();
   });
 
-  it('cuts no answer that its client has not read to its end yet', async () => {
-    // More than the kernel takes without a reader.
+  it('does not cut an answer that its client is still reading', async () => {
+    // More than the kernel buffers for a client that does not read.
     const body = Buffer.alloc(32 * 1024 * 1024, 'x');
     const answered = Promise.withResolvers<void>();
     const { port } = await start({

@@ -18,7 +18,7 @@ const upgrade = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** RFC 6455 section 5.5.1: a Close frame with a status code, as a server sends it. */
+/** A Close frame of a server with a status code (RFC 6455 section 5.5.1). */
 const closeFrame = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 0xff]).toString('latin1');
 
 const rows = [
@@ -40,7 +40,7 @@ async function start(
   });
   open({ close: () => shopward.stop() });
   const token = (claims?: object) => `Authorization: Bearer ${shopward.issueToken(claims)}`;
-  /** A WebSocket, and its shop's side. */
+  /** Opens a WebSocket; returns the client's and the shop's side. */
   const join = async (target: string, ...fields: string[]) => {
     const client = await openRawConnection(shopward.port);
     await client.write(get(target, ...upgrade, ...fields));
@@ -54,7 +54,7 @@ async function start(
   return { upstream, shopward, token, join, edit };
 }
 
-/** What a client reads until the end, and the opcode and code of the last frame that the shop reads. */
+/** Bytes that the client reads until the end; opcode and code of the last frame that the shop reads. */
 async function endsOf({ client, shop }: Awaited<ReturnType<Awaited<ReturnType<typeof start>>['join']>>) {
   const read = (await client.readAll()).toString('latin1');
   await shop?.closed;
@@ -70,7 +70,7 @@ describe.concurrent('an open WebSocket', () => {
     const { token, join } = await start(context, { auth: { clockTolerance: '5s' } });
     let expired: string;
     let joined: Awaited<ReturnType<typeof join>>;
-    // Again if the tolerance was over before the handshake came.
+    // Retry if the tolerance was over before the handshake arrived.
     do {
       expired = token({ exp: nowSeconds() - 2 });
       joined = await join('/events/1', expired);
@@ -105,7 +105,7 @@ describe.concurrent('an open WebSocket', () => {
     await client.write(get('/open', ...upgrade));
     await expect.poll(() => upstream.requestLines.length).toBe(1);
     const stopped = code === 1001 ? shopward.stop() : edit(['GET /open']);
-    // A drain cuts the connections that wait for a request after 5 s, and no handshake.
+    // A drain cuts connections that wait for a request after 5 s, but no handshake.
     await (code === 1001 ? sleep(5_500) : stopped);
     accept.resolve(accepted);
     expect((await client.readResponse()).status, what).toBe(101);
@@ -113,7 +113,7 @@ describe.concurrent('an open WebSocket', () => {
     await stopped;
   });
 
-  // The check needs the token where the client has sent it, and the shop may get none.
+  // A check needs the token where the client sent it, although the shop may not get it.
   it('stays open after an edit of other rows, wherever its token was', async (context) => {
     const auth = { forward: { subject: 'X-User' }, forwardAuthorization: false };
     const { token, join, edit } = await start(context, { auth });
@@ -148,7 +148,7 @@ describe.concurrent('an open WebSocket', () => {
   });
 });
 
-/** One table for a GET and for a handshake: neither relays what is no answer of HTTP. */
+/** For a GET and for a handshake: an answer that is not valid HTTP is not relayed. */
 const hello = 'Content-Length: 2\r\n\r\nok';
 const refusedAnswers: readonly (readonly [string, string])[] = [
   ['a status below 100', `HTTP/1.1 099 Odd\r\n${hello}`],
@@ -167,7 +167,7 @@ const refusedAnswers: readonly (readonly [string, string])[] = [
   ['fields of 100 KB', `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(100_000)}\r\n${hello}`],
 ];
 
-describe.concurrent('an answer that is none', () => {
+describe.concurrent('an invalid answer', () => {
   it.for(refusedAnswers)('%s is 502 for a GET and for a handshake', async ([, bytes], context) => {
     const { shopward } = await start(context, {}, () => bytes);
     for (const fields of [[], upgrade]) {
@@ -181,7 +181,7 @@ describe.concurrent('an answer that is none', () => {
   });
 
   it.for([
-    ['joins', accepted, 101],
+    ['accepts', accepted, 101],
     ['declines', answer('no', '', '403 Forbidden'), 403],
   ] as const)('a shop that %s: the answer has the request id', async ([, bytes, status], context) => {
     const { shopward } = await start(context, {}, () => bytes);
@@ -203,26 +203,23 @@ describe.concurrent('a handshake', () => {
   it.for([
     ['a 101', withOddFields(accepted), 101],
     ['a 403', withOddFields(answer('no', 'Connection: X-Hop\r\n', '403 Forbidden')), 403],
-  ] as const)(
-    '%s has the fields of any answer, with octets as they are',
-    async ([, bytes, status], context) => {
-      const { shopward } = await start(context, {}, () => bytes);
-      const client = await openRawConnection(shopward.port);
-      let received = '';
-      client.socket.on('data', (piece: Buffer) => {
-        received += piece.toString('latin1');
-      });
-      await client.write(get('/open', ...upgrade));
-      const response = await client.readResponse();
-      expect(response.status).toBe(status);
-      expect(received).toMatch(/\r\nX-Latin: caf\xe9\r\n/);
-      expect(received.match(/Set-Cookie: [ab]=[12]/g)).toHaveLength(2);
-      expect(received).not.toMatch(/x-hop|x-debug/i);
-      client.close();
-    },
-  );
+  ] as const)('%s has the end-to-end fields, with unchanged octets', async ([, bytes, status], context) => {
+    const { shopward } = await start(context, {}, () => bytes);
+    const client = await openRawConnection(shopward.port);
+    let received = '';
+    client.socket.on('data', (piece: Buffer) => {
+      received += piece.toString('latin1');
+    });
+    await client.write(get('/open', ...upgrade));
+    const response = await client.readResponse();
+    expect(response.status).toBe(status);
+    expect(received).toMatch(/\r\nX-Latin: caf\xe9\r\n/);
+    expect(received.match(/Set-Cookie: [ab]=[12]/g)).toHaveLength(2);
+    expect(received).not.toMatch(/x-hop|x-debug/i);
+    client.close();
+  });
 
-  it('data that both sides send at the same time arrives', async (context) => {
+  it('data sent together with the heads arrives on both sides', async (context) => {
     const { shopward, upstream } = await start(context, {}, () => `${accepted}\x81\x03yes`);
     const client = await openRawConnection(shopward.port);
     await client.write(`${get('/open', ...upgrade)}\x81\x80abcd`);
@@ -253,7 +250,7 @@ describe.concurrent('a handshake', () => {
     expect((await client.readAll()).toString()).toBe('');
   });
 
-  it('declined by a long answer arrives whole, whatever the client still sends', async (context) => {
+  it('declined by a long answer: it arrives whole, and surplus requests are ignored', async (context) => {
     const { shopward, upstream } = await start(context, {}, () =>
       answer('x'.repeat(2_000_000), '', '403 Forbidden'),
     );
@@ -270,9 +267,9 @@ describe.concurrent('a handshake', () => {
   });
 
   it.for([
-    ['is not there', { upstream: { webSocket: true, url: 'http://127.0.0.1:1' } }, 502],
+    ['is unreachable', { upstream: { webSocket: true, url: 'http://127.0.0.1:1' } }, 502],
     ['says nothing', { upstream: { webSocket: true, responseTimeout: '300ms' } }, 504],
-  ] as const)('a shop that %s is a refusal', async ([, config, status], context) => {
+  ] as const)('a shop that %s gets a refusal', async ([, config, status], context) => {
     const { shopward } = await start(context, config, () => '');
     const client = await openRawConnection(shopward.port);
     await client.write(get('/open', ...upgrade));
@@ -280,7 +277,7 @@ describe.concurrent('a handshake', () => {
     await client.readAll();
   });
 
-  it('503 for one more than limits.inFlight, without a request to the shop', async (context) => {
+  it('beyond limits.inFlight gets 503, without a request to the shop', async (context) => {
     const { join, upstream } = await start(context, { limits: { inFlight: 1, clientShare: 100 } });
     const first = await join('/open');
     expect([first.status, (await join('/open')).status, upstream.connections.length]).toEqual([101, 503, 1]);

@@ -23,13 +23,13 @@ describe('a preflight', () => {
     expect(open().isPreflight(request(method, fields))).toBe(is);
   });
 
-  test('of any origin where every one is allowed, of none without one', () => {
+  test('with origins: * any Origin makes one, but there must be one', () => {
     const everybody = open({ origins: ['*'] });
     expect(everybody.isPreflight(request('OPTIONS', ['Origin', 'null', ...asked]))).toBe(true);
     expect(everybody.isPreflight(request('OPTIONS', asked))).toBe(false);
   });
 
-  test('allows the request fields that were asked for, each once, and nothing that is not a field name', () => {
+  test('allows each requested field once, and no invalid field name', () => {
     const sent = 'X-New, if-match,*, a b, x-new, ,x_y';
     const { status, fields, body } = open().answerPreflight(
       request('OPTIONS', ['Origin', shop, 'Access-Control-Request-Headers', sent]),
@@ -63,14 +63,14 @@ describe('an answer', () => {
     ['with them', { credentials: true }, shop, [], [...own, ...credentials, ...exposed, ...vary]],
     ['to everybody', { origins: ['*'] }, 'x', [], ['Access-Control-Allow-Origin', '*', ...exposed]],
     [
-      'to everybody, whatever is said of credentials',
+      'to everybody, even with credentials: true',
       { origins: ['*'], credentials: true },
       undefined,
       [],
       ['Access-Control-Allow-Origin', '*', ...exposed],
     ],
     [
-      'of a shop that names fields, too',
+      'of a shop that exposes fields',
       {},
       shop,
       ['etag, X-Shop', 'x-more'],
@@ -83,12 +83,12 @@ describe('an answer', () => {
 
 const requestOf = (fields: FieldList) => ({ ...request('GET', fields), requestId: 'r1' });
 
-/** Field list -> readable lines. */
+/** Field list -> text lines. */
 const lines = (fields: FieldList) =>
   fields.flatMap((part, i) => (i % 2 === 0 ? [`${part}: ${fields[i + 1]}`] : []));
 
 describe('fields of answers', () => {
-  test('with origins set the shop grants no origin; what it exposes stays readable', () => {
+  test('with origins the shop cannot grant one; its exposed fields stay exposed', () => {
     const own = createOwnFields(open());
     const upstream = [
       'ETag',
@@ -127,7 +127,7 @@ describe('fields of answers', () => {
     ]);
   });
 
-  test('without either there are no cross-origin fields, and one request id: ours', () => {
+  test('without origins there are no cross-origin fields, and only the request id of the proxy', () => {
     const own = createOwnFields(undefined);
     const edited = own.editForwarded(['x-request-id', 'theirs', 'A', 'b'], requestOf(['Origin', shop]));
     expect(lines(edited)).toEqual(['A: b', 'X-Request-Id: r1']);

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Shopward } from '../../harness/shopward.ts';
 
-/** With this in its environment a process tells its memory. */
+/** Environment with which a process reports its memory. */
 export const probed = {
   NODE_OPTIONS: `--import ${pathToFileURL(path.join(import.meta.dirname, 'memory-probe.ts')).href}`,
 };
 
-/** Less than this comes and goes in a process that does nothing. */
+/** An idle process varies by less than this. */
 const breathBytes = 65_536;
 const mostRuns = 4;
 
@@ -22,8 +22,8 @@ export class ProcessMemory {
   }
 
   /**
-   * Bytes in use once it falls no more: what was let go leaves in its own time, and late where the machine is busy. Less
-   * than `enough` is not waited for to fall further.
+   * Bytes in use once they stop falling, because memory is released late, above all on a busy machine. Returns at once
+   * if they are below `enough`.
    */
   async bytes(enough = 0): Promise<number> {
     for (let before = await this.#look(); ; ) {
@@ -45,8 +45,8 @@ export class ProcessMemory {
 }
 
 /**
- * The least of a few runs, until one is below what is allowed: what is held is held in each of them. A run in which the process
- * let go of much else, as V8 does once of what it read while it started, would hide what is held, and does not count.
+ * The least of several runs, until one is below the limit: memory that is really kept shows in each run. A run with a
+ * large decrease does not count: V8 drops start-up data once, which would hide a growth.
  */
 export async function leastBytes(
   allowed: number,

@@ -32,7 +32,7 @@ it.each([
   while (!unread) await new Promise((resolve) => setImmediate(resolve));
   vi.advanceTimersByTime(60_000);
   vi.useRealTimers();
-  // Only a connection that stays open hangs here.
+  // Hangs here if the connection stays open.
   await closed;
   client.destroy();
   server.close();

@@ -8,23 +8,23 @@ import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { octetsTaken, octetsUnread, untilStill } from '../../harness/until-still.ts';
 import { leastBytes, ProcessMemory, probed } from './process-memory.ts';
 
-/** What one connection of a client, and its connection to the shop, may take above rest. */
+/** Limit of what one connection of a client, with its connection to the shop, may use above the state at rest. */
 const allowedBytes = 262_144;
 
-/** About 64 KiB of an answer in chunks of so many octets. */
+/** About 64 KiB of an answer in chunks of this many octets. */
 const chunksOf = (octets: number) =>
   Buffer.from(`${octets.toString(16)}\r\n${'a'.repeat(octets)}\r\n`.repeat(Math.ceil(65_536 / (octets + 5))));
 
-/** An answer that is longer than all that the kernel keeps on its way: 42 MB. */
+/** An answer that is longer than the kernel's buffers on its way: 42 MB. */
 function* longAnswer(piece: Buffer) {
   for (let i = 0; i < 640; i += 1) yield piece;
 }
 
 interface Flood {
-  /** What each connection sends. */
+  /** Sent on each connection. */
   readonly octets: string;
   readonly connections: number;
-  /** Octets of a chunk of the long answer. */
+  /** Size of the chunks of the long answer, in octets. */
   readonly chunk?: number;
 }
 
@@ -34,7 +34,7 @@ const flood = (octets: string, times: number, connections = 8): Flood => ({
   octets: octets.repeat(times),
   connections,
 });
-/** The kernel keeps some 8 MB for each client that does not read. */
+/** The kernel buffers some 8 MB for each client that does not read. */
 const long = (chunk: number, connections = 8): Flood => ({ ...flood(small('/long'), 1, connections), chunk });
 
 const floods: Readonly<Record<string, Flood>> = {
@@ -73,14 +73,14 @@ describe('memory of a connection whose client reads nothing', () => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
     const { port } = shop.address() as { port: number };
-    // Every limit has its default.
+    // All limits have their defaults.
     shopward = await startShopward({
       upstream: `http://127.0.0.1:${port}`,
       config: { upstream: { responseTimeout: '10m' } },
       env: probed,
     });
     memory = new ProcessMemory(shopward);
-    // What is loaded and made only once belongs to the state of rest.
+    // Warms up: what is loaded or created once belongs to the state at rest.
     for (const one of Object.values(floods))
       if (one.chunk === undefined || one.chunk === 1_024) await bytesEach(one);
   });

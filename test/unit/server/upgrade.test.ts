@@ -15,7 +15,7 @@ describe('the checks of an open WebSocket', () => {
 
   type Verdict = Rejection | 'admitted' | 'free';
 
-  /** `verdict`: of a list and a key source that do not look at the time. */
+  /** `verdict`: result of a list and key source that ignore the time. */
   function join(
     expiresInMs: number | undefined,
     verdict?: () => Verdict | Promise<Verdict>,
@@ -39,7 +39,7 @@ describe('the checks of an open WebSocket', () => {
     return { sockets, checks, client, isEnded: () => client.writableEnded };
   }
 
-  it('it ends with its token and the tolerance, to the millisecond', () => {
+  it('it ends when its token and the tolerance have expired, to the millisecond', () => {
     const { isEnded } = join(45_000);
     vi.advanceTimersByTime(45_999);
     expect(isEnded()).toBe(false);
@@ -60,10 +60,10 @@ describe('the checks of an open WebSocket', () => {
   });
 
   it.each<[string, () => Verdict | Promise<Verdict>, boolean]>([
-    ['needs no token any more', () => 'free', false],
+    ['no longer needs a token', () => 'free', false],
     ['is refused', () => reject('insufficient-scope'), true],
     ['is refused late', () => Promise.resolve(reject('access-token-missing')), true],
-    ['cannot be judged, and its token has expired', () => reject('keys-unavailable'), true],
+    ['cannot be checked, and its token has expired', () => reject('keys-unavailable'), true],
     [
       'throws',
       () => {
@@ -79,7 +79,7 @@ describe('the checks of an open WebSocket', () => {
   });
 
   it.each(['keys-unavailable', 'overloaded', 'internal-error'] as const)(
-    '%s says nothing about a token that counts',
+    '%s does not end it before its token expires',
     (name) => {
       const one = join(90_000, () => reject(name));
       one.sockets.recheck();
@@ -93,12 +93,12 @@ describe('the checks of an open WebSocket', () => {
   it.each([
     ['the list has changed', 'refused'],
     ['a drain has begun', 'drained'],
-  ])('it ends at once if %s since its handshake was let in', (_, how) => {
+  ])('it ends at once if %s since its handshake was accepted', (_, how) => {
     const one = join(undefined, () => (how === 'refused' ? expired : 'free'), how === 'drained');
     expect([one.isEnded(), one.sockets.drained]).toEqual([true, how === 'drained' ? 1 : 0]);
   });
 
-  it('an edit of the list is a check at once', () => {
+  it('an edit of the list checks it at once', () => {
     let verdict: Verdict = 'admitted';
     const { sockets, isEnded } = join(undefined, () => verdict);
     sockets.recheck();
@@ -108,7 +108,7 @@ describe('the checks of an open WebSocket', () => {
     expect(isEnded()).toBe(true);
   });
 
-  it('without a token it is checked every 30 s, and no clock runs after its end', () => {
+  it('without a token it is checked every 30 s; no timer remains after its end', () => {
     const { sockets, checks, client } = join(undefined);
     vi.advanceTimersByTime(90_000);
     sockets.close();

@@ -6,12 +6,12 @@ import { openRawConnection, type RawResponse } from '../../harness/raw-client.ts
 import { answer } from '../../harness/recording-upstream.ts';
 import { brokenAnswers, evil, ok } from './broken-answers.ts';
 
-/** What an upstream writes: pieces, with the milliseconds to wait in front of each but the first. */
+/** Writes of an upstream: texts, and the milliseconds to wait before each of them but the first. */
 type Script = readonly [string, ...(string | number)[]];
 
 const lateMs = 25;
 
-/** Answers whose heads say that nothing follows them, and after which something does. */
+/** Answers without a body by their heads, followed by surplus bytes. */
 const bodiless = (
   [
     ['HEAD', `${ok}Content-Length: 4\r\n\r\n`],
@@ -39,7 +39,7 @@ const bodiless = (
   ).map(([how, script]) => [`${method} ${head.slice(9, 12)} ${how}`, method, script, head] as const),
 );
 
-/** Answers that are unusual and right. */
+/** Unusual but correct answers. */
 const fine: readonly (readonly [string, Script, string])[] = [
   [
     'a coding in other letters, after OWS',
@@ -57,10 +57,10 @@ const fine: readonly (readonly [string, Script, string])[] = [
   ],
 ];
 
-frontSuite('what the shop answers', (start) => {
-  /** A shop that plays the script where it is asked for `/odd`, and answers everybody else. */
+frontSuite('an answer of the shop', (start) => {
+  /** A shop that plays the script for `/odd`, and answers other requests. */
   async function startShop(script: Script) {
-    /** What is late has been written, however busy the machine is. */
+    /** Resolves when the late bytes have been written, however busy the machine is. */
     let played = Promise.resolve();
     const { port } = await start(
       async ({ head, connection }) => {
@@ -68,15 +68,15 @@ frontSuite('what the shop answers', (start) => {
           played = play(connection.socket, script);
           return undefined;
         }
-        // Its client waits for it while what is late arrives.
+        // Waits until the late bytes have arrived.
         if (head.startsWith('GET /slow ')) await played.then(() => sleep(lateMs));
         return answer('next');
       },
-      // One connection: whoever comes next would get what stands in it.
+      // One connection, so that the next client would get surplus bytes.
       { connections: 1 },
     );
 
-    /** The final answer, after any interim ones. */
+    /** The final answer, without the interim ones. */
     async function ask(method: string, path: string): Promise<RawResponse> {
       const client = await openRawConnection(port);
       await client.write(`${method} ${path} HTTP/1.1\r\nHost: s\r\n\r\n`);
@@ -91,19 +91,19 @@ frontSuite('what the shop answers', (start) => {
       const { status, body } = await ask('GET', path);
       return [status, body.toString('latin1')];
     };
-    /** The next clients: at once, while something may still be on its way, and after it. */
+    /** The next clients get their answers: at once, while bytes may still be on their way, and later. */
     async function expectOwnAnswers(): Promise<void> {
       expect(await next()).toEqual([200, 'next']);
       await played;
       await sleep(lateMs);
       expect(await next()).toEqual([200, 'next']);
     }
-    // As most requests, the odd one meets a connection that was in use.
+    // The odd request meets a used connection, as most requests do.
     expect(await next()).toEqual([200, 'next']);
     return { ask, next, expectOwnAnswers };
   }
 
-  it.each(bodiless)('%s: nobody gets what follows', async (_, method, steps, head) => {
+  it.each(bodiless)('%s: no client gets the surplus bytes', async (_, method, steps, head) => {
     const { ask, next } = await startShop(steps);
     const seen = await ask(method, '/odd');
     expect([seen.status, seen.body.length]).toEqual([Number(head.slice(9, 12)), 0]);
@@ -118,7 +118,7 @@ frontSuite('what the shop answers', (start) => {
   it.each(brokenAnswers)('%s: 502', async (_, bytes) => {
     const { ask, expectOwnAnswers } = await startShop([bytes]);
     const seen = await ask('GET', '/odd');
-    // After a good head, a malformed body ends the client's connection.
+    // If the head was valid, a malformed body cuts the connection of the client.
     expect(seen.status === 502 || !seen.complete, JSON.stringify(seen)).toBe(true);
     if (seen.status !== 502) expect(seen.body.toString('latin1')).not.toMatch(/\r\n|4/);
     await expectOwnAnswers();

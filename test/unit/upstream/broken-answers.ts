@@ -3,7 +3,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 export const ok = 'HTTP/1.1 200 OK\r\n';
 export const evil = answer('evil', 'Set-Cookie: session=evil\r\n');
 
-/** Responses that are malformed, whatever a forgiving reader would make of them. */
+/** Malformed responses, even if a lenient parser accepts them. */
 export const brokenAnswers: readonly (readonly [string, string])[] = [
   ...[
     'chunked\xa0',
@@ -89,7 +89,7 @@ export const brokenAnswers: readonly (readonly [string, string])[] = [
     'an unasked 101',
     `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n${evil}`,
   ],
-  ['a 101 without a word of upgrades', `HTTP/1.1 101 Switching Protocols\r\n\r\n${evil}`],
+  ['a 101 without an Upgrade field', `HTTP/1.1 101 Switching Protocols\r\n\r\n${evil}`],
   ['a body after an interim answer', `HTTP/1.1 103 Early\r\nContent-Length: 4\r\n\r\nevil${evil}`],
   [
     'an interim answer in chunks',
@@ -98,7 +98,7 @@ export const brokenAnswers: readonly (readonly [string, string])[] = [
   ['a coding of an interim answer', `HTTP/1.1 102 Processing\r\nTransfer-Encoding: gzip\r\n\r\n${evil}`],
   ['a bare CR in an interim answer', `HTTP/1.1 103 Early\r\rLink: </a>\r\n\r\n${evil}`],
   ['interim answers without end', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(5_000)],
-  ['one interim answer more than are borne', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(513) + evil],
+  ['one interim answer more than the limit', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(513) + evil],
   ['a chunk size with a sign', `${ok}Transfer-Encoding: chunked\r\n\r\n+4\r\nevil\r\n0\r\n\r\n`],
   ['a chunk size with 0x', `${ok}Transfer-Encoding: chunked\r\n\r\n0x4\r\nevil\r\n0\r\n\r\n`],
   ['a chunk size line with a bare LF', `${ok}Transfer-Encoding: chunked\r\n\r\n4\nevil\r\n0\r\n\r\n`],

@@ -37,7 +37,7 @@ async function playAll(create: typeof createUpstreamClient, numRuns: number): Pr
 
 it('keeps every rule in random orders of events', () => playAll(createUpstreamClient, 300));
 
-/** The client with one place in its source changed. */
+/** The client with one change in its source. */
 async function broken(rule: string, from: string, to: string): Promise<typeof createUpstreamClient> {
   const source = readFileSync(path.join(folder, 'client.ts'), 'utf8');
   expect(source.split(from)).toHaveLength(2);

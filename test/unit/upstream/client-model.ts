@@ -6,7 +6,7 @@ import { vi } from 'vitest';
 import type { createUpstreamClient } from '../../../src/upstream/client.ts';
 import type { UpstreamClient, UpstreamExchange } from '../../../src/upstream/port.ts';
 
-/** Events of the model; a number chooses among the sockets or exchanges to which the event can happen. */
+/** Events of the model. A number selects one of the sockets or exchanges that can have the event. */
 type Event =
   | { readonly kind: 'request'; readonly sender: number; readonly method: 'GET' | 'POST' }
   | {
@@ -71,12 +71,12 @@ export const limitsArbitrary = fc.record({
 });
 type Limits = typeof limitsArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
-/** As much of a socket as the client uses. Its `close` event comes when the model says so. */
+/** The parts of a socket that the client uses. The model emits its `close` event. */
 class FakeSocket extends EventEmitter {
   isOpen = false;
   isClosed = false;
   destroyed = false;
-  /** Targets of the requests that were written. */
+  /** Targets of the written requests. */
   readonly targets: string[] = [];
   answered = 0;
   readonly writableLength = 0;
@@ -138,13 +138,13 @@ interface Asked {
   ends: number;
 }
 
-/** A client among fake sockets; each event is followed by a check of the rules. Uses fake timers. */
+/** A client with fake sockets and timers. The rules are checked after each event. */
 export class ClientModel {
   readonly #limits: Limits;
   readonly #client: UpstreamClient;
   #sockets: FakeSocket[] = [];
   readonly #asked: Asked[] = [];
-  /** Requests that were given another answer. */
+  /** Requests that got the answer of another one. */
   readonly #foreign: string[] = [];
   #isClosing = false;
   #isClosed = false;
@@ -163,12 +163,12 @@ export class ClientModel {
 
   async play(event: Event): Promise<void> {
     this.#happen(event);
-    // The promise of `close`.
+    // Lets the promise of `close` resolve.
     for (let i = 0; i < 3; i += 1) await Promise.resolve();
     this.#check();
   }
 
-  /** Closes the client, lets all exchanges end, and checks that each had one answer. */
+  /** Closes the client, lets all exchanges end, and checks that each got one answer. */
   async finish(): Promise<void> {
     await this.play({ kind: 'close' });
     for (let i = 0; i < 100 && this.#sockets.length > 0; i += 1) {

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const end of ends.splice(0).reverse()) end();
 });
 
-/** A response to a client that does not read, whose kernel takes no more. */
+/** A response to a client that does not read, with full buffers of the kernel. */
 async function startUnread(onGone: () => void) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -39,7 +39,7 @@ async function startUnread(onGone: () => void) {
 it.each([
   ['is not over', () => {}],
   ['is over', (unread: ClientResponse) => unread.end()],
-])('a client that takes nothing of a response that %s is let go', async (_, finish) => {
+])('a client that reads nothing of a response that %s is cut after 10 s', async (_, finish) => {
   const onGone = vi.fn();
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { response, unread, turn } = await startUnread(onGone);
@@ -56,7 +56,7 @@ it.each([
 });
 
 describe('a client that reads slowly', () => {
-  /** Milliseconds until it is cut, at most 300,000, if it takes so many octets each time. */
+  /** Milliseconds until the client is cut, at most 300,000, if it reads this many octets each time. */
   async function timeOf(octets: number, everyMs: number): Promise<number> {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     let taken: () => void = () => {};
@@ -88,10 +88,10 @@ describe('a client that reads slowly', () => {
 
   it.each([
     ['nothing', 0, 0, 60_000],
-    ['half of the rate', 1_000, 500, 120_000],
+    ['half of the required rate', 1_000, 500, 120_000],
     ['more', 5_000, 1_000, 300_000],
     ['64 KB/s, which a kernel shows every 22 s', 700_000, 11_000, 300_000],
-  ])('and takes %s has its time', async (_, octets, everyMs, expectedMs) => {
+  ])('takes %s, and is cut at the expected time or never', async (_, octets, everyMs, expectedMs) => {
     const ms = await timeOf(octets, everyMs);
     expect(Math.abs(ms - expectedMs)).toBeLessThan(18_000);
   });

@@ -11,7 +11,7 @@ import { clientOf } from './direct-client.ts';
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop.test\r\n\r\n`;
 
-/** A whole answer of exactly `bytes`. */
+/** A complete answer of exactly this many bytes. */
 function answerOf(bytes: number): string {
   const without = answer('x'.repeat(bytes)).length - bytes;
   return answer('x'.repeat(bytes - without));
@@ -22,7 +22,7 @@ const optionsOf = (scheme: 'http' | 'https', port: number) => ({
   tls: { ca: testCertificate },
 });
 
-/** Bytes of an answer whose reader holds it up after each piece. */
+/** Length of an answer whose reader pauses after each read. */
 function readSlowly(client: UpstreamClient): Promise<number> {
   return new Promise((resolve, reject) => {
     let bytes = 0;
@@ -42,13 +42,13 @@ function readSlowly(client: UpstreamClient): Promise<number> {
   });
 }
 
-describe('what a connection is used for again', () => {
+describe('reuse of a connection', () => {
   const ends: (() => Promise<void> | void)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
 
-  /** `onRequest` hears the path of each request on each connection; bodies are for it to skip. */
+  /** `onRequest` is called with the path of each request; it must ignore bodies. */
   async function start(
     scheme: 'http' | 'https',
     onRequest: (path: string, socket: Socket, front: Front) => void,
@@ -83,7 +83,7 @@ describe('what a connection is used for again', () => {
     ['in a TLS record of its own', 'https', answerOf(16_384)],
     ['in a read of its own', 'http', answerOf(65_536)],
   ] as const)(
-    'an answer too many, %s, is not the answer to who waits for the connection',
+    'a surplus answer %s is not given to the request that waits for the connection',
     async (_, scheme, one) => {
       const { front } = await start(
         scheme,
@@ -105,13 +105,13 @@ describe('what a connection is used for again', () => {
     },
   );
 
-  it('an answer before a whole body was sent ends the connection', async () => {
+  it('an answer before the end of the request body closes the connection', async () => {
     const { front, connections } = await start(
       'http',
       (path, socket) => {
         if (path === '/next') socket.write(answer('next'));
         else {
-          // What the kernels do not take stays behind.
+          // The rest does not fit into the kernel's buffers.
           socket.pause();
           socket.write(answer('too large', '', '413 Content Too Large'));
         }
@@ -127,7 +127,7 @@ describe('what a connection is used for again', () => {
   });
 
   it.each(['http', 'https'] as const)(
-    '%s: a connection that was held up to the end is read again',
+    '%s: a connection that was paused until the end is read again',
     async (scheme) => {
       const { front, connections, port } = await start(scheme, (_, socket) => {
         socket.write(answer('x'.repeat(100_000)));

@@ -50,7 +50,7 @@ describe('connections to the upstream', () => {
     server.close();
   });
 
-  it('close() lets what is in flight finish, and ends the rest', async () => {
+  it('close() waits for the answer in flight, and refuses later requests', async () => {
     const asked = Promise.withResolvers<Socket>();
     const server = createServer((socket) => socket.once('data', () => asked.resolve(socket)));
     server.listen(0, '127.0.0.1');

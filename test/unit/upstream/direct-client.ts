@@ -7,7 +7,7 @@ import type {
   UpstreamRequest,
 } from '../../../src/upstream/port.ts';
 
-/** A client of a server on this machine, with time enough for a busy one. */
+/** A client of a local server, with long deadlines for a busy machine. */
 export function clientOf(port: number, more: Partial<ClientOptions> = {}): UpstreamClient {
   return createUpstreamClient({
     upstream: { scheme: 'http', hostname: '127.0.0.1', port },
@@ -16,7 +16,7 @@ export function clientOf(port: number, more: Partial<ClientOptions> = {}): Upstr
   });
 }
 
-/** The status of a response that ended, or the kind of fault. */
+/** The status of a complete response, or the kind of the fault. */
 export function ask(
   client: UpstreamClient,
   request: Partial<UpstreamRequest> = {},

@@ -14,7 +14,7 @@ import type { UpstreamHandler, UpstreamRequest } from '../../../src/upstream/por
 import type { ResponseParser } from '../../../src/upstream/response-parser.ts';
 import { type CallConnections, UpstreamCall } from '../../../src/upstream/upstream-call.ts';
 
-/** What an exchange is set up with. */
+/** Settings of an exchange. */
 const setupArbitrary = fc.record({
   method: fc.constantFrom('GET' as const, 'POST' as const),
   body: fc.constantFrom('none', 'whole', 'stream' as const),
@@ -29,12 +29,12 @@ const setupArbitrary = fc.record({
     }),
     { nil: undefined },
   ),
-  /** The last edit of a response throws. */
+  /** The last edit of the response throws. */
   hasBug: fc.constantFrom(false, false, false, false, true),
 });
 type Setup = typeof setupArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
-/** What may happen on the connection. */
+/** Events of the connection. */
 const connectionEvents: Readonly<Record<string, (connection: ScriptedConnection) => void>> = {
   sent: (connection) => connection.tellSent(),
   'interim response': (connection) => {
@@ -87,7 +87,7 @@ const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
 const names = [...Object.keys(connectionEvents), ...Object.keys(stageEvents)];
 const walkArbitrary = fc
   .tuple(
-    // Most orders break off early: half of the walks begin with what gets an exchange far.
+    // Most random orders end early, so half of the walks begin with events that lead an exchange further.
     fc.constantFrom(0, 0, 0, 2, 2, 3, 4, 5),
     fc.constantFrom('connection', 'reused connection'),
     fc.constantFrom('chunk', 'long chunk'),
@@ -95,15 +95,15 @@ const walkArbitrary = fc
   )
   .map(([far, connection, chunk, rest]) => [
     ...[connection, 'end of turn', 'head', chunk, 'end'].slice(0, far),
-    // A response that its client holds up.
+    // A response whose client reads slowly.
     ...(far === 4 ? ['client does not read', chunk, chunk, chunk, 'client reads'] : []),
     ...rest,
   ]);
 
-/** The client's end of a response: takes what is written, or keeps its writer waiting. */
+/** The client's end of a response: accepts what is written, or makes its writer wait. */
 class ClientSocket extends Duplex {
   received = '';
-  /** Characters, with those that wait for the client to read. */
+  /** Characters written, including those that wait for the client to read. */
   written = 0;
   isReading = true;
   hasWaited = false;
@@ -132,7 +132,7 @@ class ClientSocket extends Duplex {
   }
 }
 
-/** A connection whose upstream speaks when the test says so. */
+/** A connection whose upstream acts when the test says so. */
 class ScriptedConnection {
   timesGivenBack = 0;
   phase = 'busy';
@@ -142,7 +142,7 @@ class ScriptedConnection {
   isAsked = false;
   hasHead = false;
   readonly exchanges: number;
-  /** Called once the kernel has taken the request. */
+  /** Called when the kernel has the request. */
   #taken: (() => void) | undefined;
   #isPaused = false;
   readonly socket = {
@@ -207,7 +207,7 @@ class ScriptedConnection {
   }
 }
 
-/** An exchange among made-up others; after each event it checks what must hold in every state. */
+/** An exchange with made-up partners. After each event it checks the rules of all states. */
 class Stage {
   readonly setup: Setup;
   readonly results: ForwardResult[] = [];
@@ -219,13 +219,13 @@ class Stage {
   waiter: UpstreamCall | undefined;
   handler: UpstreamHandler | undefined;
   hear: ((edits: ResponseEdits | Promise<ResponseEdits>) => void) | undefined;
-  /** What had been written to the client when the caller got the outcome. */
+  /** Characters written to the client when the caller got the outcome. */
   writtenAtEnd = 0;
 
   constructor(setup: Setup) {
     this.setup = setup;
     this.client.on('error', () => {});
-    // No body is announced in its fields: what an answer that does not wait for the rest does with it is tested elsewhere.
+    // Its fields announce no body; other tests cover an early answer to a request with a body.
     this.incoming = new IncomingMessage(this.client as unknown as Socket);
     Object.assign(this.incoming, { method: setup.method, httpVersionMajor: 1, httpVersionMinor: 1 });
     this.incoming.httpVersion = '1.1';
@@ -296,14 +296,14 @@ class Stage {
     const onConnection = connectionEvents[event];
     const connection = this.connections.at(-1);
     if (onConnection === undefined) stageEvents[event]?.(this);
-    // The upstream speaks after it was asked, and while it is read.
+    // The upstream acts only after a request, and while it is read.
     else if (connection?.isAsked === true && !connection.isPaused) onConnection(connection);
-    // Promises of the hooks, and what streams tell in a tick of their own.
+    // For promises of the hooks, and for streams that report in a later tick.
     for (let i = 0; i < 4; i += 1) await new Promise((resolve) => process.nextTick(resolve));
     this.#check(event);
   }
 
-  /** Whatever is left undone, some clock ends it; only a feature must have its say. */
+  /** Timers end whatever is left open; only a feature must give its answer. */
   async finish(): Promise<void> {
     await this.play('no connection');
     for (let i = 0; i < 4 && this.results.length === 0; i += 1) {
@@ -372,16 +372,16 @@ class Stage {
     const [result] = results;
     if (result !== undefined && setup.hooks !== undefined) assert.equal(outcomes.length, 1);
     for (const { timesGivenBack } of this.connections) assert.ok(timesGivenBack <= 1);
-    // One connection at a time; at the end none.
+    // At most one connection at a time; none at the end.
     const held = this.connections.filter(({ timesGivenBack }) => timesGivenBack === 0).length;
     const isSettled = outcomes.length > 0 || result !== undefined;
     assert.ok(held <= (isSettled ? 0 : 1));
-    // The body has no reader any more, and no clock of the exchange runs; a response that waits for its client has one.
+    // The body has no reader and the exchange no timer, except for a response that waits for its client.
     if (isSettled) assert.equal(this.incoming.listenerCount('data'), 0);
     if (isSettled && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
     if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isSettled, true);
     if (event === 'client reads' && !isSettled) assert.notEqual(this.connections.at(-1)?.isPaused, true);
-    // One response at most, and a refusal is the caller's to write: nothing has left, and nothing will.
+    // At most one response. The caller writes a refusal, so nothing was written and nothing will be.
     const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     assert.ok(heads.length <= 1);
     if (result?.end === 'rejected') assert.deepEqual([result.status, heads.length], [0, 0]);
@@ -413,7 +413,7 @@ describe('a forwarded exchange', () => {
     vi.useRealTimers();
   });
 
-  it('ends once, gives its connection back once, and lets its body go, in every order of what can happen', async () => {
+  it('ends once, releases its connection once, and stops reading its body, in random orders of events', async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(setupArbitrary, walkArbitrary, async (setup, played) => {
@@ -427,7 +427,7 @@ describe('a forwarded exchange', () => {
       }),
       { numRuns: 800 },
     );
-    // The walks were not all the same short one.
+    // The walks reached different ends.
     for (const end of ['sent', 'rejected', 'cut', 'client-gone', 'retried', 'timeout', 'late', 'internal']) {
       expect(seen).toContain(end);
     }

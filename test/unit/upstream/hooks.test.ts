@@ -7,7 +7,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
-/** Hooks that note their outcomes. */
+/** Hooks that record their outcomes. */
 function noting(
   more: Partial<UpstreamHooks> = {},
   edits: ResponseEdits = {},
@@ -21,7 +21,7 @@ function noting(
 }
 
 frontSuite('upstream hooks', (start) => {
-  it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
+  it('a streamed answer that is incomplete after answerWithinMs is cut, and its outcome unknown', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
     const { port, upstream } = await start(
       ({ connection }) => {
@@ -38,7 +38,7 @@ frontSuite('upstream hooks', (start) => {
     await upstream.connections[0]?.closed;
   });
 
-  it('answerWithinMs holds for a body that was held back', async () => {
+  it('a buffered answer that is incomplete after answerWithinMs is 504', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
     const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
     expect((await exchangeRaw(port, patch)).status).toBe(504);
@@ -49,7 +49,7 @@ frontSuite('upstream hooks', (start) => {
     ['streams', 1],
     ['is whole', 100_000_000],
   ])(
-    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
+    'a request whose body %s and takes too long to send gets 504, and its outcome is unknown',
     async (_how, wholeBodyBytes) => {
       const { hooks, outcomes } = noting({ sendWithinMs: 100 });
       const { port, front, upstream } = await start(() => undefined, {
@@ -76,7 +76,7 @@ frontSuite('upstream hooks', (start) => {
       `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'a'.repeat(1001)}\r\n0\r\n\r\n`,
     ],
     ['a stream of events', 5, answer('aaaaa', 'Content-Type: Text/Event-Stream; charset=utf-8\r\n')],
-  ])('a body that is %s passes through, and is heard of at its end', async (_how, length, bytes) => {
+  ])('a body that is %s is streamed, and onOutcome is called at its end', async (_how, length, bytes) => {
     const { hooks, outcomes } = noting(
       { streamedHeaderEdits: () => ({ ETag: null, 'X-S': '1' }) },
       { fields: { 'X-E': '1' } },
@@ -92,7 +92,7 @@ frontSuite('upstream hooks', (start) => {
     expect(outcomes).toMatchObject([{ kind: 'answered', status: 200, body: null }]);
   });
 
-  it('a body that stalls passes through', async () => {
+  it('a body that stalls is streamed', async () => {
     const { hooks, outcomes } = noting();
     const { port, upstream } = await start(
       ({ connection }) => {
@@ -127,7 +127,7 @@ frontSuite('upstream hooks', (start) => {
     expect(outcomes).toMatchObject([{ kind: 'answered', body: Buffer.alloc(0) }]);
   });
 
-  it('maySend: false leaves not a byte, on a new connection and on an idle one', async () => {
+  it('maySend: false sends no byte, on a new connection and on an idle one', async () => {
     let may = false;
     const { hooks, outcomes } = noting({ maySend: () => may });
     const { port, upstream } = await start(() => answer(), { hooks });
@@ -143,7 +143,7 @@ frontSuite('upstream hooks', (start) => {
     expect(outcomes[0]).toEqual({ kind: 'unsent', fault: 'not-sent' });
   });
 
-  it('maySend that throws is a no', async () => {
+  it('a maySend that throws counts as false', async () => {
     const { hooks, outcomes } = noting({
       maySend: () => {
         throw new Error('a bug');
@@ -154,7 +154,7 @@ frontSuite('upstream hooks', (start) => {
     expect([upstream.bytes(), outcomes]).toEqual(['', [{ kind: 'unsent', fault: 'not-sent' }]]);
   });
 
-  it('maySend is asked when a connected socket is there, not before', async () => {
+  it('maySend is called once per request', async () => {
     const order: string[] = [];
     const { hooks } = noting({
       maySend: () => order.push(`asked with ${upstream.connections.length}`) > 0,
@@ -164,7 +164,7 @@ frontSuite('upstream hooks', (start) => {
     expect(order).toHaveLength(1);
   });
 
-  it('answerWithinMs counts the queue; what never left is unsent', async () => {
+  it('answerWithinMs includes the time in the queue; the outcome is "unsent"', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 150 });
     const { port, front } = await start(() => undefined, {
       connections: 1,
@@ -181,28 +181,31 @@ frontSuite('upstream hooks', (start) => {
   it.each([
     ['answers', () => answer(), 'answered'],
     ['resets', undefined, 'unknown'],
-  ] as const)('onOutcome that fails when the upstream %s is no hang', async (_what, script, kind) => {
-    const kinds: string[] = [];
-    const { port, front } = await start(
-      script ??
-        (({ connection }) => {
-          connection.socket.resetAndDestroy();
-          return undefined;
-        }),
-      {
-        hooks: () => ({
-          bufferLimit: 100,
-          onOutcome: (outcome) => {
-            kinds.push(outcome.kind);
-            return Promise.reject(new Error('a bug'));
-          },
-        }),
-      },
-    );
-    expect((await exchangeRaw(port, patch)).status).toBe(kind === 'answered' ? 500 : 502);
-    expect(kinds).toEqual([kind]);
-    expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
-  });
+  ] as const)(
+    'an onOutcome that fails when the upstream %s does not hang the request',
+    async (_what, script, kind) => {
+      const kinds: string[] = [];
+      const { port, front } = await start(
+        script ??
+          (({ connection }) => {
+            connection.socket.resetAndDestroy();
+            return undefined;
+          }),
+        {
+          hooks: () => ({
+            bufferLimit: 100,
+            onOutcome: (outcome) => {
+              kinds.push(outcome.kind);
+              return Promise.reject(new Error('a bug'));
+            },
+          }),
+        },
+      );
+      expect((await exchangeRaw(port, patch)).status).toBe(kind === 'answered' ? 500 : 502);
+      expect(kinds).toEqual([kind]);
+      expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
+    },
+  );
 
   it('the answer waits for onOutcome', async ({ expect }) => {
     let release: ((edits: ResponseEdits) => void) | undefined;

@@ -12,7 +12,7 @@ const bug = () => {
   throw new Error('a bug');
 };
 
-/** Each place in which an exchange can throw. */
+/** Each callback in which an exchange can throw. */
 const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFault['kind']])[] = [
   ['onConnection', { onConnection: bug }, 'internal'],
   ['onSent', { onSent: bug }, 'internal'],
@@ -22,7 +22,7 @@ const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFaul
   ['onEnd', { onEnd: bug }, 'internal'],
 ];
 
-describe('one exchange that throws ends alone', () => {
+describe('an exchange that throws ends alone', () => {
   const ends: (() => Promise<void> | void)[] = [];
   afterEach(async () => {
     hearFaults(() => {});
@@ -50,7 +50,7 @@ describe('one exchange that throws ends alone', () => {
     return { client, faults };
   }
 
-  /** Asks 20 others in the same tick, which is more than there are connections. */
+  /** Sends 20 other requests in the same tick, more than there are connections. */
   async function askAmongOthers(
     client: UpstreamClient,
     throws: Partial<UpstreamHandler>,
@@ -88,10 +88,10 @@ describe('one exchange that throws ends alone', () => {
     expect(faults).toMatchObject([{ message: 'a bug' }]);
   });
 
-  it('while the call leaves its connection', async () => {
+  it('while the request leaves its connection', async () => {
     const { client, faults } = await start();
     const stream = new Readable({ read() {} });
-    // Stopping the body throws, after the first byte was sent.
+    // Pausing the body throws, after its first byte was sent.
     stream.pause = () => {
       throw new Error('a bug');
     };
@@ -103,7 +103,7 @@ describe('one exchange that throws ends alone', () => {
     expect([client.inFlight, client.queued]).toEqual([0, 0]);
   });
 
-  it('in what reads the answer', async () => {
+  it('in the check of the response head', async () => {
     const { client, faults } = await start();
     const read = ResponseHeadCheck.prototype.read;
     let reads = 0;

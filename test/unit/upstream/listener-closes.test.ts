@@ -7,7 +7,7 @@ import { ask, clientOf } from './direct-client.ts';
 
 interface Shop {
   readonly port: number;
-  /** No new connection; those that are open are answered. */
+  /** Accepts no new connections, but still answers on open ones. */
   closeListener(): Promise<void>;
   close(): void;
 }
@@ -35,16 +35,16 @@ async function startShop(): Promise<Shop> {
 }
 
 /**
- * A rolling restart: the old listener is closed, and connections that are open still answer. There are more clients than
- * connections, so that somebody always waits, and now and then a connection ends, for which no other comes.
+ * A rolling restart: the old listener is closed, and open connections still answer. There are more clients than
+ * connections, so that requests always wait; sometimes a connection ends and no new one can be opened.
  */
 describe('a listener that closes under load', () => {
   it.each([4, 16, 32, 64])(
-    'everybody is answered, and the process goes on (%i connections)',
+    'each request gets a response or "unreachable" (%i connections)',
     async (connections) => {
       const shop = await startShop();
       const client = clientOf(shop.port, { connections });
-      // Not all places are taken when the listener closes: each that is missing is tried for again and again.
+      // Half of the connections are open when the listener closes; the client keeps trying to open the others.
       await Promise.all(Array.from({ length: connections / 2 }, () => ask(client)));
       await shop.closeListener();
       const seen = new Map<number | string, number>();
@@ -57,7 +57,7 @@ describe('a listener that closes under load', () => {
       await Promise.all(Array.from({ length: 32 }, visit));
       const { 200: answered = 0, unreachable = 0, ...others } = Object.fromEntries(seen);
       expect([answered + unreachable, others]).toEqual([640, {}]);
-      // Connections that are open are used as long as they answer.
+      // Open connections are used while they answer.
       expect(answered).toBeGreaterThan(0);
       expect([client.inFlight, client.queued]).toEqual([0, 0]);
       shop.close();

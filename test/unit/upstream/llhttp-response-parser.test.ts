@@ -5,7 +5,7 @@ import { longestRead } from '../../../src/upstream/llhttp.ts';
 import { ResponseParser } from '../../../src/upstream/response-parser.ts';
 import { brokenAnswers, ok } from './broken-answers.ts';
 
-/** What came out of a response, whatever the pieces were. */
+/** What the parser read from a response, however it was cut. */
 interface Heard {
   informational: number[];
   head: { status: number; reason: string; fields: readonly string[] } | undefined;
@@ -16,11 +16,11 @@ interface Heard {
 interface Response {
   readonly bytes: string;
   readonly isHeadRequest?: boolean;
-  /** The connection ends after it. */
+  /** The connection ends after the response. */
   readonly ends?: boolean;
 }
 
-/** As a connection has it: the bytes stand at the start of a longer buffer, the same each time. */
+/** As in a connection: the bytes are at the start of a longer buffer, which is reused. */
 const piece = Buffer.alloc(longestRead);
 
 function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: readonly number[] = []): Heard {
@@ -33,7 +33,7 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
     if (parser.head !== undefined) heard.head = parser.head;
     heard.body += piece.toString('latin1', parser.bodyStart, parser.bodyEnd);
     if (parser.fault !== undefined) heard.end = 'broken';
-    // Bytes after the end that come in a piece of their own are the connection's business.
+    // Surplus bytes of a later read are handled by the connection.
     else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
   };
   parser.begin(isHeadRequest);
@@ -61,7 +61,7 @@ const whole = (status: number, reason: string, fields: string[], body = ''): Hea
   end: 'whole',
 });
 
-/** No other request follows on its connection: what has no body may get one later. */
+/** The connection is not reused: surplus bytes may follow a response without a body. */
 const last = (heard: Heard): Heard => ({ ...heard, end: 'whole, last' });
 
 const responses: readonly (readonly [string, Response, Heard])[] = [
@@ -151,7 +151,7 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
   ],
 ];
 
-describe('whatever the pieces', () => {
+describe('cut anywhere', () => {
   test.each(responses)('%s', (_, response, expected) => {
     expect(hear(response)).toEqual(expected);
     for (let cut = 1; cut < response.bytes.length; cut++) assert.deepEqual(hear(response, [cut]), expected);
@@ -171,7 +171,7 @@ test.each<readonly [string, string]>([
     'trailers that are too long',
     `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\nA: ${'b'.repeat(1000)}\r\n\r\n`,
   ],
-])('%s is no response', (_, bytes) => {
+])('%s breaks the response', (_, bytes) => {
   expect(hear({ bytes }).end).toBe('broken');
   for (let cut = 1; cut < Math.min(bytes.length, 1_100); cut++)
     expect(hear({ bytes }, [cut]).end).toBe('broken');
@@ -190,7 +190,7 @@ test.each([
 test.each([
   [1000, 'whole'],
   [1001, 'broken'],
-])('a head of %i octets, interim ones and all, is %s', (octets, end) => {
+])('a head of %i octets, including interim ones, is %s', (octets, end) => {
   const start = `HTTP/1.1 103 Hints\r\n\r\n${ok}Content-Length: 0\r\nA: `;
   const bytes = `${start}${'x'.repeat(octets - start.length - 4)}\r\n\r\n`;
   for (const cut of [1, 20, 500, octets - 1]) expect(hear({ bytes }, [cut]).end).toBe(end);
@@ -199,7 +199,7 @@ test.each([
 test.each([
   [512, false],
   [513, true],
-])('%i interim responses are too many: %s', (count, isFault) => {
+])('%i interim responses are refused: %s', (count, isFault) => {
   const parser = new ResponseParser(1_000_000);
   const octets = Buffer.from('HTTP/1.1 100 C\r\n\r\n'.repeat(count));
   parser.begin(false);
@@ -208,7 +208,7 @@ test.each([
   parser.free();
 });
 
-test('a parser reads one response after another, also when the memory of WebAssembly has grown', () => {
+test('a parser reads several responses, also after the memory of WebAssembly has grown', () => {
   const parser = new ResponseParser(1000);
   const piece = Buffer.from(`${ok}Content-Length: 1\r\n\r\na`);
   const others: ResponseParser[] = [];

@@ -6,7 +6,7 @@ const shop = { hostname: 'shop', port: 9000, path: '' };
 
 type Row = readonly [said: string, told: string];
 
-/** What the shop sends, and what clients get. */
+/** Rows: the value that the shop sends, the value that clients get. */
 function table(rows: readonly Row[], references: PublicReferences): void {
   it.each(rows)('%j -> %j', (said, told) => {
     expect(references.toPublic(said, request)).toBe(told);
@@ -25,17 +25,17 @@ describe('without a public address', () => {
       ['http://shop:9000', '/'],
       ['http://shop:9000?page=2', '/?page=2'],
       ['http://shop:9000#f', '/#f'],
-      // Nothing of it may become an authority again.
+      // The rest must not become an authority.
       ['http://shop:9000//evil.example/x', '/evil.example/x'],
       ['http://shop:9000////evil.example', '/evil.example'],
       ['http://shop:9000/\\evil.example', '/%5Cevil.example'],
       ['http://shop:9000\\evil.example', '/%5Cevil.example'],
       ['http://shop:9000/\u0001/evil.example', '/%01/evil.example'],
-      // Browsers drop tabs, so that these name the shop as well.
+      // Browsers drop tabs, so these refer to the shop, too.
       ['http://shop:9000/\t/evil.example', '/evil.example'],
       ['http://shop:9000\t//evil.example', '/evil.example'],
       ['ht\ttp://sh\top:9000/x', '/x'],
-      // What the URL standard takes for the shop's address (sections 4.4 and 3.5).
+      // The URL standard reads these as the shop's address (sections 4.4 and 3.5).
       ['http:\\\\shop:9000\\x', '/%5Cx'],
       ['/\\shop:9000/x', '/x'],
       ['\\/shop:9000/x', '/x'],
@@ -51,7 +51,7 @@ describe('without a public address', () => {
       ['http:\\\\evil.example\\x', 'http:\\\\evil.example\\x'],
       [`http://${'a'.repeat(2000)}:9000/x`, `http://${'a'.repeat(2000)}:9000/x`],
       ['http://shop:9000/ /\u00e9', '/%20/%E9'],
-      // Others' addresses, and what only looks like the shop's.
+      // Other hosts, and references that only look like the shop's.
       ['https://evil.example/shop:9000/', 'https://evil.example/shop:9000/'],
       ['http://shop:9000@evil.example/', 'http://shop:9000@evil.example/'],
       ['http://shop:9000.evil.example/', 'http://shop:9000.evil.example/'],
@@ -61,7 +61,7 @@ describe('without a public address', () => {
       ['ftp://shop:9000/', 'ftp://shop:9000/'],
       ['//evil.example/', '//evil.example/'],
       ['https://api.shop.example/carts/1', 'https://api.shop.example/carts/1'],
-      // Relative ones.
+      // Relative references.
       ['/carts/1', '/carts/1'],
       ['//', '//'],
       ['carts/1', 'carts/1'],
@@ -72,7 +72,7 @@ describe('without a public address', () => {
     references,
   );
 
-  it('leads no browser to another host, whatever stands behind the own one', () => {
+  it('leads no browser to another host, whatever follows the host of the shop', () => {
     const alphabet = ['/', '\\', '\t', '.', '%2f', '%5c', 'evil.example', '?', '#', '@', ':', ' ', '\u0085'];
     let seed = 7;
     const next = (below: number) => {
@@ -89,7 +89,7 @@ describe('without a public address', () => {
   });
 });
 
-it('every reference that a browser would follow to the shop itself is rewritten, however it is spelled', () => {
+it('each reference that leads a browser to the shop is rewritten, however it is spelled', () => {
   const references = new PublicReferences({ upstream: { ...shop, hostname: '127.0.0.1' } });
   const schemes = ['', 'http:', 'https:', 'HTTP:', 'ht\ttp:', ' http:', '\u0001'];
   const slashes = ['', '/', '//', '///', '\\', '\\\\', '/\\', '\\/', '/\t/', '\t//'];
@@ -161,12 +161,12 @@ describe('with a path in front', () => {
       ['/api/v2/\\evil.example', '/%5Cevil.example'],
       ['/api/v2', '/'],
       ['/api/v2#/api/v2', '/#/api/v2'],
-      // The shop used the public address.
+      // The shop used its public address.
       ['https://api.shop.example/api/v2/carts', 'https://api.shop.example/carts'],
       ['https://api.shop.example:443/api/v2/carts', 'https://api.shop.example:443/carts'],
       ['https://outer.shop.example/api/v2/carts', 'https://outer.shop.example/carts'],
       ['https://other.example/api/v2/carts', 'https://other.example/api/v2/carts'],
-      // Beside it, or out of it again.
+      // References outside that path.
       ['http://shop:9000/login', '/login'],
       ['/login', '/login'],
       ['/api/v2x/carts', '/api/v2x/carts'],

@@ -7,7 +7,7 @@ import { exchangeRaw, openRawConnection, type RawResponse } from '../../harness/
 import { answer } from '../../harness/recording-upstream.ts';
 import { isBodiless, isNeverWhole, play, scriptArbitrary, type UpstreamScript } from './upstream-script.ts';
 
-/** What a client saw; `broken`: our 502, or an answer that shows that it is not whole. */
+/** What a client saw. `broken`: a 502, or an answer that is visibly incomplete. */
 type Seen =
   | 'broken'
   | {
@@ -96,13 +96,13 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Whether exactly one reading of the answer is correct. A reset may overtake bytes; HTTP/1.0 has no chunks. */
+/** Whether exactly one reading of the answer is correct. A reset may discard bytes; HTTP/1.0 has no chunks. */
 function isPlain({ damage, framing, ending, version }: UpstreamScript): boolean {
   const isFramedAsVersion = framing !== 'chunks' || version === '1.1';
   return damage === undefined && framing !== 'both' && ending !== 'reset' && isFramedAsVersion;
 }
 
-/** Surplus bytes are not passed on, except where the end of the connection ends the body. */
+/** Surplus bytes are dropped, unless the end of the connection ends the body. */
 function bodyOf(script: UpstreamScript): string {
   const body = script.body.join('');
   if (isBodiless(script)) return '';
@@ -111,7 +111,7 @@ function bodyOf(script: UpstreamScript): string {
   return script.framing === 'end' ? body + script.extra : body;
 }
 
-it('shows the client the answer or that it is broken, and the next client its own answer', async () => {
+it('gives the client the answer or an error, and the next client its own answer', async () => {
   let whole = 0;
   await fc.assert(
     fc.asyncProperty(scriptArbitrary, async (script) => {

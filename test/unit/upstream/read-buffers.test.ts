@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** An upstream that ends each connection with its answer, of the body that the target names: a letter and its length. */
+/** An upstream that ends each connection after its answer. The target names the body: a letter and its length. */
 async function startClosing(): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -54,14 +54,14 @@ async function read(
   return typeof seen === 'string' ? seen : pieces;
 }
 
-/** Buffers of the length in which connections read, that were made meanwhile. */
+/** Number of read buffers that were allocated during `run`. */
 async function countPieces(run: () => Promise<unknown>): Promise<number> {
   const made = vi.spyOn(Buffer, 'allocUnsafeSlow');
   await run();
   return made.mock.calls.filter(([bytes]) => bytes >= 65_536).length;
 }
 
-// A connection for each request is what an upstream without keep-alive, and one that is away, has us open.
+// Upstreams without keep-alive, or that are down, make us open a connection per request.
 test.each([
   ['ended with their answer', startClosing, /^x+$/],
   [
@@ -73,7 +73,7 @@ test.each([
     },
     /^unreachable$/,
   ],
-])('connections that are %s leave no memory behind', async (_, start, expected) => {
+])('connections that are %s leave no read buffers behind', async (_, start, expected) => {
   const client = clientFor(await start());
   const made = await countPieces(async () => {
     for (let round = 0; round < 25; round += 1) {
@@ -83,11 +83,11 @@ test.each([
       }
     }
   });
-  // Of 200: those of one burst, and as many whose end was not yet seen when the next one came.
+  // Of 200 connections: those of one burst, and as many whose end was not yet seen at the next burst.
   expect(made).toBeLessThanOrEqual(3 * connections);
 });
 
-test('what somebody was given is never written to again', async () => {
+test('a body that was passed on is never overwritten', async () => {
   const client = clientFor(await startClosing());
   const held = await Promise.all([read(client, '/a10'), read(client, '/b4000'), read(client, '/c60000')]);
   for (let round = 0; round < 10; round += 1) {
@@ -99,7 +99,7 @@ test('what somebody was given is never written to again', async () => {
   expect(texts).toEqual(['a'.repeat(10), 'b'.repeat(4_000), 'c'.repeat(60_000)]);
 });
 
-/** More than the kernel's buffers of a connection take, so that what a slow client was sent waits here. */
+/** More than the kernel's buffers of a connection, so that data for a slow client waits here. */
 const bodyBytes = 8_000_000;
 const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 
@@ -113,7 +113,7 @@ async function frontOf(): Promise<ForwardingFront> {
   return front;
 }
 
-/** An upstream that keeps its connections. */
+/** An upstream with keep-alive. */
 async function startKeeping(): Promise<number> {
   const server = createHttpServer((incoming, response) => {
     const [, letter = 'x', length = '1'] = /^\/(\w)(\d+)/.exec(incoming.url ?? '') ?? [];
@@ -127,7 +127,7 @@ async function startKeeping(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What a client saw of its answers: how many octets, and which letters other than its own. */
+/** Reads the answers of one client. Returns letters of other clients' answers. */
 async function readAll(
   port: number,
   letter: string,
@@ -163,22 +163,22 @@ async function readAll(
   return foreign;
 }
 
-test('no client is sent what was read for another one, whoever reads slowly or leaves', async () => {
+test('no client gets bytes of another one, while some read slowly and some leave', async () => {
   const { port } = await frontOf();
   const manners = ['at once', 'slowly', 'and leaves'] as const;
   const seen = letters.map((letter, i) => readAll(port, letter, manners[i % 3] ?? 'at once', 3));
   expect(await Promise.all(seen)).toEqual(letters.map(() => ''));
 });
 
-test('long bodies that go out at once are read into the same few pieces of memory', async () => {
+test('long bodies to a fast client reuse a few read buffers', async () => {
   const { port } = await frontOf();
   await readAll(port, 'a', 'at once', 1);
   const made = await countPieces(() => readAll(port, 'a', 'at once', 4));
-  // 488 reads at least.
+  // At least 488 reads.
   expect(made).toBeLessThanOrEqual(16);
 });
 
-test('a piece that is given back twice is read into once', async () => {
+test('a buffer that is returned twice serves one connection only', async () => {
   const client = clientFor(await startKeeping());
   await read(client, '/a60000', true);
   const held = await Promise.all(letters.map((letter) => read(client, `/${letter}60000`)));

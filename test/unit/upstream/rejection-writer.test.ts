@@ -34,7 +34,7 @@ it.each([
   ['a long body on its way', 'Content-Length: 100000\r\n\r\n', 'a'.repeat(100_000), 'close'],
   ['chunks on their way', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', 'close'],
   ['a body that waits for 100', 'Expect: 100-continue\r\nContent-Length: 5\r\n\r\n', '', 'close'],
-])('with %s: no byte of it is a request', async (_what, framing, body, connection) => {
+])('with %s: no byte of the body is read as a request', async (_what, framing, body, connection) => {
   const port = await serve(reject('access-token-missing'));
   const client = await openRawConnection(port);
   await client.write(`POST / HTTP/1.1\r\nHost: s\r\n${framing}`);
@@ -64,14 +64,14 @@ it.each([
   ['jsonapi', asJsonApi],
   ['problem', asProblem],
   ['json', asJson],
-] as const)('in the form of errors.format %s, whatever the client accepts', async (format, expected) => {
+] as const)('has the form of errors.format %s, whatever the client accepts', async (format, expected) => {
   const port = await serve(reject('if-match-invalid'), {}, { format });
   const response = await exchangeRaw(port, 'GET / HTTP/1.1\r\nHost: s\r\nAccept: text/plain\r\n\r\n');
   const body = JSON.parse(response.body.toString());
   expect([response.field('content-type'), body, response.field('vary')]).toEqual([...expected, undefined]);
 });
 
-it('a refusal of a tag says what to do, and calls no tag invalid', () => {
+it('the detail of if-match-invalid says what to do, and calls no tag invalid', () => {
   expect(detail).toMatch(/fetch it again.*send the new tag/);
   expect(detail).not.toMatch(/invalid/i);
 });

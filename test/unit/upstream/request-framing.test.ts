@@ -7,17 +7,14 @@ const headOf = (more: Partial<UpstreamRequest>) =>
   requestHead({ method: 'GET', target: '/a', fields: ['Host', 's'], body: null, ...more } as UpstreamRequest);
 
 describe('the head of a request', () => {
-  test.each([...hopByHopNames, 'content-length', 'expect'])(
-    'frames by itself, whatever is said of %s',
-    (name) => {
-      for (const spelling of [name, name.toUpperCase()]) {
-        const fields = ['Host', 's', spelling, '7', 'X-One', '1'];
-        expect(headOf({ fields })).toBe(
-          'GET /a HTTP/1.1\r\nHost: s\r\nX-One: 1\r\nConnection: keep-alive\r\n\r\n',
-        );
-      }
-    },
-  );
+  test.each([...hopByHopNames, 'content-length', 'expect'])('ignores a given field %s', (name) => {
+    for (const spelling of [name, name.toUpperCase()]) {
+      const fields = ['Host', 's', spelling, '7', 'X-One', '1'];
+      expect(headOf({ fields })).toBe(
+        'GET /a HTTP/1.1\r\nHost: s\r\nX-One: 1\r\nConnection: keep-alive\r\n\r\n',
+      );
+    }
+  });
 
   test.each<Partial<UpstreamRequest>>([
     { method: 'GET /b HTTP/1.1\r\nX' },

@@ -65,7 +65,7 @@ frontSuite('the forwarded request', (start) => {
       .split('\r\n')
       .filter((line) => /^(content-length|transfer-enc)/.test(line));
     expect(fields).toHaveLength(framed === '' ? 0 : 1);
-    // A chunked body that is whole already may be sent with its length.
+    // A chunked body that is already complete may be sent with its length.
     if (framed.startsWith('t'))
       expect([framed, `content-length: ${body.startsWith('3') ? 3 : 0}`]).toContain(fields[0]);
     else expect(fields[0] ?? '').toBe(framed);
@@ -90,8 +90,8 @@ frontSuite('the forwarded request', (start) => {
     expect(lines.filter((line) => /^host:/i.test(line)).map((line) => line.slice(4))).toEqual([': s']);
   });
 
-  it('uses one connection for one request after another', async () => {
-    // However long the machine stands still in between.
+  it('sends several requests over one connection', async () => {
+    // A long keep-alive time, even if the machine pauses.
     const { port, upstream } = await start(() => answer('ok', 'Keep-Alive: timeout=60\r\n'));
     const connection = await openRawConnection(port);
     for (let i = 0; i < 5; i++) {

@@ -79,7 +79,7 @@ frontSuite('the response', (start) => {
     expect((await connection.readAll()).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('keeps obs-text in a head that leaves before its body, and in an interim one', async ({ expect }) => {
+  it('keeps obs-text in a head that is sent before its body, and in an interim one', async ({ expect }) => {
     const { port } = await start(({ connection }) => {
       connection.socket.write(
         'HTTP/1.1 103 Early\r\nX-caf: caf\xe9\r\n\r\nHTTP/1.1 200 OK\r\nX-caf: caf\xe9\r\n\r\n',
@@ -96,7 +96,7 @@ frontSuite('the response', (start) => {
     connection.close();
   });
 
-  it('sends the head of a stream that has no byte yet, and each piece as it comes', async () => {
+  it('sends the head of a stream before its first byte', async () => {
     const { port } = await start(({ connection }) => {
       connection.socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n');
       return undefined;

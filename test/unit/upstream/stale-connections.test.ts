@@ -7,7 +7,7 @@ import { ask, clientOf } from './direct-client.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** A shop that ends no connection, and says of each answer what `fields` have. */
+/** A shop that closes no connection, and adds `fields` to each answer. */
 async function start(options: Partial<ClientOptions>, fields: string) {
   const sockets: Socket[] = [];
   const server = createServer({ noDelay: true }, (socket) => {

@@ -7,14 +7,14 @@ import { clientOf } from './direct-client.ts';
 const inChunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const chunks = 100_000;
 
-/** Bodies of one-byte chunks: their cost depends on the number of chunks. */
+/** Bodies of one-byte chunks, whose cost depends on the number of chunks. */
 const bodies: readonly (readonly [string, string])[] = [
   ['chunks of one octet', '1\r\na\r\n'],
   ['with an extension', '1;a\r\na\r\n'],
   ['with sizes of many digits', '000001\r\na\r\n'],
 ];
 
-/** Chunks that one turn of the event loop reads of one connection: 1,024, and those of one more read of 64 KiB. */
+/** Limit of chunks per tick and connection: 1,024, and those of one more read of 64 KiB. */
 const maxChunks = 1_024 + 10_923;
 
 describe('a turn of the event loop reads a bounded number of chunks', () => {
@@ -36,7 +36,7 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
     await client.close();
   });
 
-  /** Octets of body in the fullest turn; the reader waits before it begins, so that much of the body has come by then. */
+  /** Octets of body in the fullest tick. The reader waits first, so that much of the body has arrived. */
   async function ask() {
     const turns: number[] = [0];
     const seen = { octets: 0, most: 0 };

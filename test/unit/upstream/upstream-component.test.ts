@@ -3,7 +3,7 @@ import { UpstreamComponent } from '../../../src/upstream/upstream-component.ts';
 
 const lastFailure = 'upstream-unreachable (ECONNREFUSED)';
 
-it('its tile remembers a failure for a minute', () => {
+it('the tile of the upstream shows a failure for a minute', () => {
   vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const activity = {

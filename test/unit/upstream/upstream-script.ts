@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 
-/** What an upstream writes as the answer to one request, and how. */
+/** The answer of an upstream to one request, and how it is written. */
 export interface UpstreamScript {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly interim: readonly number[];
@@ -11,14 +11,14 @@ export interface UpstreamScript {
   readonly reason: string;
   readonly fields: readonly (readonly [string, string])[];
   readonly framing: 'length' | 'too short' | 'too long' | 'chunks' | 'both' | 'end';
-  /** A body in its chunks. */
+  /** The chunks of the body. */
   readonly body: readonly string[];
-  /** Stands in the last write, after everything. */
+  /** Surplus bytes at the end of the last write. */
   readonly extra: string;
-  /** Where a write ends, in thousandths of the answer. */
+  /** Positions at which a write ends, in thousandths of the answer. */
   readonly cuts: readonly number[];
   readonly ending: 'keep' | 'close' | 'reset';
-  /** An octet in place of another, somewhere in the head. */
+  /** Replaces one octet of the head. */
   readonly damage: { readonly at: number; readonly octet: string } | undefined;
 }
 
@@ -69,7 +69,7 @@ export const scriptArbitrary: fc.Arbitrary<UpstreamScript> = fc.record({
   ),
 }) as fc.Arbitrary<UpstreamScript>;
 
-/** No answer to this request has a body, whatever its fields say. */
+/** Answers to this request never have a body, whatever their fields. */
 export function isBodiless({ method, status }: UpstreamScript): boolean {
   return method === 'HEAD' || status === 204 || status === 304;
 }
@@ -102,8 +102,8 @@ function bodyOf({ framing, body }: UpstreamScript): string {
 }
 
 /**
- * The writes. What a reader may take for the end of the answer and what stands after it are never in two of them:
- * bytes that come once the connection is used again are the next answer, and nobody can tell.
+ * The writes of the answer. Surplus bytes come in the same write as the possible end of the answer: later bytes, after
+ * the connection is used again, would be the next answer.
  */
 export function writesOf(script: UpstreamScript): string[] {
   const head = headOf(script);
@@ -116,7 +116,7 @@ export function writesOf(script: UpstreamScript): string[] {
   return [0, ...places].map((at, i) => all.slice(at, places[i])).filter((piece) => piece !== '');
 }
 
-/** The connection ends before what was announced does, or breaks where only its end is the body's. */
+/** The answer ends before its announced end, or its connection breaks although only its close ends the body. */
 export function isNeverWhole(script: UpstreamScript): boolean {
   const { status, framing, ending, extra, damage } = script;
   if (status < 200 || status > 599) return true;
@@ -128,7 +128,7 @@ export function isNeverWhole(script: UpstreamScript): boolean {
   );
 }
 
-/** An answer that waits for nothing: only such a one may leave its connection open. */
+/** The answer is complete by its framing: only then may the connection stay open. */
 export function mayKeep(script: UpstreamScript): boolean {
   const isFramed =
     script.framing === 'length' || script.framing === 'chunks' || script.framing === 'too short';
@@ -138,7 +138,7 @@ export function mayKeep(script: UpstreamScript): boolean {
 export async function play(script: UpstreamScript, socket: Socket): Promise<void> {
   for (const piece of writesOf(script)) {
     socket.write(piece, 'latin1');
-    // Mostly long enough for the other side to read it alone; nothing depends on it.
+    // Usually long enough for the other side to read it separately; no result depends on it.
     for (let i = 0; i < 3; i++) await nextTurn();
   }
   if (script.ending === 'reset') socket.resetAndDestroy();

@@ -25,22 +25,22 @@ interface Ends {
 
 interface Stage {
   readonly forwarder: { readonly open: number };
-  /** What the shop does with the next handshakes. */
+  /** Called with the socket of each next handshake. */
   act: (shop: Socket) => unknown;
-  /** A client that is connected. */
+  /** Connects a client. */
   dial(): Promise<Socket>;
-  /** The handshake has gone through, and nobody reads yet; tried again where the machine stood still for as long as it may take. */
+  /** Completes a handshake without reading on; retries if the machine paused for too long. */
   join(): Promise<Ends>;
-  /** Nothing is left of it: no place, and no connection on our side; what the peers keep is theirs. */
+  /** Expects no open slot and no connection of the proxy. The peers may keep theirs. */
   expectNothingLeft(ends: readonly Socket[]): Promise<void>;
 }
 
-/** A shop, and a front whose only step is the forwarder; closed when the test ends. */
+/** A shop, and a front that only forwards. Both are closed when the test ends. */
 async function startStage(
   context: TestContext,
   stallTimeoutMs: number | undefined = patienceMs,
 ): Promise<Stage> {
-  /** Every socket of the front, of its clients and of the shop that is still there. */
+  /** Open sockets of the front, its clients and the shop. */
   const sockets = new Set<Socket>();
   const keep = (socket: Socket) => {
     sockets.add(socket);
@@ -106,7 +106,7 @@ async function startStage(
       for (;;) {
         let shop: Socket | undefined;
         stage.act = (socket) => {
-          // Of a handshake that was given up before.
+          // Of an earlier attempt.
           shop?.destroy();
           shop = socket.pause();
           socket.write(accepted);
@@ -144,7 +144,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Connections of this process to a port, whoever has them. */
+/** Open connections of this process to a port. */
 function handlesTo(port: number): number {
   const { _getActiveHandles } = process as unknown as { _getActiveHandles(): Partial<Socket>[] };
   return _getActiveHandles.call(process).filter(({ remotePort }) => remotePort === port).length;
@@ -169,15 +169,15 @@ const orders = Object.keys(ways).flatMap((first) => [
   ...Object.keys(ways).map((then) => ['the shop', first, then, then] as const),
 ]);
 
-/** What the shop says to a handshake; after it, silence. */
+/** The shop's answer to a handshake; it sends nothing more. */
 const answers: Record<string, Buffer> = {
   'the answer of a WebSocket': Buffer.from(accepted),
   'a refusal': Buffer.from(`${declined}2\r\nno\r\n0\r\n\r\n`),
 };
 
-// The longest first.
+// The longest test first.
 describe.concurrent('a WebSocket', () => {
-  it('a 101 that comes when the handshake was given up joins nobody', async (context) => {
+  it('a 101 after the time-out of the handshake joins no sockets', async (context) => {
     const stage = await startStage(context);
     const shops: Socket[] = [];
     stage.act = (socket) => {
@@ -192,7 +192,7 @@ describe.concurrent('a WebSocket', () => {
     await stage.expectNothingLeft([client, ...shops]);
   });
 
-  it('an open WebSocket may be silent for longer than anybody waits, and goes on', async (context) => {
+  it('may be silent for longer than the time-out of the handshake', async (context) => {
     const { forwarder, join, expectNothingLeft } = await startStage(context);
     const ends = await join();
     await sleep(2 * patienceMs);
@@ -226,7 +226,7 @@ describe.concurrent('a WebSocket', () => {
           const client = await stage.dial();
           clients.push(client.resume());
           client.write(handshake);
-          // Given up before the shop has heard of it, where the machine stood still: then this length again.
+          // If the machine paused, the proxy gave up before the shop heard of it: try this length again.
           await Promise.race([heard, once(client, 'data')]);
         }
         expect(stage.forwarder.open).toBeLessThanOrEqual(answer.length);
@@ -286,7 +286,7 @@ describe.concurrent('a WebSocket', () => {
       },
     ],
   ] as const)(
-    'a refusal %s ends with the handshake’s time, and is not kept here',
+    'a refusal %s is cut at the time-out of the handshake, and not buffered',
     async ([, go], context) => {
       const stage = await startStage(context);
       let taken = 0;
@@ -300,7 +300,7 @@ describe.concurrent('a WebSocket', () => {
       const client = await stage.dial();
       client.pause().write(handshake);
       await stage.expectNothingLeft([client]);
-      // Kernels keep some megabytes of a connection that nobody reads; the shop would send gigabytes.
+      // Kernels buffer some megabytes for a client that does not read; the shop would send gigabytes.
       expect(taken).toBeLessThan(40_000_000);
     },
   );
@@ -318,8 +318,8 @@ describe.concurrent('a WebSocket', () => {
   });
 });
 
-// By itself, since its clock is everybody's.
-it('an end that is not answered is borne for 30 s, and no longer', async (context) => {
+// Not concurrent, because its fake clock affects all tests.
+it('a WebSocket with one ended side is closed after 30 s', async (context) => {
   context.onTestFinished(() => void vi.useRealTimers());
   const { forwarder, join } = await startStage(context, 30_000);
   const ends = await join();
