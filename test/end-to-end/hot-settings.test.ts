@@ -161,7 +161,7 @@ it('a change reaches all workers, and workers that start later', async () => {
   const serving = async () =>
     /^shopward_workers_serving 2$/m.test(await (await fetch(`${one.adminUrl}/metrics`)).text());
   for (const pid of children) process.kill(Number(pid), 'SIGKILL');
-  await until('their successors', async () => {
+  await until('the replacements', async () => {
     const now = readFileSync(`/proc/${one.pid}/task/${one.pid}/children`, 'utf8').trim().split(' ');
     return !now.some((pid) => children.includes(pid)) && (await serving());
   });

@@ -53,7 +53,10 @@ describe.concurrent('no secret of the configuration is printed', () => {
     const redis = closingAtEnd(context)(await startRedisProcess({ settings }));
     const shopward = await start(context, { config: { store: { url: url(redis.port) } } });
     await exchangeRaw(shopward.port, 'PATCH /carts/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
-    await eventually('word of the store', () => shopward.output().includes('"event":"store"') || undefined);
+    await eventually(
+      'the line about the store',
+      () => shopward.output().includes('"event":"store"') || undefined,
+    );
     expect(await everythingSaid(shopward)).not.toContain(secret);
   });
 

@@ -18,13 +18,13 @@ afterAll(async () => {
   await shop?.close();
 });
 
-describe.each(Object.entries(uploadClients))('%s learns why its upload was refused', (_, send) => {
+describe.each(Object.entries(uploadClients))('%s gets the status of a refused upload', (_, send) => {
   it.each(uploads)('POST %s: %i for %i bytes', async (path, status, bytes) => {
     const url = `http://127.0.0.1:${shopward.port}${path}`;
     for (let round = 0; round < 3; round += 1) expect(await send(url, bytes)).toBe(status);
   });
 });
 
-it('the shop was not reached by an upload that needs a token', () => {
+it('no upload without a token reached the shop', () => {
   expect(shop.requestLines.filter((line) => line.includes('/orders'))).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-// It has no types of its own.
+// This package has no types.
 const { default: Provider } = createRequire(import.meta.url)('oidc-provider');
 
 /** A real provider (oidc-provider) behind shopward, and a real client of it (openid-client) in front. */

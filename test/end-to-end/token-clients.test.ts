@@ -10,7 +10,7 @@ import { findProgram, type ProgramName } from '../harness/programs.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
-// It has no types of its own.
+// This package has no types.
 const { ResourceOwnerPassword } = createRequire(import.meta.url)('simple-oauth2');
 const run = promisify(execFile);
 

@@ -69,7 +69,7 @@ async function stage(context: TestContext) {
   };
 }
 
-/** A request over a connection of its own; `fields` are whole lines. */
+/** Sends a request over a new connection; `fields` are whole lines. */
 function send(
   { port }: RunningShopward,
   line: string,

@@ -195,7 +195,7 @@ test.each(['fetch', 'axios'])(
           throw error;
         });
       const first = send();
-      await eventually('the first refresh is with the shop', () => refreshes.length > 0 || undefined);
+      await eventually('the first refresh at the shop', () => refreshes.length > 0 || undefined);
       const second = await repeatWhileBusy(noted).catch(
         ({ status, code }: { status: number; code: string }) => ({ status, code }),
       );
@@ -213,7 +213,7 @@ test.each(['fetch', 'axios'])(
   60_000,
 );
 
-test('what ApiError reads as the reason has its paragraph', async () => {
+test('ApiError reads each reason, and docs/reasons.md has its paragraph', async () => {
   const reasons = await readFile(path.join(root, 'docs/reasons.md'), 'utf8');
   const { ApiError } = await import(
     `data:text/javascript,${encodeURIComponent(files.get('api-error.js') ?? '')}`

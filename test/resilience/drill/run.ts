@@ -4,9 +4,9 @@ import type { DrillResult } from './drill.ts';
 
 const { short, words } = readArguments<{ readonly short?: true }>({
   name: 'npm run drill --',
-  about: 'Breaks what breaks at night; exits with 1 when something was not as it must be.',
-  options: [['--short', 'a few seconds each, as the tests have it']],
-  words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
+  about: 'Provokes outages; exits with 1 if an answer, log line or readiness message was not allowed.',
+  options: [['--short', 'a few seconds for each outage, as in the tests']],
+  words: { name: '[words...]', meaning: 'only drills whose names contain one of them' },
 });
 // Imported after the arguments are read, because `--help` does not need it.
 const { runDrills } = await import('./drill.ts');
@@ -19,7 +19,7 @@ const asked = drillGroups.flatMap(({ stage, drills }) =>
 );
 if (asked.length === 0) {
   const names = drillGroups.flatMap(({ drills }) => drills.map(({ name }) => `  ${name}`));
-  console.error(`no drill has such a word in its name:\n${names.join('\n')}`);
+  console.error(`no drill has one of these words in its name:\n${names.join('\n')}`);
   process.exit(2);
 }
 const results: DrillResult[] = [];

@@ -11,7 +11,7 @@ type Run = () => Promise<{ table: string; rows: number; wrongs: readonly string[
 
 const { words: asked } = readArguments({
   name: 'npm run faults --',
-  about: 'Breaks every dependency in every way; exits with 1 when something was not as it must be.',
+  about: 'Runs the faults of every dependency; exits with 1 if an answer was not allowed.',
   words: { name: '[parts...]', meaning: 'only these', among: names },
 });
 // Imported after the arguments are read, because `--help` does not need it.

@@ -22,7 +22,7 @@ export async function startShiftedRedis(): Promise<ShiftedRedis | undefined> {
     execFileSync('cc', ['-shared', '-fPIC', '-o', library, source], { stdio: 'ignore' });
   } catch {
     process.stderr.write(
-      "test: no C compiler (cc), so nobody sets Redis's clock: install gcc and libc6-dev\n",
+      "test: no C compiler (cc), so no test sets Redis's clock. Install gcc and libc6-dev\n",
     );
     rmSync(folder, { recursive: true });
     return undefined;

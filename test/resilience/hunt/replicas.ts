@@ -22,7 +22,7 @@ export interface ReplicaOptions {
   readonly upstreamPort: number;
   readonly config: object;
   readonly redisUrl: string;
-  /** Port of a single Redis; each replica then gets a link of its own. */
+  /** Port of a single Redis; each replica then gets its own link. */
   readonly redisPort: number | undefined;
 }
 

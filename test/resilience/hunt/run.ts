@@ -13,20 +13,20 @@ const { calm, statuses, ...values } = readArguments<
   about: 'Hunts for a lost update; exits with 1 when it finds one, or another violation.',
   options: [
     ['--replicas <n>', 'of shopward', 3],
-    ['--clients <n>', 'at a time', 50],
+    ['--clients <n>', 'number of concurrent clients', 50],
     ['--seconds <n>', 'how long', 60],
-    ['--carts <n>', 'that they share', 12],
-    ['--redis <kind>', 'what stands below', 'sentinel', ['sentinel', 'single']],
+    ['--carts <n>', 'number of carts that the clients share', 12],
+    ['--redis <kind>', 'the store', 'sentinel', ['sentinel', 'single']],
     ['--batch <how>', 'entityTags.resources[].batch of the carts', 'refuse', ['refuse', 'guarded']],
-    ['--seed <n>', 'of what is asked and broken', Date.now() % 100_000],
+    ['--seed <n>', 'seed of requests and faults', Date.now() % 100_000],
     [
       '--broken <what>',
-      'a setup that must lose: shows that the hunt can find something',
+      'a setup that must lose updates, to show that the hunt finds them',
       undefined,
       ['tags', 'landing'],
     ],
-    ['--calm', 'breaks nothing, and reports the share of refused requests'],
-    ['--statuses', 'prints every status that clients saw, too'],
+    ['--calm', 'causes no faults, and reports the share of refused requests'],
+    ['--statuses', 'also prints every status that clients saw'],
   ],
 });
 // Imported after the arguments are read, because `--help` does not need it.

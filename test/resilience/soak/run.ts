@@ -7,11 +7,11 @@ import { writeResult } from '../../../scripts/results.ts';
 
 const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: number; seed: number }>({
   name: 'npm run soak --',
-  about: 'Mixed traffic with faults for a long time; exits with 1 at a crash, a hang, a leak.',
+  about: 'Mixed traffic with faults for a long time; exits with 1 after a crash, a hang or a leak.',
   options: [
     ['--minutes <n>', 'how long', 30],
-    ['--visitors <n>', 'clients at a time', 24],
-    ['--seed <n>', 'of what is asked and broken', 1],
+    ['--visitors <n>', 'number of concurrent clients', 24],
+    ['--seed <n>', 'seed of requests and faults', 1],
   ],
 });
 // Imported after the arguments are read, because `--help` does not need it.
