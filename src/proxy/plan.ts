@@ -148,9 +148,8 @@ interface LimitedRoute {
 }
 
 /**
- * Compiles `limits.routes`; undefined if there are none, so that no request is matched. A route matches only the exact path and
- * no other spelling, because a spelling must not give a larger limit. If several routes match a request, the smallest value
- * counts.
+ * Compiles `limits.routes`; undefined if there are none. A route matches only the exact path, because another spelling must not
+ * give a larger limit. If several routes match a request, the smallest value counts.
  */
 export function compileRouteLimits(
   routes: readonly LimitedRoute[],
@@ -164,6 +163,7 @@ export function compileRouteLimits(
   );
   return (request) => {
     const met = table.match(request).filter(({ exact }) => exact);
+    if (met.length === 0) return usual;
     const least = (key: 'requestBody' | 'responseTimeout', other: number) => {
       const set = met.map(({ data }) => data[key]).filter((value) => value !== undefined);
       return set.length === 0 ? other : set.reduce((one, next) => Math.min(one, next));

@@ -128,5 +128,5 @@ it('gives the client the answer or an error, and the next client its own answer'
     }),
     { numRuns: 120 },
   );
-  expect(whole).toBeGreaterThan(60);
+  expect(whole).toBeGreaterThan(20);
 });
