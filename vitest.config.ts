@@ -70,6 +70,7 @@ export default defineConfig({
     projects: [
       project('slow', {
         include: slow.map(testsOf),
+        exclude: measures,
         execArgv: [oneCollector],
         // What one file imports, and the keys that it made, serve the next one: half a second of CPU for each.
         isolate: false,

@@ -1,7 +1,11 @@
 // The lists of this file are what `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`.
 
-/** They count what a request allocates, or compare CPU, so few other tests run beside them. */
-export const measures = ['test/performance/budget/**', 'test/security/cost/turns.test.ts'];
+/** They count what a request allocates, compare CPU, or take many samples in time, so few other tests run beside them. */
+export const measures = [
+  'test/end-to-end/deploy/provoked-alerts.test.ts',
+  'test/performance/budget/**',
+  'test/security/cost/turns.test.ts',
+];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
 export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-cost.test.ts'];
@@ -11,7 +15,6 @@ export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-c
  * run between those that compute, so that no core is idle.
  */
 export const waiting = [
-  'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/unit/admin/{console-replicas,console,console-list-and-system,console-states}.test.ts',
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
