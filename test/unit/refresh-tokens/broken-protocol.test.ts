@@ -9,19 +9,19 @@ import { anybodyReleases, claimFrom, keptIsUsed, recordFrom } from './broken-ste
 import { contract, type Subject } from './store-contract.ts';
 import { connect, memorySubject, redisSubject } from './stores.ts';
 
-/** Each breaks one rule of docs/decisions/refresh-token-states.md; a contract that holds all the same proves nothing. */
+/** Each entry breaks one rule of docs/decisions/refresh-token-states.md. The contract must then fail. */
 const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
-  'a claim does not keep others out': claimFrom(() => ({ claim: null })),
-  'an unknown outcome keeps the whole claim': {
+  'a claim does not exclude others': claimFrom(() => ({ claim: null })),
+  'after an unknown outcome the claim does not end earlier': {
     markIndeterminate: (record, op, _, now) => steps.markIndeterminate(record, op, 1e12, now),
   },
-  'a client that waits is forgotten': {
+  'a waiting client is not recorded': {
     claim: (record, ...rest) => {
       const step = steps.claim(record, ...rest);
       return step.answer.kind === 'in-exchange' ? { ...step, record } : step;
     },
   },
-  'a client may wait for ever': {
+  'a waiting client is expected for ever': {
     claim: (record, ...rest) => {
       const step = steps.claim(record, ...rest);
       return step.answer.kind === 'used' ? { ...step, answer: { ...step.answer, isAwaited: true } } : step;
@@ -34,11 +34,11 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     claim: (record, op, _, now) => steps.claim(record, op, 1e12, now),
   },
   'an unknown outcome reads as a refresh under way': { markIndeterminate: (record) => record },
-  'anybody says that the outcome is unknown': {
+  'another operation marks the outcome as unknown': {
     markIndeterminate: (record, _, ...rest) =>
       steps.markIndeterminate(record, record.claim?.op ?? '', ...rest),
   },
-  'the word that an outcome is unknown stays with the next claim': {
+  'the mark of an unknown outcome stays for the next claim': {
     claim: (record, ...rest) => {
       const { record: next, answer } = steps.claim(record, ...rest);
       const isIndeterminate = record.claim?.isIndeterminate === true;
@@ -48,95 +48,95 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       };
     },
   },
-  'a token that is refreshed changes its family': {
+  'a refresh changes the family of its token': {
     markUsed: (record, ...rest) => steps.markUsed({ ...record, family: null }, ...rest),
   },
-  'a token that is issued again changes its family': {
+  'a token that is issued again gets another family': {
     recordIssued: (record, issued, now) => ({
       ...steps.recordIssued(record, issued, now),
       family: issued.family,
     }),
   },
-  'a token that is issued again is used up': keptIsUsed,
-  'a token that is issued again is free before its refresh has ended': {
+  'a token that is issued again counts as used': keptIsUsed,
+  'a token that is issued again loses its claim': {
     recordIssued: (record, issued, now) => ({ ...steps.recordIssued(record, issued, now), claim: null }),
   },
-  'a leeway begins again with every look': {
+  'the leeway starts again with each claim': {
     claim: (record, ...rest) => {
       const step = steps.claim(record, ...rest);
       return step.answer.kind === 'used' ? { ...step, answer: { ...step.answer, usedForMs: 0 } } : step;
     },
   },
   'a used token loses its family': claimFrom(() => ({ family: null })),
-  'anybody releases a claim': anybodyReleases,
-  'nobody releases a claim': { release: (record) => record },
-  'a note needs no room': {
+  'any operation releases a claim': anybodyReleases,
+  'no operation releases a claim': { release: (record) => record },
+  'notes have no limit': {
     noteRevocation: (record, by, op, _, now) => steps.noteRevocation(record, by, op, true, now),
   },
-  'each note about one token needs room': {
+  'each note about the same token counts towards the limit': {
     noteRevocation: (record, by, op, isAdmitted, now) =>
       isAdmitted ? steps.noteRevocation(record, by, op, true, now) : { record, answer: 'full' },
   },
   'a token that is issued again loses its revocation': recordFrom(() => ({ notes: [] })),
-  'anybody revokes': {
+  'any user revokes': {
     noteRevocation: (record, _, ...rest) =>
       steps.noteRevocation(record, record.subject ?? ('' as never), ...rest),
   },
-  'the holder is another user': {
+  'a client that shows the token counts as another user': {
     noteRevocation: (record, by, ...rest) =>
       by === holder && record.subject !== null
         ? { record, answer: 'foreign' }
         : steps.noteRevocation(record, by, ...rest),
   },
-  "the holder's note does not count": {
+  'the note of a client that shows the token does not count': {
     claim: (record, ...rest) =>
       steps.claim({ ...record, notes: record.notes.filter(({ by }) => by !== holder) }, ...rest),
   },
-  "every note counts as its holder's": {
+  'every note counts as that of a client that shows the token': {
     noteRevocation: (record, _, ...rest) => steps.noteRevocation(record, holder, ...rest),
   },
   'a pending revocation does not count': {
     claim: (record, ...rest) =>
       steps.claim({ ...record, notes: record.notes.filter(({ op }) => op === null) }, ...rest),
   },
-  'a refused revocation stands': {
+  'a refused revocation stays in force': {
     settleRevocation: (record, by, op, _, now) => steps.settleRevocation(record, by, op, true, now),
   },
-  'a refused revocation takes another one back': {
+  'a refused revocation removes another one': {
     settleRevocation: (record, by, op, stands, now) => {
       const settled = steps.settleRevocation(record, by, op, stands, now);
       return stands ? settled : { ...settled, notes: [] };
     },
   },
-  'a revocation is not settled without its note': {
+  'a confirmed revocation needs its note': {
     settleRevocation: (record, by, op, stands, now) =>
       record.notes.some((note) => note.op === op)
         ? steps.settleRevocation(record, by, op, stands, now)
         : record,
   },
-  'a note on an unknown token counts whoever made it': {
+  'a note on an unknown token counts for every user': {
     claim: (record, ...rest) => {
       const answer = steps.claim(record, ...rest);
       return record.notes.length > 0 ? { ...answer, answer: { kind: 'revoked' } } : answer;
     },
   },
-  'a refused `mine` stands': {
+  'a refused `mine` stays in force': {
     settleAll: (record, op, noted, _, untilMs) => steps.settleAll(record, op, noted, true, untilMs),
   },
-  'a `mine` does not rise above the last': {
+  'a second `mine` does not raise the generation': {
     noteAll: (_, ...rest) => steps.noteAll(steps.blankSubject, ...rest),
   },
-  'a `mine` is lost when it is settled': {
+  'a confirmed `mine` is lost': {
     settleAll: (record, op, noted, _, untilMs) => steps.settleAll(record, op, noted, false, untilMs),
   },
   'a pending `mine` does not count': { generationIn: ({ settled }) => settled },
-  'used is taken back by a release': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },
-  'a token that is issued again becomes valid': recordFrom(() => ({ usedAtMs: null })),
-  'a token that is issued again changes hands': recordFrom(() => ({ life: null, subject: null })),
+  'a release removes the used mark': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },
+  'a used token that is issued again becomes valid': recordFrom(() => ({ usedAtMs: null })),
+  'a token that is issued again gets another user': recordFrom(() => ({ life: null, subject: null })),
   'expiry does not count': claimFrom(() => ({ life: null })),
 };
 
-/** What of a script is replaced by what. */
+/** The script, the text to replace, and the replacement. */
 const brokenScripts: Readonly<Record<string, readonly ['read' | 'replace', string, string]>> = {
   'a record is replaced although another has changed it': [
     'replace',
@@ -153,7 +153,7 @@ const brokenScripts: Readonly<Record<string, readonly ['read' | 'replace', strin
   'every record is read as absent': ['read', "texts[i] or ''", "''"],
 };
 
-/** Names of the promises that do not hold. */
+/** The names of the promises that fail. */
 async function brokenPromises(open: () => Subject): Promise<string[]> {
   const broken = await Promise.all(
     Object.entries(contract).map(async ([promise, holds]) => {
@@ -169,7 +169,7 @@ async function brokenPromises(open: () => Subject): Promise<string[]> {
 }
 
 describe('steps', () => {
-  test('with the unbroken protocol every promise holds', async () => {
+  test('no promise fails with the intact protocol', async () => {
     expect(await brokenPromises(() => memorySubject())).toEqual([]);
   });
 
@@ -195,7 +195,7 @@ describe('scripts', () => {
     const edited = new Set(Object.values(buildTokenScripts(edit)).map(({ sha1 }) => sha1));
     const changed = Object.entries(buildTokenScripts()).filter(([, { sha1 }]) => !edited.has(sha1));
     expect(changed.map(([each]) => each)).toEqual([operation]);
-    // Records of its own for each promise: what one of them lets pass must not break another.
+    // New records for each promise, so that one failure causes no other.
     let subjects = 0;
     const broken = await brokenPromises(() => {
       subjects += 1;

@@ -4,7 +4,7 @@ import type { TokenSteps } from '../../../src/refresh-tokens/token-store.ts';
 type TokenRecord = Parameters<TokenSteps['claim']>[0];
 type Change = (record: TokenRecord) => Partial<TokenRecord>;
 
-/** Steps that are broken on purpose: they look at a record that is not the one of the store. */
+/** Steps broken on purpose: they work on a changed copy of the record. */
 export const claimFrom = (change: Change): Partial<TokenSteps> => ({
   claim: (record, ...rest) => steps.claim({ ...record, ...change(record) }, ...rest),
 });

@@ -9,17 +9,17 @@ import { startRedis } from '../../harness/redis-processes.ts';
 import { startReplica } from './replica.ts';
 import { asked, exchangeBody, startDemoShop, tokenClient } from './token-front.ts';
 
-/** Short enough to be waited for, and longer than a slow machine takes for what has to be done before they are over. */
+/** Short, because tests wait for their end. Long enough for a slow machine to do its steps before it. */
 const [answerWithinMs, marginMs] = [4000, 2000];
-/** Of a shop that is slow: longer than a claim holds at first, and in time all the same. */
+/** The latency of a slow shop: shorter than `answerWithinMs`. */
 const slowMs = 2500;
 
-/** What each case has of its own, so that they wait side by side. */
+/** A shop and a Redis for each test, so that the tests can wait concurrently. */
 async function openStage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(await startDemoShop());
   const redis = open(await startRedis({ settings: {} }));
-  /** A process, for those that are killed or stopped. */
+  /** A replica as a process, which can be killed or stopped. */
   async function spawnReplica() {
     const args = [shop.port, shop.jwksUrl, redis.url, answerWithinMs, marginMs].map(String);
     const file = path.join(import.meta.dirname, 'replica-process.ts');
@@ -28,7 +28,7 @@ async function openStage(context: Pick<TestContext, 'onTestFinished'>) {
     const [line] = await once(child.stdout, 'data');
     return { child, ...tokenClient(Number(String(line))) };
   }
-  /** The same in this process, for those that live on. */
+  /** A replica in this process. */
   async function startHere() {
     return tokenClient(open(await startReplica(shop, redis.url, { answerWithinMs, marginMs })).port);
   }
@@ -40,7 +40,7 @@ async function openStage(context: Pick<TestContext, 'onTestFinished'>) {
   };
 }
 
-test.concurrent('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async (context) => {
+test.concurrent('a replica killed during a refresh: 503 until its claim ends, then 201 once', async (context) => {
   const { expect } = context;
   const stage = await openStage(context);
   const { shop } = stage;
@@ -67,7 +67,7 @@ test.concurrent('a replica killed in the middle of a refresh: unavailable until 
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test.concurrent('a replica killed in the middle of a revocation: revoked', async (context) => {
+test.concurrent('a replica killed during a revocation: the token is revoked', async (context) => {
   const { expect } = context;
   const stage = await openStage(context);
   const { shop } = stage;
@@ -87,7 +87,7 @@ test.concurrent('a replica killed in the middle of a revocation: revoked', async
   expect(stage.refreshes()).toBe(0);
 });
 
-test.concurrent('a replica stopped while another takes over: whoever comes first marks the token used', async (context) => {
+test.concurrent('a replica stopped during a refresh: another one gets 201 after the claim has ended, then 401', async (context) => {
   const { expect } = context;
   const stage = await openStage(context);
   const { shop } = stage;
@@ -97,7 +97,7 @@ test.concurrent('a replica stopped while another takes over: whoever comes first
   const late = begun(slow.refresh(refreshToken));
   await expect.poll(() => stage.refreshes()).toBe(1);
   slow.child.kill('SIGSTOP');
-  // Its answer lies in the socket, its claim runs out; then the shop is asked by the other one, by design.
+  // The stopped replica does not read its answer and its claim ends. Then the other replica asks the shop, by design.
   shop.settings.latencyMs = 0;
   await expect.poll(async () => (await other.refresh(refreshToken)).status).toBe(201);
   slow.child.kill('SIGCONT');
@@ -105,7 +105,7 @@ test.concurrent('a replica stopped while another takes over: whoever comes first
   expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test.concurrent('a client that leaves in the middle: the refresh is brought to its end, and counts', async (context) => {
+test.concurrent('a client that disconnects during a refresh: the refresh is completed and the token is used', async (context) => {
   const { expect } = context;
   const stage = await openStage(context);
   const { shop } = stage;
@@ -121,15 +121,15 @@ test.concurrent('a client that leaves in the middle: the refresh is brought to i
     signal: leaving.signal,
   }).catch(() => 'gone');
   await expect.poll(() => stage.refreshes()).toBe(1);
-  // Longer than its claim holds, which was there before the shop was asked.
+  // Longer than the claim lasts. It was made before the shop was asked.
   const lapsed = sleep(answerWithinMs + marginMs + 500);
   leaving.abort();
   expect(await gone).toBe('gone');
-  // Nobody else gets through to the shop meanwhile.
+  // Meanwhile no other refresh reaches the shop.
   const ask = async () => (await replica.refresh(refreshToken)).status;
   await expect.poll(ask, { interval: 250 }).toBe(401);
   expect(stage.refreshes()).toBe(1);
-  // What refuses now is that the token is used.
+  // The claim has ended; the token is refused because it is used.
   await lapsed;
   expect((await replica.refresh(refreshToken)).status).toBe(401);
   expect(stage.refreshes()).toBe(1);

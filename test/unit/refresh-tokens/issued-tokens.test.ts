@@ -17,8 +17,8 @@ function read(body: string | Buffer, fields: readonly string[] = []) {
 
 const document = '{"data":{"attributes":{"accessToken":"a","refreshToken":"T","refreshExpiresIn":"60"}}}';
 
-describe('every refresh token of an answer', () => {
-  test('with the access token and the lifetime that stand beside it', () => {
+describe('readIssuedTokens', () => {
+  test('gives the access token and the lifetime beside a refresh token', () => {
     expect(readIssuedTokens(Buffer.from(document), [], names, 1_048_576)).toEqual({
       tokens: [{ refreshToken: 'T', accessToken: 'a', lifetimeMs: 60_000 }],
       accessToken: 'a',
@@ -34,7 +34,7 @@ describe('every refresh token of an answer', () => {
     ['"soon"', undefined],
     ['null', undefined],
     ['1e300', 36_500 * 86_400 * 1000],
-  ])('that lives for %s seconds', (seconds, lifetimeMs) => {
+  ])('refreshExpiresIn %s: %s ms', (seconds, lifetimeMs) => {
     const body = Buffer.from(`{"refreshToken":"T","refreshExpiresIn":${seconds}}`);
     expect(readIssuedTokens(body, [], names, 1000)).toEqual({
       tokens: [{ refreshToken: 'T', accessToken: undefined, lifetimeMs }],
@@ -43,21 +43,21 @@ describe('every refresh token of an answer', () => {
   });
 
   test.each<[string, string | Buffer, readonly string[] | 'unreadable']>([
-    ['at the top', '{"refreshToken":"T"}', ['T']],
-    ['after a byte order mark', `\ufeff${document}`, ['T']],
-    ['in another spelling', '{"Refresh-token":"T"}', ['T']],
-    ['anywhere', '[{"x":[{"y":{"refresh_token":"T"}}]}]', ['T']],
+    ['a token at the top', '{"refreshToken":"T"}', ['T']],
+    ['a token after a byte order mark', `\ufeff${document}`, ['T']],
+    ['a token with another spelling of its name', '{"Refresh-token":"T"}', ['T']],
+    ['a nested token', '[{"x":[{"y":{"refresh_token":"T"}}]}]', ['T']],
     ['a number', '{"refreshToken":17}', ['17']],
-    ['a list, whatever stands in front', '{"refreshToken":[0,0,0,0,0,0,0,0,0,0,"T"]}', ['T']],
-    ['two', `[${document},{"refreshToken":"U"}]`, ['U', 'T']],
+    ['a list with numbers before the token', '{"refreshToken":[0,0,0,0,0,0,0,0,0,0,"T"]}', ['T']],
+    ['two tokens', `[${document},{"refreshToken":"U"}]`, ['U', 'T']],
     ['null, or empty', '[{"refreshToken":null},{"refreshToken":""}]', []],
-    ['none', '{"accessToken":"a"}', []],
-    ['nothing', '', []],
+    ['no refresh token', '{"accessToken":"a"}', []],
+    ['an empty body', '', []],
     ['a short text', 'OK', []],
-    ['as many as are read', `[${`${document},`.repeat(8)}1]`, Array(8).fill('T')],
-    ['a list of more', `{"refreshToken":[${'"T",'.repeat(8)}"T"]}`, 'unreadable'],
-    ['more than a shop gives', `[${`${document},`.repeat(9)}1]`, 'unreadable'],
-    ['a call', `show(${document})`, 'unreadable'],
+    ['eight tokens', `[${`${document},`.repeat(8)}1]`, Array(8).fill('T')],
+    ['a list of nine tokens', `{"refreshToken":[${'"T",'.repeat(8)}"T"]}`, 'unreadable'],
+    ['nine tokens', `[${`${document},`.repeat(9)}1]`, 'unreadable'],
+    ['JSON in a function call', `show(${document})`, 'unreadable'],
     ['XML', '<refreshToken>T</refreshToken>', 'unreadable'],
     ['a bare token', '"def50200def50200def5"', 'unreadable'],
     ['a token as text', 'def50200def50200def5', 'unreadable'],
@@ -66,7 +66,7 @@ describe('every refresh token of an answer', () => {
     expect(read(body)).toEqual(expected);
   });
 
-  test('after a coding that nobody asked for', () => {
+  test('decodes gzip up to 1 MiB; another or a wrong Content-Encoding is unreadable', () => {
     expect(read(gzipSync(document), ['Content-Encoding', 'gzip'])).toEqual(['T']);
     expect(read(gzipSync(document), ['Content-Encoding', 'x'])).toBe('unreadable');
     expect(read(document, ['Content-Encoding', 'gzip'])).toBe('unreadable');

@@ -11,7 +11,7 @@ describe('the contract of token stores', () => {
   test.each(Object.entries(contract))('%s', async (_, holds) => holds(memorySubject()));
 });
 
-/** A store with room for few records, and a clock that moves by hand. */
+/** A store with a small limit of records, and a clock that the test moves. */
 function openSmall(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   const clock = { nowMs: 1_000_000, evicted: 0 };
   const store = new MemoryTokenStore({
@@ -28,7 +28,7 @@ function openSmall(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   return { store, clock, issue };
 }
 
-test('the record that changed longest ago is evicted, and its token is unknown', async () => {
+test('a full store evicts the record that was changed the longest time ago', async () => {
   const { store, clock, issue } = openSmall(20);
   const [changed, oldest] = [await issue(), await issue()];
   for (let i = 0; i < 18; i += 1) await issue();
@@ -40,7 +40,7 @@ test('the record that changed longest ago is evicted, and its token is unknown',
   expect(await store.claim(oldest, 'b', 1)).toMatchObject({ kind: 'granted', lifetimeMs: 0 });
 });
 
-test('a token whose refresh is under way is not evicted', async () => {
+test('a token with a claim is not evicted', async () => {
   const { store, issue } = openSmall(10);
   const [known, unknown] = [await issue(), newToken()];
   for (const token of [known, unknown]) await store.claim(token, 'a', 100);
@@ -49,7 +49,7 @@ test('a token whose refresh is under way is not evicted', async () => {
     expect(await store.claim(token, 'b', 100)).toMatchObject({ kind: 'in-exchange' });
 });
 
-test('notes and claims of unknown tokens end with time, records after their retention', async () => {
+test('notes and claims of unknown tokens expire; a record ends after its lifetime and retention', async () => {
   const { store, clock, issue } = openSmall(10, 500);
   const [token, noted, claimed] = [await issue(), newToken(), newToken()];
   await store.markUsed(token, { owner: null, family, answer: null });
@@ -66,7 +66,7 @@ test('notes and claims of unknown tokens end with time, records after their rete
   expect(store.strays).toBe(0);
 });
 
-test('a claim that is released leaves nothing of an unknown token', async () => {
+test('a released claim of an unknown token leaves no record', async () => {
   const { store } = openSmall(10);
   const token = newToken();
   await store.claim(token, 'a', 100);
@@ -74,7 +74,7 @@ test('a claim that is released leaves nothing of an unknown token', async () => 
   expect([store.strays, store.size]).toEqual([0, 0]);
 });
 
-test('of more than a thousand sealed answers the oldest is dropped', async () => {
+test('of 1001 sealed answers the oldest is dropped', async () => {
   const { store, issue } = openSmall(2000);
   const tokens = await Promise.all(Array.from({ length: 1001 }, issue));
   const use = (sealed: string) => ({ owner: null, family, answer: { sealed, leewayMs: lifetimeMs } });
@@ -87,7 +87,7 @@ test('of more than a thousand sealed answers the oldest is dropped', async () =>
   ]);
 });
 
-test('a user who revokes 5,000 invented tokens evicts no token, and soon notes no more', async () => {
+test('of 5,000 revocations of unknown tokens by one user 256 are noted, and no token is evicted', async () => {
   const { store, clock, issue } = openSmall(100);
   const used = await Promise.all(Array.from({ length: 50 }, issue));
   for (const token of used) await store.markUsed(token, { owner: null, family, answer: null });

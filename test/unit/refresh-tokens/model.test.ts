@@ -5,24 +5,24 @@ import { type ModelOptions, runModel } from './model.ts';
 
 const seeds = 25;
 
-test(`${seeds} plays of two replicas over a store that is slow, late and away: every promise holds`, async () => {
+test(`${seeds} random runs of two replicas on a slow and failing store: no promise is broken`, async () => {
   let forwarded = 0;
   for (let seed = 1; seed <= seeds; seed += 1) {
     forwarded += await runModel({ seed }).catch((broken: Error) => {
       throw new Error(`seed ${seed}: ${broken.message}`);
     });
   }
-  // A play in which nothing is forwarded would prove nothing.
+  // Runs that forward no refresh would prove nothing.
   expect(forwarded).toBeGreaterThan(seeds * 5);
 });
 
-/** One rule broken at a time, and what the play has to see. */
+/** One broken rule at a time, and the violation that the model must find. */
 const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
-  'a claim does not keep others out': [
+  'a claim does not exclude others': [
     { steps: { ...steps, ...claimFrom(() => ({ claim: null })) } },
     /twice at a time/,
   ],
-  'a claim holds for half of the refresh': [
+  'a claim lasts for half of its time': [
     {
       steps: { ...steps, claim: (record, op, holdMs, now) => steps.claim(record, op, holdMs / 2, now) },
     },
@@ -36,13 +36,13 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     },
     /twice at a time|refreshed again/,
   ],
-  'anybody releases a claim': [{ steps: { ...steps, ...anybodyReleases } }, /twice at a time/],
+  'any operation releases a claim': [{ steps: { ...steps, ...anybodyReleases } }, /twice at a time/],
   'a used token is granted again': [
     { steps: { ...steps, ...claimFrom(() => ({ usedAtMs: null })) } },
     /refreshed again/,
   ],
-  'a token that the shop keeps is used up': [{ steps: { ...steps, ...keptIsUsed } }, /was called used/],
-  'who is refused for now hears that it is in vain': [
+  'a token that the shop keeps counts as used': [{ steps: { ...steps, ...keptIsUsed } }, /was called used/],
+  'a client that should wait hears that its token is revoked': [
     {
       steps: {
         ...steps,
@@ -54,7 +54,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     },
     /was called revoked/,
   ],
-  'who has waited is taken for a thief': [
+  'a client that has waited counts as a replay': [
     { steps: { ...steps, ...claimFrom(() => ({ awaitedUntilMs: 0 })) } },
     /was called revoked/,
   ],
@@ -66,7 +66,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     { steps: { ...steps, ...claimFrom(() => ({ notes: [] })) } },
     /was revoked/,
   ],
-  'a token that is recorded late is as new': [
+  'a token that is recorded late gets a new generation': [
     {
       steps: {
         ...steps,
@@ -80,7 +80,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
   'the end of a family does not count': [{ store: { isFamilyEnded: () => false } }, /ended family/],
 };
 
-describe('a play notices that', () => {
+describe('the model notices that', () => {
   test.each(Object.entries(broken))('%s', async (_, [options, expected]) => {
     const seen = new Set<string>();
     for (let seed = 1; seed <= 400 && ![...seen].some((text) => expected.test(text)); seed += 1) {

@@ -19,9 +19,9 @@ import type { FamilyId } from '../../../src/refresh-tokens/token-values.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../../src/upstream/hooks.ts';
 
 /**
- * Two replicas of the real code over one store whose calls are slow, lost, answered and carried out late, or never; clients
- * that send any token they ever had; a careless shop that refreshes everything; replicas that die. Time is the model's own.
- * What is broken is thrown.
+ * Two replicas of the real code on one store. Its calls are slow, or time out and are carried out early, late or never.
+ * Clients send any token they ever had, the shop refreshes any token, and replicas die. The model has its own clock. It
+ * throws the first broken promise.
  */
 export interface ModelOptions {
   readonly seed: number;
@@ -47,35 +47,35 @@ const endpoint: TokenEndpoint = {
   },
 };
 
-/** A refresh token as the world knows it, whatever shopward thinks. */
+/** A refresh token and its true history. */
 interface Token {
   readonly text: string;
   readonly user: string;
   readonly parent: Token | undefined;
-  /** As the store has it. */
+  /** The family in the store. */
   family: FamilyId | undefined;
   readonly issuedAtMs: number;
-  /** The client has it: from then on it can say that it wants an end. */
+  /** When the client got it. Only from then on can it revoke the token. */
   givenAtMs: number;
-  /** Of a login the same; else when the refresh began that it comes from: a `mine` since then ends it. */
+  /** The start of the refresh that issued it, or the time of the login. A `mine` after this time ends it. */
   readonly sinceMs: number;
-  /** The store has its mark. */
+  /** When the store got its used mark. */
   markedAtMs: number;
   recordedAtMs: number;
-  /** The record was written after a first try that failed. */
+  /** Whether its record was written only after a failed attempt. */
   isLate: boolean;
-  /** The shop kept it in a refresh before it was recorded: then it is in a family of its own. */
+  /** Whether the shop kept it in a refresh before it was recorded. Then it is in a new family. */
   isKeptUnknown: boolean;
   exchangedAtMs: number;
-  /** When the refresh that succeeded began. */
+  /** When its successful refresh began. */
   begunAtMs: number;
-  /** A revocation of it was begun, was acknowledged. */
+  /** When its first revocation began, and when one was acknowledged. */
   revokedFromMs: number;
   revokedByMs: number;
   openUntilMs: number;
-  /** How often it was sent, and found used or not answered yet, by a client that was not told to wait. */
+  /** How often a client that was not told to wait sent it and found it used, or has no answer yet. */
   replays: number;
-  /** As the store has it. */
+  /** The value in the store. */
   awaitedUntilMs: number;
 }
 
@@ -104,7 +104,7 @@ export async function runModel({
   const play = new Play(world, records, open);
   for (let i = 0; i < moves; i += 1) world.after(world.below(moves * 400), () => play.move());
   await world.run();
-  // All that was under way is over: nothing stays shut.
+  // All refreshes are over, so no token may still be claimed.
   world.nowMs += answerWithinMs + marginMs + 1;
   await play.expectNothingShut();
   return play.forwarded;
@@ -182,7 +182,7 @@ class Play {
     if (replica.context.retries.waiting > 0) this.#world.after(250, () => go(this.#flush(replica)));
   }
 
-  /** A record that was replaced. */
+  /** Notes a replaced record. */
   #note(kind: KindName, id: string, { text }: NextRecord): void {
     const token = this.#tokens.find((each) => digests.ofToken(each.text) === id);
     if (token === undefined || kind !== 'token' || text === '') return;
@@ -194,7 +194,7 @@ class Play {
       token.recordedAtMs = nowMs;
       token.isLate = nowMs - token.issuedAtMs > storeMs;
     }
-    // A first mark on an unknown token, or its record: the first of them counts.
+    // The first record or used mark of a token sets its family.
     token.family ??= family ?? undefined;
     const { parent } = token;
     if (parent === undefined || parent.recordedAtMs >= parent.begunAtMs || token.isKeptUnknown) return;
@@ -253,16 +253,16 @@ class Play {
       return;
     }
     if (verdict.rejection === 'refresh-token-busy' && token.recordedAtMs < begunMs) {
-      // The client obeys, and is a little late.
+      // The client waits as told, and up to a second longer.
       const waitMs = (verdict.retryAfterSeconds ?? 0) * 1000 + this.#world.below(1000);
       this.#world.after(waitMs, () => go(this.#refresh(replica, token, true)));
     }
     if (verdict.rejection !== 'refresh-token-invalid') return;
     this.#expectInVain(token, verdict.reason);
     const { family } = token;
-    // The end of the family is written, or waits to be.
+    // Only a used token of a client that did not wait ends its family, and only if no write waits.
     if (!isUsed || hasWaited || family === undefined || context.retries.waiting > 0) return;
-    // Within the time of one who waits, it counts as a second tab.
+    // While a waiting client is expected, a used token counts as a second tab.
     if (begunMs < token.awaitedUntilMs) return;
     if (!this.#ended.has(family)) this.#ended.set(family, this.#world.nowMs);
   }
@@ -321,7 +321,7 @@ class Play {
       fail(`${token.text} is of an ended family`);
   }
 
-  /** The careless shop: it refreshes whatever it is given, where it does not stumble. */
+  /** A shop that refreshes any token, except for random failures. */
   #shop(token: Token, isInTime: boolean, begunMs: number): ForwardOutcome {
     const which = this.#world.below(10);
     if (!isInTime || which === 0) return { kind: 'unknown', fault: 'timeout' };
@@ -332,7 +332,7 @@ class Play {
       return { kind: 'answered', status: 200, fields, body: Buffer.from(JSON.stringify(pair)) };
     };
     if (which < 6) {
-      // The shop keeps the token, and says so or not.
+      // The shop keeps the token. Its answer repeats the token or leaves it out.
       token.givenAtMs = this.#world.nowMs;
       if (token.recordedAtMs === Infinity) token.isKeptUnknown = true;
       return success({ access_token: token.user, ...(which < 5 && { refresh_token: token.text }) });
@@ -347,10 +347,10 @@ class Play {
     const fromMs = this.#world.nowMs;
     const isKnown = token.recordedAtMs < Infinity;
     token.revokedFromMs = Math.min(token.revokedFromMs, named === 'mine' ? Infinity : fromMs);
-    // One that fails may have been noted, or be noted yet: it counts as made, and not as acknowledged.
+    // A failed revocation may still be noted later. It counts as begun, not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
     if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
-    // Every other one shows the token, as RFC 7009 has it.
+    // Every second one shows the token, as in RFC 7009.
     this.#revocations += 1;
     const isShown = named !== 'mine' && this.#revocations % 2 === 0;
     const hooks = await beginRevocation(
@@ -364,7 +364,7 @@ class Play {
   }
 }
 
-/** Time, chance, and calls of the store that take both. */
+/** Time, random numbers, and a store whose calls are slow or fail. */
 class World {
   nowMs = 1_800_000_000_000;
   readonly #events: { readonly atMs: number; readonly run: () => void }[] = [];
@@ -374,7 +374,7 @@ class World {
     this.#state = (seed * 2_654_435_761) >>> 0;
   }
 
-  /** mulberry32. */
+  /** A random integer from 0 to `limit - 1` (mulberry32). */
   below(limit: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -446,7 +446,7 @@ function go(play: Promise<unknown>): void {
   });
 }
 
-/** Thrown by the run: much of the play is in nobody's promise. */
+/** Kept for the run to throw, because most promises of the run are not awaited. */
 let failure: Error | undefined;
 
 function fail(text: string): never {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { NoteLimit } from '../../../src/refresh-tokens/note-limit.ts';
 import type { SubjectDigest } from '../../../src/refresh-tokens/token-values.ts';
 
-test('so many notes of one subject, so many in all, and again after a day', () => {
+test('two notes for each subject, three in all, and the same again after a day', () => {
   let nowMs = 5;
   const limit = new NoteLimit(2, 3, () => nowMs);
   const admitted = () => ['a', 'a', 'a', 'b', 'b', 'c'].map((by) => limit.admit(by as SubjectDigest));

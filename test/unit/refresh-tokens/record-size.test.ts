@@ -6,7 +6,7 @@ import { type RedisProcess, startRedisProcess } from '../../harness/redis-server
 import { newSubject, newToken } from './store-contract.ts';
 import { connect } from './stores.ts';
 
-/** docs/operations.md and `shopward check` name what a login and a refresh take of Redis; here is the bound of it. */
+/** The test of the sizes in docs/operations.md and `shopward check`. */
 const lifetimeMs = 2_628_000_000;
 const users = 3_000;
 let server: RedisProcess;
@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-test('a login takes 450 bytes of Redis at most, a refresh 360 more', async () => {
+test('a login needs less than 450 bytes in Redis, a refresh less than 360 more', async () => {
   const store = new RedisTokenStore({ redis, lifetimeMs, retentionMs: 'keep' });
   const logins = Array.from({ length: users }, () => ({
     subject: newSubject(),
@@ -43,7 +43,7 @@ test('a login takes 450 bytes of Redis at most, a refresh 360 more', async () =>
     }),
   );
   const [login, refresh] = [afterLogins - before, (await usedBytes()) - afterLogins];
-  // 400 and 310 at 100,000; tables grow in steps.
+  // With more users both are smaller, because the tables of Redis grow in steps.
   expect(login / users).toBeLessThan(450);
   expect(refresh / users).toBeLessThan(360);
 });

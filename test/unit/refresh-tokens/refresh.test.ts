@@ -22,7 +22,7 @@ const answer = (refreshToken?: string) => ({
   body: Buffer.from(JSON.stringify({ data: { attributes: { refreshToken } } })),
 });
 
-/** A filter over the memory store, of which a call does something else. */
+/** A filter on the memory store. `change` replaces calls of the store. */
 function open(
   change: (store: MemoryTokenStore) => Partial<TokenStore> = () => ({}),
   options: Partial<RefreshTokensOptions> = {},
@@ -64,7 +64,7 @@ function open(
   return { filter, store, events, clock, request, post, refresh, forward, signIn };
 }
 
-/** A call of the store that takes a while. */
+/** Delays one call of the store by 5 ms and reports it to `done`. */
 function late(
   store: MemoryTokenStore,
   call: 'release' | 'record' | 'markUsed',
@@ -83,7 +83,7 @@ const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshTok
 const failed = { ...answer(), status: 500 };
 const away = () => Promise.reject(new RedisUnavailable('connection'));
 
-test('what the store did not take is written before the next claim', async () => {
+test('a used mark that the store did not accept is written before the next claim', async () => {
   let isAway = true;
   const { forward, refresh, events } = open((store) => {
     const markUsed = store.markUsed.bind(store);
@@ -96,7 +96,7 @@ test('what the store did not take is written before the next claim', async () =>
   expect(await refresh('a')).toBe('refresh-token-invalid');
 });
 
-test('of several interpretations of a token those that were claimed are free when one is refused', async () => {
+test('if one interpretation of a token is claimed elsewhere, the others are released', async () => {
   const token = `${'q1'.repeat(8)}.${'r2'.repeat(8)}`;
   const [own, other, ...more] = createDigests().ofInterpretations(token);
   if (own === undefined || other === undefined) throw new Error('one interpretation only');
@@ -109,12 +109,12 @@ test('of several interpretations of a token those that were claimed are free whe
   expect(await store.claim(own, 'b', 1000)).toMatchObject({ kind: 'granted' });
 });
 
-// Of shops that replace the token, that repeat it, and that leave it out.
+// A shop may replace the token, repeat it, or leave it out.
 test.each([
   ['another token', answer('new')],
   ['the same token', answer('a')],
   ['an access token alone', { ...answer(), body: Buffer.from('{"accessToken":"x"}') }],
-])('revoked by a user while its owner is unknown: %s is withheld', async (_, answered) => {
+])('revoked while its owner is unknown: the answer with %s is withheld', async (_, answered) => {
   const { store, forward, events } = open();
   const token = createDigests().ofToken('a');
   const by = newSubject();
@@ -126,7 +126,7 @@ test.each([
 });
 
 test.each(['end-family', 'forward'] as const)(
-  '%s: nobody is answered before the family has ended',
+  'replay %s: the family has ended before the replayed token is answered or forwarded',
   async (replay) => {
     let isEnded = false;
     const endFamily = async () => {
@@ -143,26 +143,23 @@ test.each(['end-family', 'forward'] as const)(
   },
 );
 
-test.each(['claim', 'isFamilyEnded'] as const)(
-  'refused and counted where the store goes away: %s',
-  async (call) => {
-    const options = { leewayMs: 1000, replay: 'end-family' } as const;
-    let isAway = false;
-    const { forward, refresh, events } = open((store) => {
-      const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
-      return { [call]: (...args: unknown[]) => (isAway ? away() : usual(...args)) };
-    }, options);
-    const hooks = await forward('a');
-    await hooks.onOutcome(answer('b'));
-    isAway = true;
-    events.length = 0;
-    expect(await refresh(call === 'isFamilyEnded' ? 'a' : 'c')).toBe('token-store-unavailable');
-    expect(events).toEqual(['store-unavailable']);
-  },
-);
+test.each(['claim', 'isFamilyEnded'] as const)('token-store-unavailable if %s fails', async (call) => {
+  const options = { leewayMs: 1000, replay: 'end-family' } as const;
+  let isAway = false;
+  const { forward, refresh, events } = open((store) => {
+    const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
+    return { [call]: (...args: unknown[]) => (isAway ? away() : usual(...args)) };
+  }, options);
+  const hooks = await forward('a');
+  await hooks.onOutcome(answer('b'));
+  isAway = true;
+  events.length = 0;
+  expect(await refresh(call === 'isFamilyEnded' ? 'a' : 'c')).toBe('token-store-unavailable');
+  expect(events).toEqual(['store-unavailable']);
+});
 
 test.each(['claim', 'release', 'markIndeterminate', 'markUsed'] as const)(
-  'a mistake of ours is not taken for a store that is away: %s',
+  'a TypeError in %s is thrown, not treated as an unavailable store',
   async (call) => {
     const mistake = () => Promise.reject(new TypeError('a mistake'));
     const { forward } = open(() => ({ [call]: mistake }));
@@ -177,7 +174,7 @@ test.each(['claim', 'release', 'markIndeterminate', 'markUsed'] as const)(
 );
 
 test.each(['release', 'markIndeterminate'] as const)(
-  'what the shop said reaches the client though the store is away: %s',
+  "the shop's answer reaches the client although %s fails",
   async (call) => {
     const { forward } = open(() => ({ [call]: away }));
     const hooks = await forward('a');
@@ -186,7 +183,7 @@ test.each(['release', 'markIndeterminate'] as const)(
   },
 );
 
-test('a token that the shop did not refresh is free before the client is answered', async () => {
+test('after a 500 the token is released before the client has its answer', async () => {
   const { forward, refresh, events } = open((store) => late(store, 'release', () => {}));
   const hooks = await forward('a');
   expect(await hooks.onOutcome(failed)).toEqual({});
@@ -194,7 +191,7 @@ test('a token that the shop did not refresh is free before the client is answere
   expect(await refresh('a')).toMatchObject({ ignoreClientAbort: true });
 });
 
-test('the old token is used and the new one recorded before the client has it', async () => {
+test('the old token is marked and the new one recorded before the client has its answer', async () => {
   const written: string[] = [];
   const note = (call: string) => written.push(call);
   const { forward, signIn, events } = open((store) => ({
@@ -211,7 +208,7 @@ test('the old token is used and the new one recorded before the client has it', 
 });
 
 test.each(['refresh', 'sign-in'] as const)(
-  'an answer that cannot be read is withheld, but in observe mode: %s',
+  'an unreadable answer is withheld, except in observe mode: %s',
   async (by) => {
     const outcomes = await Promise.all(
       [false, true].map(async (isObserved) => {
@@ -227,7 +224,7 @@ test.each(['refresh', 'sign-in'] as const)(
   },
 );
 
-test('of what the shop refused nothing is read', async () => {
+test('a refused or unknown sign-in is not read', async () => {
   const { signIn, events } = open();
   const hooks = await signIn();
   expect(await hooks.onOutcome({ ...unreadable, status: 401 })).toEqual({});
@@ -235,7 +232,7 @@ test('of what the shop refused nothing is read', async () => {
   expect(events).toEqual([]);
 });
 
-test('a token that is recorded late is counted then, with the rest of its lifetime', async () => {
+test('a token that is recorded late gets the rest of its lifetime', async () => {
   let isAway = true;
   const lives: number[] = [];
   const { signIn, forward, clock, events } = open((store) => {
@@ -258,7 +255,7 @@ test('a token that is recorded late is counted then, with the rest of its lifeti
   expect(events.slice(2)).toEqual(['recorded', 'exchange-granted']);
 });
 
-test('what two readers could read in two ways is refused; in observe mode it goes on, and what it yields is recorded', async () => {
+test('a request with two refresh tokens is refused; in observe mode it is forwarded and its answer recorded', async () => {
   const { post, events } = open();
   const twice = '{"refreshToken":"a","refreshToken":"b"}';
   const refusal = await post('/refresh-tokens', twice, false);
@@ -270,7 +267,7 @@ test('what two readers could read in two ways is refused; in observe mode it goe
   expect(events).toEqual(['refused-not-plain', 'refused-not-plain', 'recorded']);
 });
 
-test('a claim lasts for the answer and a margin', async () => {
+test('a claim lasts for answerWithinMs and marginMs', async () => {
   const holds: number[] = [];
   const { forward } = open((store) => {
     const claim = store.claim.bind(store);
@@ -285,7 +282,7 @@ test('a claim lasts for the answer and a margin', async () => {
   expect(holds).toEqual([55_000]);
 });
 
-describe('a path that ends tokens by POST and refreshes them by PUT', () => {
+describe('a path that revokes by POST and refreshes by PUT', () => {
   const { fields } = shopEndpoints.find(({ format }) => format === 'form') as TokenEndpoint;
   const endpoint = (kind: 'revoke' | 'exchange', method: Method, refreshToken: string): TokenEndpoint => ({
     ...{ kind, method, path: '/tokens', format: 'form', fields: { ...fields, refreshToken } },
@@ -308,7 +305,7 @@ describe('a path that ends tokens by POST and refreshes them by PUT', () => {
 test.each([
   [16_384, true],
   [16_385, false],
-])('an answer of %i octets comes again: %s', async (length, isKept) => {
+])('an answer of %i octets is repeated within the leeway: %s', async (length, isKept) => {
   const { forward, post } = open(undefined, { leewayMs: 600_000 });
   const { body } = answer('new');
   const padded = Buffer.concat([body, Buffer.alloc(length - body.length, ' ')]);

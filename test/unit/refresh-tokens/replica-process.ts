@@ -1,4 +1,4 @@
-/** A replica that can be killed: upstream port, JWKS and Redis come as arguments; prints its port. */
+/** A replica that can be killed. Arguments: port of the shop, JWKS URL, Redis URL, two times. It prints its port. */
 import { startReplica } from './replica.ts';
 
 const [, , port, jwksUrl = '', redisUrl = '', answerWithinMs, marginMs] = process.argv;

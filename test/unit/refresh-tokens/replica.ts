@@ -2,7 +2,7 @@ import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import { defaultLifetimeMs, startTokenFront } from './token-front.ts';
 
-/** One of several that share a Redis. */
+/** Starts one of several replicas that share a Redis. */
 export async function startReplica(
   upstream: { readonly port: number; readonly jwksUrl: string },
   redisUrl: string,

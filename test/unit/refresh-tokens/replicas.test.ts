@@ -28,7 +28,7 @@ const digestKey = 'a key of this deployment';
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(await startDemoShop());
-  /** A replica of its own: connection, filter, proxy. */
+  /** A replica with its own connection, filter and proxy. */
   async function startReplica(url: string, timeoutMs?: number) {
     const redis: Redis = open(await connect(url, timeoutMs));
     const store = new RedisTokenStore({ ...storeTimes, redis });
@@ -38,8 +38,8 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   return { open, shop, startReplica };
 }
 
-describe.concurrent('Redis away', () => {
-  /** The deadline is waited for where Redis is stopped, and must be enough where it is not. */
+describe.concurrent('an unavailable Redis', () => {
+  /** Short, because a test waits for it while Redis is paused. Long enough for a Redis that runs. */
   const awayMs = 2000;
   async function stageAway(context: Pick<TestContext, 'onTestFinished'>) {
     const { open, shop, startReplica } = await stage(context);
@@ -47,7 +47,7 @@ describe.concurrent('Redis away', () => {
     return { shop, server, ...(await startReplica(`redis://127.0.0.1:${server.port}`, awayMs)) };
   }
 
-  test('away when the shop has said yes: the client gets its pair, the mark is written later', async (context) => {
+  test('when the shop has refreshed: the client gets its pair, the used mark is written later', async (context) => {
     const { shop, server, signIn, refresh, front } = await stageAway(context);
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 1000;
@@ -55,7 +55,7 @@ describe.concurrent('Redis away', () => {
     await context.expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
     server.pause();
     expect((await refreshing).status).toBe(201);
-    // The mark on the old token, the record of the new one.
+    // The used mark of the old token and the record of the new one.
     expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
     server.resume();
     await context.expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
@@ -66,8 +66,8 @@ describe.concurrent('Redis away', () => {
   });
 });
 
-describe.concurrent('what Redis holds', () => {
-  test('no token, no user and no plain digest of either, in any key or value, nor on disk', async (context) => {
+describe.concurrent('the data in Redis', () => {
+  test('contain no token, no user and no unkeyed digest of either, in memory and on disk', async (context) => {
     const { open, shop, startReplica } = await stage(context);
     const server = open(await startRedis({ settings: {} }));
     const { signIn, refresh, revoke, redis } = await startReplica(server.url);
@@ -96,11 +96,11 @@ describe.concurrent('what Redis holds', () => {
     }
     expect(dump).toContain('tokens-');
     expect(secrets.filter((secret) => dump.includes(secret) || file.includes(secret))).toEqual([]);
-    // The search itself can find: the keyed digest is there.
+    // The search works: it finds the keyed digest.
     expect(dump).toContain(createDigests(digestKey).ofToken(one.refreshToken));
   });
 
-  test('retention: records and indexes go; without it they stay', async (context) => {
+  test('expire after the retention; with retention keep they do not expire', async (context) => {
     const open = closingAtEnd(context);
     const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const { ofToken, ofSubject } = createDigests();
@@ -116,7 +116,7 @@ describe.concurrent('what Redis holds', () => {
     expect(await all(brief.list(subject))).toHaveLength(1);
     await context.expect.poll(async () => (await all(brief.list())).length).toBe(0);
     await brief.markUsed(token, { ...use, owner: null });
-    // What came after the record goes after it.
+    // These were written after the record, so they expire after it.
     for (const gone of ['unknown', 'claimed']) {
       await context.expect.poll(() => dumpOf(redis)).not.toContain(ofToken(gone));
     }
@@ -127,7 +127,7 @@ describe.concurrent('what Redis holds', () => {
     expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
   });
 
-  test('retention: a subject, its index and an ended family go too, and not before their tokens', async (context) => {
+  test('a subject and an ended family expire after the retention, and not before their tokens', async (context) => {
     const open = closingAtEnd(context);
     const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const hourMs = 3_600_000;

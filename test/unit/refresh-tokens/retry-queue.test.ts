@@ -6,7 +6,7 @@ import { RetryQueue } from '../../../src/refresh-tokens/retry-queue.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('10,000 writes wait for a store that is away, each one more is lost, and all that wait are written', async () => {
+test('of 10,003 writes to an unavailable store 10,000 wait and are written later, three are lost', async () => {
   const seen = { delayed: 0, lost: 0, written: 0 };
   let isAway = true;
   const queue = new RetryQueue({
@@ -30,7 +30,7 @@ test('10,000 writes wait for a store that is away, each one more is lost, and al
   expect([queue.waiting, seen.written, seen.lost]).toEqual([0, 10_000, 3]);
 });
 
-test('a write that throws for another reason is lost, counted, and holds up nobody', async () => {
+test('a queued write that throws a TypeError is lost and counted; the next one is written', async () => {
   const seen = { lost: 0, written: 0, isAway: true };
   const faults: unknown[] = [];
   hearFaults((fault) => faults.push(fault));
@@ -56,7 +56,7 @@ test('a write that throws for another reason is lost, counted, and holds up nobo
   hearFaults(() => {});
 });
 
-test('closed, it tries once more, says how many are lost, and does nothing later', async () => {
+test('close tries once more, returns the number of lost writes, and stops the timer', async () => {
   let tries = 0;
   const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
   const write = () => {

@@ -20,7 +20,7 @@ describe.each([
     for (const each of open.reverse()) await each.close();
   });
 
-  // Records of its own for each promise: what is kept in one of them must not change another.
+  // New records for each promise, so that none changes another.
   test.each(Object.entries(contract))('%s', async (promise, holds) =>
     holds(redisSubject(connections, { keyPrefix: promise })),
   );

@@ -12,41 +12,41 @@ import {
   type Use,
 } from '../../../src/refresh-tokens/token-values.ts';
 
-/** One store under test, whose clock the test moves; another machine's clock goes on by itself as well. */
+/** A store under test. The test moves its clock; the clock of Redis also runs by itself. */
 export interface Subject {
-  /** A second one over the same records is another replica. */
+  /** Two stores with the same records, as two replicas have. */
   readonly stores: readonly [TokenStore, TokenStore];
-  /** So many milliseconds go by on the store's clock, and not on ours. */
+  /** Moves the store's clock forward, and not the clock of the test. */
   pass(ms: number): Promise<void>;
 }
 
 export const lifetimeMs = 60_000;
 const holdMs = 50_000;
-/** Over only when time is made to pass: nothing is as slow as that. */
+/** Ends only when the test moves the clock: no test takes that long. */
 const shortMs = 20_000;
 const digests = createDigests('store contract');
-/** Notes of one subject about unknown tokens: few, so that they can be used up. */
+/** The limit of notes of one subject about unknown tokens. Small, so that a test can reach it. */
 export const notesOfSubject = 5;
 const family = newFamily();
 const use: Use = { owner: null, family, answer: null };
 
-/** What any store of the port does; each throws (with what it saw) when it does not. */
+/** The promises of every store. Each one throws an error with the answer that it saw if the store breaks it. */
 export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
-  async 'an unknown token is granted once at a time, over replicas'({ stores: [one, other] }) {
+  async 'an unknown token is granted once at a time, over both replicas'({ stores: [one, other] }) {
     const token = newToken();
     same((await one.claim(token, 'a', holdMs)).kind, 'granted');
     const refused = await other.claim(token, 'b', holdMs);
     same(refused.kind, 'in-exchange');
     same(refused.kind === 'in-exchange' && refused.waitMs, 1000);
   },
-  async 'of fifty claims at a time one is granted'({ stores }) {
+  async 'of fifty concurrent claims one is granted'({ stores }) {
     const token = newToken();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) => stores[i % 2]?.claim(token, `op-${i}`, holdMs)),
     );
     same(answers.filter((answer) => answer?.kind === 'granted').length, 1);
   },
-  async 'a release frees the token, of its own claim only'({ stores: [one, other] }) {
+  async 'a release ends only the claim of its own operation'({ stores: [one, other] }) {
     const token = newToken();
     await one.claim(token, 'a', holdMs);
     await other.release(token, 'b');
@@ -54,7 +54,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.release(token, 'a');
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
   },
-  async 'a claim lapses, and its late release leaves the next one alone'({ stores: [one, other], pass }) {
+  async 'a claim ends by itself, and its late release does not end the next one'({
+    stores: [one, other],
+    pass,
+  }) {
     const token = newToken();
     await one.claim(token, 'a', shortMs);
     await pass(shortMs);
@@ -62,7 +65,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.release(token, 'a');
     same((await one.claim(token, 'c', holdMs)).kind, 'in-exchange');
   },
-  async 'used is final: after a claim, without one, after a late release, after being issued again'({
+  async 'used is final: with or without a claim, after a late release, after the token is issued again'({
     stores: [one, other],
   }) {
     for (const before of ['claim', 'none', 'record']) {
@@ -76,7 +79,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       same((await other.claim(token, 'b', holdMs)).kind, 'used');
     }
   },
-  async 'a used mark counts although the claim had lapsed and another runs'({ stores: [one, other], pass }) {
+  async 'a used mark counts although its claim has ended and another one runs'({
+    stores: [one, other],
+    pass,
+  }) {
     const token = newToken();
     await one.claim(token, 'a', shortMs);
     await pass(shortMs);
@@ -85,7 +91,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.release(token, 'b');
     same((await other.claim(token, 'c', holdMs)).kind, 'used');
   },
-  async 'a refresh with an unknown outcome says so until its claim lapses, and the next one does not'({
+  async 'after an unknown outcome the claim is indeterminate until it ends, and the next one is not'({
     stores: [one, other],
     pass,
   }) {
@@ -104,7 +110,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same((await one.claim(token, 'c', holdMs)).kind, 'granted');
     same(await indeterminate(), false);
   },
-  async 'an unknown outcome keeps the claim no longer than it is said'({ stores: [one, other], pass }) {
+  async 'an unknown outcome can shorten the claim'({ stores: [one, other], pass }) {
     const token = newToken();
     await one.claim(token, 'a', 10 * shortMs);
     await one.markIndeterminate(token, 'a', shortMs);
@@ -113,7 +119,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await pass(shortMs);
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
   },
-  async 'a client is told to ask seldom, and within the leeway'({ stores: [one, other], pass }) {
+  async 'waitMs grows with the age of the claim, up to the limit of the caller and at least a second'({
+    stores: [one, other],
+    pass,
+  }) {
     const token = newToken();
     const waitOf = async (mostWaitMs: number) => {
       const answer = await other.claim(token, 'b', holdMs, mostWaitMs);
@@ -124,7 +133,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await pass(shortMs);
     same([await waitOf(30_000), await waitOf(2000), await waitOf(100)], [20, 2, 1]);
   },
-  async 'a client that was told to wait is awaited for that time, also after another refresh'({
+  async 'a client that was told to wait is expected for that time, also after another refresh'({
     stores: [one, other],
     pass,
   }) {
@@ -154,9 +163,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await pass(shortMs);
     same(await isAwaited(token), [false, null]);
   },
-  async 'the family of a token stays with it: as issued, or as refreshed where it was not known'({
-    stores: [one, other],
-  }) {
+  async 'a token keeps its first family: that of its record, or of its used mark'({ stores: [one, other] }) {
     const [issued, unknown, first] = [newToken(), newToken(), newFamily()];
     await one.record(issued, { subject: null, generation: 0, family: first, lifetimeMs });
     await one.record(issued, { subject: null, generation: 0, family, lifetimeMs });
@@ -173,7 +180,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       true,
     );
   },
-  async 'the end of a family is known to all, and concerns no other; its tokens are listed as revoked'({
+  async 'the end of a family is known to both replicas, ends no other family, and lists its tokens as revoked'({
     stores: [one, other],
   }) {
     const [ended, going, token, subject] = [newFamily(), newFamily(), newToken(), newSubject()];
@@ -185,7 +192,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same([await other.isFamilyEnded(ended), await other.isFamilyEnded(going)], [true, false]);
     same(toStates(await all(other.list(subject))), { [token]: 'revoked' });
   },
-  async 'the sealed answer of a refresh is given within the leeway, to who sends a used token'({
+  async 'a claim of a used token returns the sealed answer within the leeway'({
     stores: [one, other],
     pass,
   }) {
@@ -202,7 +209,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
   },
-  async 'notes about unknown tokens are few for one subject, and do not stop another'({ stores: [one] }) {
+  async 'the limit of notes about unknown tokens is for each subject'({ stores: [one] }) {
     const [greedy, modest] = [newSubject(), newSubject()];
     const noted = await Promise.all(
       Array.from({ length: notesOfSubject }, () => one.noteRevocation(newToken(), greedy, 'r')),
@@ -212,16 +219,16 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await one.noteRevocation(token, greedy, 'r'), 'full');
     same((await one.claim(token, 'a', holdMs)).kind, 'granted');
     same(await one.noteRevocation(token, modest, 'm'), 'noted');
-    // A second one about the same token costs nothing.
+    // A second note about the same token does not count.
     await one.settleRevocation(token, modest, 'm', true);
     for (let i = 0; i < 2 * notesOfSubject; i += 1)
       same(await one.noteRevocation(token, modest, `n${i}`), 'noted');
-    // Nor does one about a token that was issued.
+    // A note about a recorded token does not count either.
     const known = newToken();
     await one.record(known, { subject: greedy, generation: 0, family, lifetimeMs });
     same(await one.noteRevocation(known, greedy, 'r'), 'noted');
   },
-  async 'a recorded token is granted with its subject and generation, and expires'({
+  async 'a recorded token is granted with its subject, generation and family, and expires'({
     stores: [one, other],
     pass,
   }) {
@@ -239,7 +246,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await pass(shortMs);
     same((await other.claim(token, 'b', holdMs)).kind, 'expired');
   },
-  async 'issued again, it lives longer and keeps its subject'({ stores: [one, other], pass }) {
+  async 'a token that is issued again lives longer and keeps its subject'({ stores: [one, other], pass }) {
     const [token, subject] = [newToken(), newSubject()];
     await one.record(token, { subject, generation: 1, family, lifetimeMs: shortMs });
     await one.record(token, { subject: newSubject(), generation: 2, family, lifetimeMs });
@@ -247,7 +254,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'granted' && [answer.subject, answer.generation], [subject, 1]);
   },
-  async 'issued again while it is refreshed, it is claimed until the release, and then granted again'({
+  async 'a token that is issued again during its refresh stays claimed until the release'({
     stores: [one, other],
   }) {
     const [token, subject] = [newToken(), newSubject()];
@@ -263,7 +270,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.record(token, { subject, generation: 1, family, lifetimeMs });
     same((await one.claim(token, 'e', holdMs)).kind, 'used');
   },
-  async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
+  async 'a revocation by its user counts at once, and after it is confirmed'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
     same(await one.noteRevocation(token, subject, 'r'), 'noted');
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
@@ -272,13 +279,13 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.record(token, { subject, generation: 9, family, lifetimeMs });
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
-  async 'a note that is taken back leaves the token as it was'({ stores: [one, other] }) {
+  async 'a revocation that is withdrawn leaves the token valid'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
     await one.noteRevocation(token, subject, 'r');
     await one.settleRevocation(token, subject, 'r', false);
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
   },
-  async 'two revocations of one token: the refused one does not undo the other, in any order'({
+  async 'of two revocations of one token the refused one does not undo the other, in any order'({
     stores: [one, other],
   }) {
     for (const order of [
@@ -292,17 +299,17 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
     }
   },
-  async 'settled without its note (the store was emptied): revoked all the same'({ stores: [one, other] }) {
+  async 'a revocation that is confirmed without its note (after a flush) counts'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
     await one.settleRevocation(token, subject, 'r', true);
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
-  async 'another user notes nothing'({ stores: [one, other] }) {
+  async 'a revocation of a known token by another user is refused'({ stores: [one, other] }) {
     const { token } = await issue(one);
     same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
   },
-  async 'who has revoked an unknown token is named, and counts once it is known whose it is'({
+  async 'notes on an unknown token name their users, and that of its user counts once the token is recorded'({
     stores: [one, other],
   }) {
     const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
@@ -315,7 +322,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
   },
-  async 'a revocation by another subject, noted before the token was known, does not end it'({
+  async 'a revocation by another user, noted before the token was recorded, does not count'({
     stores: [one, other],
   }) {
     const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
@@ -324,7 +331,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
   },
-  async 'each client that shows a token ends it: known, without subject, or unknown'({
+  async 'a client that shows a token revokes it: recorded, without a subject, or unknown'({
     stores: [one, other],
   }) {
     for (const subject of [newSubject(), null, undefined]) {
@@ -343,7 +350,9 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       same([listed?.state, typeof listed?.revokedAtMs], ['revoked', 'number']);
     }
   },
-  async 'its holder overtakes a claim, and what was used stays so'({ stores: [one, other] }) {
+  async 'a revocation by a client that shows the token counts during a claim; a used token stays used'({
+    stores: [one, other],
+  }) {
     const [token, used] = [newToken(), newToken()];
     await one.claim(token, 'a', holdMs);
     same(await other.noteRevocation(token, holder, 'r'), 'noted');
@@ -352,7 +361,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await other.noteRevocation(used, holder, 'r'), 'noted');
     same((await one.claim(used, 'a', holdMs)).kind, 'used');
   },
-  async 'mine: the generation rises with each, at once, and falls back when refused'({
+  async 'mine: each one raises the generation at once, and a refused one lowers it again'({
     stores: [one, other],
   }) {
     const subject = newSubject();
@@ -374,7 +383,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.settleRevocationOfAll(subject, 't', third, false);
     same(await other.generationOf(subject), first);
   },
-  async 'mine settled without its note (the store was emptied) rises all the same; another subject does not'({
+  async 'mine that is confirmed without its note (after a flush) sets the generation of its subject only'({
     stores: [one, other],
   }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
@@ -382,10 +391,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await other.generationOf(subject), 1.7e15);
     same(await other.generationOf(otherSubject), 0);
   },
-  async 'mine settled twice, since the first answer was lost, ends nothing that was issued in between'({
-    stores: [one, other],
-    pass,
-  }) {
+  async 'mine that is confirmed twice does not raise the generation again'({ stores: [one, other], pass }) {
     const subject = newSubject();
     const noted = await one.noteRevocationOfAll(subject, 'r');
     await one.settleRevocationOfAll(subject, 'r', noted, true);
@@ -394,7 +400,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.settleRevocationOfAll(subject, 'r', noted, true);
     same([generation, await other.generationOf(subject)], [noted, noted]);
   },
-  async 'a list shows states, and only those of the subject'({ stores: [one, other], pass }) {
+  async 'a list shows the states of the tokens of one subject'({ stores: [one, other], pass }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
     const make = async (owner: SubjectDigest, lifetime = lifetimeMs) =>
       (await issue(one, owner, lifetime)).token;
@@ -425,7 +431,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       toStates((await all(one.list())).filter((each) => each.subject === otherSubject)),
     );
   },
-  async 'purging deletes what has expired, of the subject or of all'({ stores: [one, other], pass }) {
+  async 'purgeExpired deletes expired tokens, of one subject or of all'({ stores: [one, other], pass }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
     const make = async (owner: SubjectDigest, lifetime = lifetimeMs) =>
       (await issue(one, owner, lifetime)).token;
@@ -442,7 +448,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   },
 };
 
-/** A token that the store knows. */
+/** Records a new token. */
 async function issue(store: TokenStore, subject = newSubject(), lifetime = lifetimeMs) {
   const token = newToken();
   const { generation } = await store.standingFor(subject, lifetime);
@@ -453,7 +459,7 @@ async function issue(store: TokenStore, subject = newSubject(), lifetime = lifet
 export const newToken = () => digests.ofToken(randomUUID());
 export const newSubject = () => digests.ofSubject(randomUUID());
 
-/** Revocations of unknown tokens, until one finds no room. */
+/** All entries of a list. */
 export async function all(entries: AsyncIterable<TokenEntry>): Promise<TokenEntry[]> {
   const list: TokenEntry[] = [];
   for await (const entry of entries) list.push(entry);
@@ -464,7 +470,7 @@ function toStates(entries: readonly TokenEntry[]): Readonly<Record<string, strin
   return Object.fromEntries(entries.map(({ token, state }) => [token, state]));
 }
 
-/** Compares as JSON with sorted keys: enough for what stores answer, and free of any test runner. */
+/** Compares as JSON with sorted keys, without a test runner. */
 function same(seen: unknown, expected: unknown): void {
   const [a, b] = [seen, expected].map((value) => JSON.stringify(value, sortKeys));
   if (a !== b) throw new Error(`expected ${b}, saw ${a}`);

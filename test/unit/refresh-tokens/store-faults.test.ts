@@ -10,7 +10,7 @@ import { newSubject, newToken } from './store-contract.ts';
 import { connect } from './stores.ts';
 import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
 
-/** Redis stands still, loses a replica, or is away from one of us while another goes on. */
+/** Redis is paused, loses a replica, or is unavailable to one replica of shopward. */
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(await startDemoShop());
@@ -29,7 +29,7 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   return { open, startReplica, refreshes };
 }
 
-describe.concurrent('one replica of ours is cut off from Redis, another is not', () => {
+describe.concurrent('one replica of shopward is cut off from Redis, another is not', () => {
   async function stageBoth(context: Pick<TestContext, 'onTestFinished'>) {
     const { open, startReplica, refreshes } = await stage(context);
     const server = open(await startRedisProcess());
@@ -39,13 +39,13 @@ describe.concurrent('one replica of ours is cut off from Redis, another is not',
     return { cut, near, path, refreshes };
   }
 
-  test('a token that was issued meanwhile is recorded later, and a `mine` in between reaches it', async (context) => {
+  test('a token issued meanwhile is recorded later, and a `mine` before that revokes it', async (context) => {
     const { cut, near, path, refreshes } = await stageBoth(context);
     const first = await near.signIn();
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
     expect(cut.front.filter.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
-    // Longer than the doubt about two clocks: this `mine` is certainly after the issue.
+    // The failed write took longer than the uncertainty between two clocks, so this `mine` is after the issue.
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await path.heal();
     await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
@@ -54,7 +54,7 @@ describe.concurrent('one replica of ours is cut off from Redis, another is not',
     expect(near.front.filter.stats().events['exchange-refused-revoked']).toBe(1);
   });
 
-  test('a `mine` from before the issue does not reach it, and a revocation by id does', async (context) => {
+  test('a `mine` before the issue does not revoke it, a revocation by id does', async (context) => {
     const { cut, near, path, refreshes } = await stageBoth(context);
     const first = await near.signIn();
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
@@ -69,7 +69,7 @@ describe.concurrent('one replica of ours is cut off from Redis, another is not',
     expect(refreshes()).toBe(1);
   });
 
-  test('a `mine` through the very replica that holds the record writes it first', async (context) => {
+  test('a `mine` through the replica with the delayed record revokes that token', async (context) => {
     const { cut, path, refreshes } = await stageBoth(context);
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
@@ -82,8 +82,8 @@ describe.concurrent('one replica of ours is cut off from Redis, another is not',
   });
 });
 
-describe.concurrent('Redis stands still', () => {
-  test('whoever was answered 503 holds nothing: the token is free when it goes on', async (context) => {
+describe.concurrent('a paused Redis', () => {
+  test('a refresh that got 503 leaves no claim: 201 after Redis resumes', async (context) => {
     const { open, startReplica, refreshes } = await stage(context);
     const server = open(await startRedisProcess());
     const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 1000);
@@ -106,11 +106,11 @@ describe.concurrent('Redis stands still', () => {
         return status;
       })
       .toBe(201);
-    // A claim that came in late would have been reported as a refresh under way; nobody hears "used".
+    // A late claim would show as refresh-token-busy, a late mark as 401.
     expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
   });
 
-  test('a replica of Redis that has to confirm stands still: 503, nobody hears that a token is used', async (context) => {
+  test('a paused replica of Redis that must confirm: 503, then 201 after it resumes, and never 401', async (context) => {
     const { open, startReplica, refreshes } = await stage(context);
     const sentinel = open(await startSentinel({ replicas: 1 }));
     const primary = await sentinel.primary();
@@ -141,8 +141,8 @@ describe.concurrent('Redis stands still', () => {
   });
 });
 
-describe.concurrent('a customer who revokes what does not exist', () => {
-  test('each note is kept for a day', async (context) => {
+describe.concurrent('unknown tokens', () => {
+  test('a note about one is kept for a day', async (context) => {
     const open = closingAtEnd(context);
     const server = open(await startRedisProcess());
     const redis = open(await connect(`redis://127.0.0.1:${server.port}`));
@@ -155,7 +155,7 @@ describe.concurrent('a customer who revokes what does not exist', () => {
     expect(leftMs).toBeGreaterThan(86_000_000);
   });
 
-  test('a refresh of an invented token that the shop refuses leaves nothing in the store', async (context) => {
+  test('a refresh of one that the shop refuses leaves no key', async (context) => {
     const { open, startReplica } = await stage(context);
     const server = open(await startRedisProcess());
     const { redis, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);

@@ -31,12 +31,12 @@ export async function connect(url: string, timeoutMs = 20_000): Promise<Redis> {
 }
 
 export interface RedisSubjectOptions {
-  /** What is broken in the scripts on purpose. */
+  /** Breaks the scripts on purpose. */
   readonly edit?: (lua: string, name: string) => string;
   readonly keyPrefix?: string;
 }
 
-/** Two stores with connections of their own, as two replicas have. Their scripts' clock is Redis' own, and what passes. */
+/** Two stores with their own connections, as two replicas have. The scripts add the time of `pass` to the clock of Redis. */
 export function redisSubject(
   [one, other]: readonly [Redis, Redis],
   { edit = (lua) => lua, keyPrefix }: RedisSubjectOptions = {},

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { canonicalToken, createDigests, isPlainToken } from '../../../src/refresh-tokens/token-digest.ts';
 
-describe('what a token consists of', () => {
+describe('isPlainToken', () => {
   test.each([
     'def50200ab',
     'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn0.MEUCIQ',
@@ -30,28 +30,28 @@ describe('what a token consists of', () => {
     'Té',
     '=',
     '',
-  ])('%j is none', (token) => expect(isPlainToken(token)).toBe(false));
+  ])('not %j', (token) => expect(isPlainToken(token)).toBe(false));
 });
 
-describe('one token, one digest', () => {
+describe('two spellings that decode to one token have one digest', () => {
   const { ofToken, ofInterpretations, ofSubject } = createDigests('a key');
   const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn0';
   const base64 = 'kH0n2Q7xVb9sYt4LmPz1Rg';
   const hex = 'def50200'.repeat(8);
   test.each([
-    ['upper case hexadecimal', 'def50200ab', 'DEF50200AB'],
-    ['white space around', 'def50200ab', ' def50200ab\r\n'],
-    ['a NUL after', 'def50200ab', 'def50200ab\0'],
+    ['hexadecimal in upper case', 'def50200ab', 'DEF50200AB'],
+    ['surrounding white space', 'def50200ab', ' def50200ab\r\n'],
+    ['a trailing NUL', 'def50200ab', 'def50200ab\0'],
     ["a JWT's other signature", `${jwt}.MEUCIQ`, `${jwt}.MEUCIR`],
     ["a JWT's padding", `${jwt}.MEUCIQ`, 'eyJhbGciOiJFUzI1NiJ9=.eyJqdGkiOiIxIn0=.MEUCIQ=='],
     ["a JWT's loose bits", `${jwt}.MEUCIQ`, 'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn1.MEUCIQ'],
     ['padding', base64, `${base64}==`],
     ['loose bits', base64, base64.replace(/g$/, 'h')],
-    ['a character that is no base64', base64, `${base64.slice(0, 9)}!${base64.slice(9)}`],
+    ['a character outside base64', base64, `${base64.slice(0, 9)}!${base64.slice(9)}`],
     ['a line break', base64, `${base64.slice(0, 9)}\r\n${base64.slice(9)}`],
     ['the other alphabet', `${base64}-_`, `${base64}+/`],
-    ['one character more than groups of four', `${base64}ab`, `${base64}abc`],
-    ['half an octet more of hexadecimal', hex, `${hex}a`],
+    ['a spare character after groups of four', `${base64}ab`, `${base64}abc`],
+    ['a spare hexadecimal digit', hex, `${hex}a`],
   ])('%s', (_, one, other) => {
     expect(ofToken(other)).toBe(ofToken(one));
   });
@@ -66,7 +66,7 @@ describe('one token, one digest', () => {
     expect(ofInterpretations(other)[0]).toBe(ofToken(other));
   });
 
-  test('other tokens, keys and kinds have others', () => {
+  test('another token, key or kind has another digest', () => {
     expect(ofToken('def50200ac')).not.toBe(ofToken('def50200ab'));
     expect(createDigests('another key').ofToken('def50200ab')).not.toBe(ofToken('def50200ab'));
     expect(ofSubject('x')).not.toBe(ofToken('x'));

@@ -15,7 +15,7 @@ interface Sent {
   readonly endpoints?: typeof refreshes;
 }
 
-/** The token, `none`, or why the request is refused. */
+/** The token, `none`, or the reason of the refusal. */
 function find(body: string | Buffer, { type, fields = [], query = '', endpoints = jsonApi }: Sent = {}) {
   const types = type === undefined ? ['application/json'] : [type].flat();
   const all = [...types.flatMap((one) => ['Content-Type', one]), ...fields];
@@ -34,13 +34,13 @@ test.each<[string, string, string]>([
   ['a member at the top', '{"refreshToken":"T"}', 'T'],
   ['white space', attributes('\n "refreshToken" \t:\r\n "T" '), 'T'],
   ['escapes that every parser decodes', '{"refresh\\u0054oken":"1\\/\\u002b\\u003d"}', '1/+='],
-  ['other names', attributes('"refreshTokenId":"x","refreshToken":"T"'), 'T'],
+  ['a similar name too', attributes('"refreshTokenId":"x","refreshToken":"T"'), 'T'],
   ['no member', '{}', 'none'],
   ['an empty text', '{"refreshToken":""}', 'none'],
   ['null', '{"refreshToken":null}', 'none'],
   ['an access token', attributes('"accessToken":"T"'), 'none'],
   ['snake case', '{"refresh_token":"T"}', 'refused: other-spelling'],
-  ['another case', '{"RefreshToken":"T"}', 'refused: other-spelling'],
+  ['a name in another case', '{"RefreshToken":"T"}', 'refused: other-spelling'],
   ['dots that nest', '{"data.attributes.refreshToken":"T"}', 'refused: other-spelling'],
   ['full-width letters', '{"\uff52efreshToken":"T"}', 'refused: name'],
   ['an accent', '{"r\u00e9freshToken":"T"}', 'refused: name'],
@@ -51,7 +51,7 @@ test.each<[string, string, string]>([
   ['a bracket in a name', '{"refreshToken[]":"T"}', 'refused: name'],
   ['an empty name', '{"":"T"}', 'refused: name'],
   ['two envelopes', '{"data":{"refreshToken":"U"},"data":{}}', 'refused: repeated'],
-  ['two names of another member', '{"x":1,"x":2,"refreshToken":"T"}', 'refused: repeated'],
+  ['a repeated other member', '{"x":1,"x":2,"refreshToken":"T"}', 'refused: repeated'],
   ['two objects', `[${good},${good}]`, 'refused: repeated'],
   ['a list', '{"refreshToken":["T"]}', 'refused: not-text'],
   ['a number', '{"refreshToken":1}', 'refused: not-text'],
@@ -79,12 +79,12 @@ test.each<[string, string, string]>([
 test.each<[string, string, string]>([
   ['a grant', 'grant_type=refresh_token&refresh_token=T&client_id=a&client_secret=b', 'T'],
   ['no grant', 'refresh_token=T', 'T'],
-  ['another grant', 'grant_type=password&refresh_token=T', 'T'],
+  ['a password grant and a token', 'grant_type=password&refresh_token=T', 'T'],
   ['escapes', 'refresh%5Ftoken=1%2F%2F%2b', '1//+'],
   ['no token', 'grant_type=password&username=a&password=b&scope=c', 'none'],
   ['an empty token', 'grant_type=password&refresh_token=', 'none'],
   ['any password', 'grant_type=password&password=%F0%9F%94%91+%C3%A4;b%3D%26%22%7B%5B100%', 'none'],
-  ['a scope of that name', 'scope=openid+refresh_token&refresh_token=T', 'T'],
+  ['a scope named like the token', 'scope=openid+refresh_token&refresh_token=T', 'T'],
   ['empty pairs', `${'&'.repeat(300)}refresh_token=T&`, 'T'],
   ['an escape that is escaped', 'refresh%255Ftoken=T', 'refused: name'],
   ['an escaped bracket', 'refresh%5Btoken=T', 'refused: name'],
@@ -117,7 +117,7 @@ test.each([
   ['auth%5Btoken%5D=T', 'T'],
   ['auth[other]=T', 'refused: name'],
   ['auth_token=T', 'refused: other-spelling'],
-])('brackets of a configured name: %s', (body, expected) => {
+])('a form for the configured name auth[token]: %s', (body, expected) => {
   expect(findForm(body, { endpoints: named('auth[token]') })).toBe(expected);
 });
 
@@ -158,7 +158,7 @@ test.each<[string | string[]]>([
   ['application/x-www-form-urlencoded; version=1'],
   ['multipart/form-data; boundary=b'],
   ['multipart/mixed; boundary=b'],
-])('%j is no media type of a token request', (type) => {
+])('the media type %j is refused', (type) => {
   expect(find(good, { type })).toBe('refused: content-type');
 });
 

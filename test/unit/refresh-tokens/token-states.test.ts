@@ -8,7 +8,7 @@ import { startCarelessTokenShop } from '../../harness/careless-token-shop.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
 
-/** What each test has of its own: a shop, and a clock of the store that moves by hand. */
+/** A shop for each test, and a clock of the store that the test moves. */
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(await startDemoShop());
@@ -25,7 +25,7 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   }
   /** How often the shop was asked for a refresh. */
   const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
-  /** Two generations of a login, with the first token used. */
+  /** A login that was refreshed once, and another login of the same user. */
   async function stageReplay(options: Parameters<typeof start>[0]) {
     const staged = await start(options);
     const login = await staged.signIn();
@@ -38,7 +38,7 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
 }
 
 const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
-/** Status, code and Retry-After of a refusal, in either format. */
+/** Status, code and Retry-After of a refusal, as JSON:API or OAuth. */
 const sayOf = ({ status, json, headers }: Awaited<ReturnType<ReturnType<typeof tokenClient>['refresh']>>) => [
   status,
   json.error ?? errorOf(json).code,
@@ -46,11 +46,11 @@ const sayOf = ({ status, json, headers }: Awaited<ReturnType<ReturnType<typeof t
 ];
 const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
 
-describe.concurrent('what is settled before an answer goes out', () => {
-  /** A token, and the one that decoders read in it that skip dots. */
+describe.concurrent('a token with two interpretations', () => {
+  /** Decoders that skip dots read another token here. */
   const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
 
-  test('refreshed by the interpretation that is known: the others are free at once', async (context) => {
+  test('a refresh marks the known interpretation as used and releases the other', async (context) => {
     const { open, shop, storeSettings } = await stage(context);
     const careless = open(await startCarelessTokenShop());
     const store = new MemoryTokenStore(storeSettings);
@@ -67,7 +67,7 @@ describe.concurrent('what is settled before an answer goes out', () => {
 });
 
 describe.concurrent("the contract's token table", () => {
-  test('revoked as of the time of the request', async (context) => {
+  test('a revocation has the time of its request', async (context) => {
     const { clock, start } = await stage(context);
     const { signIn, revoke, store } = await start();
     const { refreshToken, accessToken } = await signIn();
@@ -80,7 +80,7 @@ describe.concurrent("the contract's token table", () => {
     expect(states).toEqual([{ state: 'revoked', revokedAtMs: at }]);
   });
 
-  test('valid -> expired after the default lifetime, not before', async (context) => {
+  test('expired after the default lifetime of 2628000 s, valid a millisecond before', async (context) => {
     const { clock, start, refreshes } = await stage(context);
     const { signIn, refresh } = await start();
     const [early, late] = [await signIn(), await signIn()];
@@ -93,7 +93,7 @@ describe.concurrent("the contract's token table", () => {
 });
 
 describe.concurrent('the RFC 6749 endpoint', () => {
-  test('400 for a used token whatever the grant', async (context) => {
+  test('400 for a used token with grant_type=password', async (context) => {
     const { start } = await stage(context);
     const { signIn, refresh, send } = await start();
     const { refreshToken } = await signIn();
@@ -115,7 +115,7 @@ describe.concurrent('outcomes of an exchange', () => {
   test.for([
     ...failures.map((row) => ({ ...row, change: {} })),
     { outcome: '503 after the work', status: 503, change: { failAfterWork: true } },
-  ])('a complete $outcome frees the token at once', async ({ change, status }, context) => {
+  ])('after $outcome the token is free at once', async ({ change, status }, context) => {
     const { shop, start } = await stage(context);
     const { signIn, refresh } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
@@ -132,7 +132,7 @@ describe.concurrent('outcomes of an exchange', () => {
     },
     { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502, seconds: 10 },
     { outcome: 'time-out', change: { latencyMs: 30_000 }, status: 504, withinMs: 1000, seconds: 6 },
-  ])('after $outcome it is unavailable while the shop may be at work, then free', async (row, context) => {
+  ])('after $outcome: refresh-token-unavailable with Retry-After, then 201', async (row, context) => {
     const { shop, clock, start, refreshes } = await stage(context);
     const { change, status, withinMs = answerWithinMs, seconds } = row;
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs: withinMs });
@@ -153,7 +153,7 @@ describe.concurrent('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(401);
   });
 
-  test('two tabs: one gets the pair, the other a Retry-After that grows to 5 s', async (context) => {
+  test('two tabs: one gets the pair, the other 503 with a Retry-After that grows to 5 s', async (context) => {
     const { shop, clock, start, refreshes } = await stage(context);
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
@@ -172,7 +172,7 @@ describe.concurrent('outcomes of an exchange', () => {
     expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
   });
 
-  test('nothing is sent once the margin has passed since the claim', async (context) => {
+  test('a refresh is not sent if more than 5 s have passed since its claim: 503', async (context) => {
     const { start, refreshes } = await stage(context);
     let monotonicMs = 0;
     const { signIn, refresh } = await start({
@@ -194,7 +194,7 @@ describe.concurrent('outcomes of a revocation', () => {
     { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500, after: 401 },
     { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408, after: 401 },
     { outcome: 'reset', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502, after: 401 },
-  ])('$outcome: the next refresh is $after', async ({ change, status, after }, context) => {
+  ])('after $outcome the next refresh gets $after', async ({ change, status, after }, context) => {
     const { shop, start } = await stage(context);
     for (const which of ['by id', 'mine']) {
       const { signIn, refresh, revoke } = await start();
@@ -205,7 +205,7 @@ describe.concurrent('outcomes of a revocation', () => {
     }
   });
 
-  test('while it is under way, a refresh is refused', async (context) => {
+  test('during a revocation a refresh gets 401', async (context) => {
     const { shop, start, refreshes } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
@@ -217,7 +217,7 @@ describe.concurrent('outcomes of a revocation', () => {
     expect(refreshes()).toBe(0);
   });
 
-  test('mine in the middle of a refresh ends the new token too', async (context) => {
+  test('mine during a refresh revokes the new token too', async (context) => {
     const { shop, start, refreshes } = await stage(context);
     const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
@@ -231,8 +231,8 @@ describe.concurrent('outcomes of a revocation', () => {
   });
 });
 
-describe.concurrent('a used token that comes again', () => {
-  test('end-family: every descendant ends, whatever the shop does, and no other login', async (context) => {
+describe.concurrent('a used token that is sent again', () => {
+  test('end-family: its descendant gets 401 without a request to the shop, another login 201', async (context) => {
     const { refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
     expect(errorOf((await refresh(used)).json)).toEqual(refused);
@@ -243,7 +243,7 @@ describe.concurrent('a used token that comes again', () => {
     expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
   });
 
-  test('end-family: a descendant under way gets its answer, and nothing more', async (context) => {
+  test('end-family: a refresh of a descendant under way gets 201, its new token 401', async (context) => {
     const { shop, refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'end-family' });
     shop.settings.latencyMs = 3000;
@@ -256,7 +256,7 @@ describe.concurrent('a used token that comes again', () => {
     expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
   });
 
-  test('a revoked or expired token ends nothing', async (context) => {
+  test('end-family: a revoked token ends no family', async (context) => {
     const { start } = await stage(context);
     const { refresh, signIn, revoke, front } = await start({ replay: 'end-family' });
     const login = await signIn();
@@ -265,7 +265,7 @@ describe.concurrent('a used token that comes again', () => {
     expect(front.filter.stats().events['family-ended']).toBe(0);
   });
 
-  test('forward: a success that is too long to be held back is withheld all the same', async (context) => {
+  test('forward: a success that is too long for the buffer is withheld', async (context) => {
     const { start, refreshes, stageReplay } = await stage(context);
     const { refresh, used, descendant, store } = await stageReplay({});
     const narrow = await start({ store, replay: 'forward', answerBytes: 16 });
@@ -274,7 +274,7 @@ describe.concurrent('a used token that comes again', () => {
     expect((await refresh(descendant)).status).toBe(401);
   });
 
-  test('forward: a redirect, which may have tokens, is withheld, too', async (context) => {
+  test('forward: a redirect, which may carry tokens, is withheld', async (context) => {
     const { shop, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
     Object.assign(shop.settings, { failNext: 1, failStatus: 303 });
@@ -282,7 +282,7 @@ describe.concurrent('a used token that comes again', () => {
     expect((await refresh(descendant)).status).toBe(401);
   });
 
-  test('forward: what the shop refuses is passed on, and ends nothing here', async (context) => {
+  test('forward: a refusal of the shop is forwarded, and the descendant stays valid', async (context) => {
     const { shop, stageReplay } = await stage(context);
     const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
     Object.assign(shop.settings, { failNext: 1, failStatus: 403 });
@@ -293,14 +293,14 @@ describe.concurrent('a used token that comes again', () => {
   describe('within the leeway', () => {
     const leewayMs = 10_000;
 
-    test('the very same answer, and the shop is not asked', async (context) => {
+    test('the same answer without a request to the shop, at the same endpoint only', async (context) => {
       const { clock, refreshes, stageReplay } = await stage(context);
       const { refresh, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
       const again = await refresh(used);
       expect([again.status, again.json.data.attributes]).toEqual([201, next]);
       expect(again.headers.get('content-type')).toContain('json');
       expect(again.headers.get('cache-control')).toBe('no-store');
-      // Bound to its endpoint.
+      // The answer is bound to its endpoint.
       expect((await exchangeForm(used)).json.error).toBe('invalid_grant');
       expect(refreshes()).toBe(0);
       expect((await refresh(descendant)).status).toBe(201);
@@ -319,7 +319,7 @@ describe.concurrent('a used token that comes again', () => {
       expect(refreshes()).toBe(0);
     });
 
-    test('not for what was revoked meanwhile: the user, the family', async (context) => {
+    test('401 after mine, and after the end of the family', async (context) => {
       const { clock, stageReplay } = await stage(context);
       const { refresh, revoke, used, next } = await stageReplay({ leewayMs });
       await revoke(next.accessToken, 'mine');
@@ -332,7 +332,7 @@ describe.concurrent('a used token that comes again', () => {
       expect((await staged.refresh(refreshToken)).status).toBe(401);
     });
 
-    test('two tabs end no family, also where the answer could not be kept', async (context) => {
+    test('another spelling gets 401 and ends no family', async (context) => {
       const { stageReplay } = await stage(context);
       const { refresh, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
       expect((await refresh(used)).status).toBe(201);
@@ -342,7 +342,7 @@ describe.concurrent('a used token that comes again', () => {
     });
   });
 
-  test('observe mode ends no family, withholds nothing', async (context) => {
+  test('observe mode: 201 twice, and no family ends', async (context) => {
     const { stageReplay } = await stage(context);
     const { refresh, used, descendant, front } = await stageReplay({
       replay: 'end-family',
