@@ -110,7 +110,7 @@ describe('a cookie', () => {
     expect([plain.field('cache-control'), plain.field('vary')]).toEqual(['private, max-age=60', 'Accept']);
   });
 
-  it('403 for a POST by cookie from a foreign origin', async () => {
+  it('403 for a POST by cookie without an allowed origin', async () => {
     const cookie = `Cookie: sid=${token}`;
     const post = (...fields: string[]) => send('POST /cookie', 'Content-Length: 0', cookie, ...fields);
     expect(codeOf(await post())).toBe('403 cross-site-request');

@@ -201,7 +201,7 @@ describe('a request by another method and without a token passes', () => {
   });
 });
 
-describe('the token of an answer is recorded, whatever format the client asks for', () => {
+describe('the token of an answer is recorded or withheld, whatever format the client asks for', () => {
   const readable = async (response: Awaited<ReturnType<typeof send>>) => {
     const text = response.body.toString();
     const [, token = ''] = /"(fresh-[\w-]+)"/.exec(text) ?? [];

@@ -33,7 +33,7 @@ async function lastRefusal(bytes: string) {
 /** These are refused before a request exists, and must still be logged and counted. */
 it.each([
   [
-    'too many fields',
+    'a field of 20,000 octets',
     `GET / HTTP/1.1\r\nHost: s\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
     431,
     'fields-too-large',
