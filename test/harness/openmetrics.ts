@@ -109,11 +109,11 @@ function readSample(
   const type = open?.type ?? 'unknown';
   const isOwn = open !== undefined && (suffixes[type] ?? []).some((suffix) => name === open.name + suffix);
   const family = isOwn ? open : start(name);
-  if (!isOwn && family.type !== undefined) throw new Error(`${name} is no sample of a ${family.type}`);
+  if (!isOwn && family.type !== undefined) throw new Error(`${name} is not a sample of a ${family.type}`);
   const labels = readLabels(labelText);
   const value = Number(valueText.replace(/inf(?:inity)?$/i, 'Infinity').replace(/^nan$/i, 'NaN'));
   const key = `${name}${JSON.stringify(Object.entries(labels).sort())}`;
-  if (series.has(key)) throw new Error('the same series stands twice');
+  if (series.has(key)) throw new Error('the same series occurs twice');
   series.add(key);
   const isCount = type === 'counter' || /_(?:bucket|count)$/.test(name.slice(family.name.length));
   if (isCount && !(value >= 0)) throw new Error('a counter is neither negative nor NaN');
@@ -129,7 +129,7 @@ function readLabels(text: string): Record<string, string> {
     const [whole, name = '', value = '', comma] =
       /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\[\\n"])*)"(,|$)/.exec(rest) ?? [];
     if (whole === undefined) throw new Error('malformed labels');
-    if (Object.hasOwn(labels, name)) throw new Error('a label stands twice');
+    if (Object.hasOwn(labels, name)) throw new Error('a label occurs twice');
     labels[name] = readEscapes(value);
     rest = rest.slice(whole.length);
     if (comma === ',' && rest === '') throw new Error('a comma at the end of labels');

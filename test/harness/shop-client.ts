@@ -42,7 +42,7 @@ export async function callShop(
 }
 
 /** The parsed body. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+// biome-ignore lint/suspicious/noExplicitAny: tests read any field of the body
 export function jsonOf(response: RawResponse): any {
   return JSON.parse(response.body.toString());
 }

@@ -51,7 +51,7 @@ export interface RunningShopward {
   stop(): Promise<void>;
 }
 
-/** The real `serve` in a process of its own. */
+/** The real `serve` in a separate process. */
 export interface Shopward extends RunningShopward {
   readonly pid: number;
   /** Null while it runs, and if a signal ended it. */

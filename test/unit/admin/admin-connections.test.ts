@@ -63,7 +63,7 @@ describe('a probe is answered', () => {
     ['say nothing', ''],
     ['never finish a head', 'GET /livez HTTP/1.1\r\nHo'],
     ['announce a body', 'POST /api/slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n'],
-    ['read nothing of what they ask for', 'GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50)],
+    ['do not read the answers', 'GET /console HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50)],
     ['wait for an answer', 'GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ])('beside 600 connections that %s', async (what, bytes) => {
     let asked = 0;

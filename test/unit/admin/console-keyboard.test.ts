@@ -3,7 +3,7 @@ import { startChromium } from '../../harness/chromium.ts';
 import { answer, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** Limit of key presses from one element to the next. A person presses some three per second. */
+/** Limit of all key presses. A person presses some three per second. */
 const mostKeys = 25;
 
 it('from the first screen to why a request was refused, by keyboard alone', {

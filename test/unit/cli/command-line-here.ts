@@ -9,7 +9,7 @@ export interface Printed {
 
 /**
  * Runs a command line in this process, with the parser, streams and exit code of `main.ts`: starting a process takes a
- * third of a second of CPU. Calls are serialised, because a process has one working directory.
+ * third of a second of CPU. Never call it concurrently: a process has one working directory.
  */
 export async function runHere(
   words: readonly string[],

@@ -21,7 +21,7 @@ describe('limits by route', () => {
     ['GET /reports', 100, 60_000],
     ['HEAD /reports', 100, 60_000],
     ['GET /orders', 100, 1000],
-    // Other spellings do not match here: nobody gets a looser limit by accident.
+    // Other spellings do not match here, so that no request gets a looser limit by accident.
     ['POST /UPLOADS/a/b', 100, 1000],
     ['POST /uploads;x/a/b', 100, 1000],
     ['POST /index.php/uploads/a/b', 100, 1000],

@@ -224,7 +224,7 @@ describe('the pipeline', () => {
       ['*', sentOpen],
     ],
     [
-      'an endpoint that hands on what a row protects: the token is asked for',
+      'an endpoint that hands on a protected request: the token is read',
       { endpoints: [filterOf('e', { run: () => late(undefined) })], token: refusal },
       ['/row', 'refused overloaded made-up', 'private'],
     ],
@@ -277,7 +277,7 @@ describe('the pipeline', () => {
     ],
     ['credentials that the shop checks', { token: 'unjudged' }, ['/row', sentOpen, 'private']],
     [
-      'an undefined admission: nothing is sent',
+      'an unknown result of the token filter: nothing is sent',
       { token: {} as never },
       ['/row', expect.stringMatching(/^failed: /), 'private'],
     ],

@@ -141,7 +141,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   await start();
   await client.write(octets);
   expect(await answers(methods)).toEqual(expected);
-  // An upgrade waits for the earlier requests, and the 17 answers leave room for one more request.
+  // Octet by octet, the upgrade comes after the earlier answers and is accepted, and an 18th request has room.
   if (octets.includes('Upgrade') || expected.length === 17) return;
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });

@@ -30,7 +30,7 @@ const bodiless = (
   (
     [
       ['at once', [head + evil]],
-      ['in a write of its own', [head, 0, evil]],
+      ['in a separate write', [head, 0, evil]],
       ['25 ms late', [head, lateMs, evil]],
       ['25 ms late, a body', [head, lateMs, 'evil']],
       ['25 ms late, chunks', [head, lateMs, '4\r\nevil\r\n0\r\n\r\n']],

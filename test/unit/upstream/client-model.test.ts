@@ -57,7 +57,7 @@ it.each([
     'if (wasConnecting || this.#isClosing) void call;',
   ],
   [
-    'nobody waits without a reason',
+    'no request waits without a reason',
     'ready > this.#coming) {\n      if',
     'ready > this.#coming + 1) {\n      if',
   ],

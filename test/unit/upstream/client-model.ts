@@ -296,7 +296,7 @@ export class ClientModel {
     }
     const isComing = this.#sockets.some(({ isOpen, destroyed }) => !isOpen || destroyed);
     if (ready > 0 && !this.#isClosing) {
-      assert.ok(isComing || active.length >= connections, 'nobody waits without a reason');
+      assert.ok(isComing || active.length >= connections, 'no request waits without a reason');
     }
     if (this.#isClosing) this.#checkClosing();
   }

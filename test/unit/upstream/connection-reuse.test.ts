@@ -80,8 +80,8 @@ describe('reuse of a connection', () => {
   }
 
   it.each([
-    ['in a TLS record of its own', 'https', answerOf(16_384)],
-    ['in a read of its own', 'http', answerOf(65_536)],
+    ['in a separate TLS record', 'https', answerOf(16_384)],
+    ['in a separate read', 'http', answerOf(65_536)],
   ] as const)(
     'a surplus answer %s is not given to the request that waits for the connection',
     async (_, scheme, one) => {
