@@ -29,8 +29,8 @@ afterAll(async () => {
   await shop.close();
 });
 
-describe('beside the mapping', () => {
-  it('nothing has been counted before anybody asked, and each answer once', async () => {
+describe('counts and fields', () => {
+  it('all counts are 0 at the start; two requests are a miss and a hit', async () => {
     const own = createResolver({ upstream: { ask: shop.ask } });
     const { file, ...counts } = own.stats();
     expect(file).toBeUndefined();
@@ -42,7 +42,7 @@ describe('beside the mapping', () => {
     await own.close();
   });
 
-  it('what cannot be a URL is not found for as long as what the shop does not know', async () => {
+  it('an invalid URL gets the same max-age as a URL that the shop does not know', async () => {
     const own = createResolver({ upstream: { ask: shop.ask }, lifetimes: { notFoundTtlMs: 7999 } });
     const refusals = await Promise.all(
       ['/url-resolver?url=%ff', targetOf('/nothing')].map((target) => resolve(own, target)),
@@ -60,7 +60,7 @@ describe('beside the mapping', () => {
   });
 });
 
-describe('whose request it is', () => {
+describe('requests that the resolver answers', () => {
   it.each<[Method, string, boolean]>([
     ['GET', '/url-resolver', true],
     ['HEAD', '/url-resolver', true],
@@ -88,7 +88,7 @@ it.each([
   ['/index.php', true],
   ['/index.phpv0', true],
   ['/x', false],
-])('%s in front of its path, where the shop drops versions and a prefix: %s', (front, isOurs) => {
+])('with ignored versions and a prefix it answers %s before its path: %s', (front, isOurs) => {
   const matcher = createResolverMatcher('/url-resolver', { ignoredPrefixes: ['/index.php'] });
   expect(isAnsweredBy(matcher, requestFor(`${front}/url-resolver`))).toBe(isOurs);
 });
@@ -99,7 +99,7 @@ function isAnsweredBy(matcher: ResolverMatcher, request: CanonicalRequest): bool
 }
 
 describe('links.self', () => {
-  it('has scheme and Host of the request where publicUrl is not set', async () => {
+  it('has the scheme and Host of the request if publicUrl is not set', async () => {
     const own = createResolver({ upstream: { ask: shop.ask } });
     const { body } = await resolve(own, targetOf('/en/acer'), { host: 'b.example:8443', scheme: 'http' });
     expect(JSON.parse(body).links.self).toBe(`http://b.example:8443${targetOf('/en/acer')}`);
@@ -109,7 +109,7 @@ describe('links.self', () => {
     ['publicUrl', { publicUrl }, 'Accept-Language, Store'],
     ['no publicUrl: its links follow Host', {}, 'Accept-Language, Store, Host'],
     ['a store by host', { publicUrl, storeByHost: true }, 'Accept-Language, Store, Host'],
-  ])('Vary names all fields that have a say: %s', async (_, options, vary) => {
+  ])('Vary names all fields that the answer depends on: %s', async (_, options, vary) => {
     const own = createResolver({ ...options, upstream: { ask: shop.ask } });
     const etag = (await resolve(own, targetOf('/en/acer'))).field('ETag') ?? '';
     for (const [target, fields, status] of [
@@ -124,7 +124,7 @@ describe('links.self', () => {
     await own.close();
   });
 
-  it('is the target whatever the query holds (output injection)', async () => {
+  it('is the escaped target for any octets in the query, and adds no member', async () => {
     const octets = fc
       .array(fc.oneof(fc.constantFrom('"', '\\', '<', '>', "'", '{', '%22', '%', '/'), octet()))
       .map((parts) => parts.join(''));

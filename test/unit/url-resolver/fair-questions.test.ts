@@ -10,7 +10,7 @@ let resolver: UrlResolver;
 let waiting: (() => void)[];
 let mostAtOnce: number;
 
-/** A shop that answers when `answerOne` says so. */
+/** A shop that answers one request for each call of `answerOne`. */
 beforeEach(async () => {
   waiting = [];
   mostAtOnce = 0;
@@ -36,7 +36,7 @@ async function answerOne(): Promise<void> {
   waiting.shift()?.();
 }
 
-it('200 unknown URLs at once are all answered, a bounded number of them at a time', async () => {
+it('200 unknown URLs of one client at once: all are answered, four at a time', async () => {
   resolver = create(8);
   const answers = Promise.all(Array.from({ length: 200 }, (_, i) => ask(`/${i}`)));
   for (let i = 0; i < 200; i += 1) await answerOne();
@@ -45,7 +45,7 @@ it('200 unknown URLs at once are all answered, a bounded number of them at a tim
   expect(mostAtOnce).toBe(4);
 });
 
-it('requests of one client for a URL that waits for a permit are one look-up', async () => {
+it('20 requests of one client for a URL that waits for a permit: one look-up', async () => {
   resolver = create(2);
   const first = ask('/first');
   const others = Promise.all(Array.from({ length: 20 }, () => ask('/second')));
@@ -65,13 +65,13 @@ it('a client does not wait behind the queue of another, not even for the same UR
   expect((await other).status).toBe(200);
   const last = crowd.at(-1);
   for (let i = 0; i < 49; i += 1) await answerOne();
-  // Its own look-up finds what the other client's has brought.
+  // Its own look-up finds the mapping that the other client's look-up stored.
   expect((await last)?.field('Cache-Status')).toMatch(/fwd=miss; stored/);
   await Promise.all(crowd);
   expect(shop.requests.length).toBe(50);
 });
 
-it('504 when the shop never answers, which keeps the permit; 503 when none comes within the deadline', async () => {
+it('504 when the shop does not answer, 503 when no permit is free within the deadline', async () => {
   const permits = new FairSemaphore({ permits: 1, capacity: 10 });
   resolver = createResolver({ upstream: { ask: () => new Promise(() => {}), permits, timeoutMs: 50 } });
   const [first, second] = await Promise.all([ask('/1'), ask('/2')]);
@@ -79,7 +79,7 @@ it('504 when the shop never answers, which keeps the permit; 503 when none comes
   expect(second.field('Cache-Control')).toBe('no-store');
 });
 
-it('a purge of everything under load makes no request fail', async () => {
+it('600 requests during six purges of everything: all get 200', async () => {
   resolver = create(8);
   const asked: Promise<{ status: number }>[] = [];
   let isOver = false;

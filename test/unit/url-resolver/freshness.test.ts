@@ -10,7 +10,7 @@ let nowMs: number;
 const acer = targetOf('/en/acer');
 const minute = 60_000;
 
-/** Waits for the shop as long as it takes. */
+/** A resolver that waits a minute for the shop. */
 function create(more: ResolverSettings = {}): UrlResolver {
   const upstream = { ask: shop.ask, timeoutMs: minute };
   return createResolver({ upstream, staleWaitMs: minute, now: () => nowMs, ...more });
@@ -26,7 +26,7 @@ afterEach(async () => {
   await shop.close();
 });
 
-it('a mapping is fresh for ttl, and says what is left of it', async () => {
+it('after two of five minutes a mapping is a hit with ttl and max-age of 180 s', async () => {
   await resolve(resolver, acer);
   nowMs += 2 * minute;
   const answer = await resolve(resolver, acer);
@@ -35,7 +35,7 @@ it('a mapping is fresh for ttl, and says what is left of it', async () => {
   expect(shop.requests.length).toBe(1);
 });
 
-it('not found is fresh for notFoundTtl and never stale', async () => {
+it('not found is cached for notFoundTtl and then asked again', async () => {
   await resolve(resolver, targetOf('/new'));
   nowMs += 29_000;
   expect((await resolve(resolver, targetOf('/new'))).field('Cache-Control')).toBe('public, max-age=1');
@@ -57,7 +57,7 @@ it.each(['/nothing', '%ff', '%2Fen%2Facer'])(
   },
 );
 
-it('while revalidating, the stale mapping is given out at once and asked once', async () => {
+it('within staleWhileRevalidate ten requests get the stale mapping at once, with one look-up', async () => {
   await resolve(resolver, acer);
   shop.handler = catalogue({ '/en/acer': ['abstract-products', '135'] });
   nowMs += 5 * minute;
@@ -71,7 +71,7 @@ it('while revalidating, the stale mapping is given out at once and asked once', 
   expect(shop.requests.length).toBe(2);
 });
 
-it('later than that the source is waited for', async () => {
+it('after staleWhileRevalidate the request waits for the shop', async () => {
   await resolve(resolver, acer);
   shop.handler = catalogue({ '/en/acer': ['abstract-products', '135'] });
   nowMs += 7 * minute;
@@ -80,7 +80,7 @@ it('later than that the source is waited for', async () => {
   expect(answer.field('Cache-Status')).toBe('shopward; fwd=stale; stored; ttl=300');
 });
 
-it('a mapping that has gone becomes not found', async () => {
+it('a mapping that the shop has deleted becomes not found, and is not stale later', async () => {
   await resolve(resolver, acer);
   shop.handler = (_, response) => sendUnknown(response);
   nowMs += 7 * minute;
@@ -90,7 +90,7 @@ it('a mapping that has gone becomes not found', async () => {
   expect((await resolve(resolver, acer)).status).toBe(502);
 });
 
-it('cached answers go on while the shop is down, for staleIfError and no longer', async () => {
+it('while the shop is down a mapping is served for staleIfError, with one look-up every few seconds', async () => {
   await resolve(resolver, acer);
   await shop.close();
   nowMs += 60 * minute;
@@ -108,7 +108,7 @@ it('cached answers go on while the shop is down, for staleIfError and no longer'
   expect((await resolve(resolver, acer)).status).toBe(502);
 });
 
-it('a stale mapping does not wait for a shop that does not answer', async () => {
+it('a stale mapping is served after staleWaitMs if the shop does not answer', async () => {
   resolver = create({ staleWaitMs: 50 });
   await resolve(resolver, acer);
   shop.handler = () => {};
@@ -118,7 +118,7 @@ it('a stale mapping does not wait for a shop that does not answer', async () => 
   expect(resolver.stats().lookupsUnderWay).toBe(1);
 });
 
-it('random URLs do not grow the cache, nor push mappings out', async () => {
+it('1000 unknown URLs take 20 of 200 entries and evict no mapping', async () => {
   resolver = create({ maxEntries: 200 });
   await resolve(resolver, acer);
   for (let i = 0; i < 1000; i += 1) await resolve(resolver, targetOf(`/random/${i}`));
@@ -126,14 +126,14 @@ it('random URLs do not grow the cache, nor push mappings out', async () => {
   expect((await resolve(resolver, acer)).field('Cache-Status')).toMatch(/hit/);
 });
 
-it.each([-3_600_000, 3_600_000])('a wall clock that is set by %i ms changes no age', async (ms) => {
+it.each([-3_600_000, 3_600_000])('a wall clock that is moved by %i ms changes no ttl', async (ms) => {
   vi.useFakeTimers({ toFake: ['Date'] });
   const own = createResolver({ upstream: { ask: shop.ask }, lifetimes: { ttlMs: 300_000 } });
   try {
     await resolve(own, acer);
     vi.setSystemTime(Date.now() + ms);
     const answer = await resolve(own, acer);
-    // The test itself takes some seconds at most.
+    // The test takes some seconds at most.
     expect(answer.field('Cache-Status')).toMatch(/^shopward; hit; ttl=2\d\d$/);
     expect(answer.field('Cache-Control')).toMatch(/^public, max-age=2\d\d$/);
   } finally {

@@ -15,7 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const header = 'url,entityType,entityId\n';
 
-describe('as a source', () => {
+describe('a mapping file as a source', () => {
   const row = (id: string) => `${header}/en/acer,abstract-products,${id}\n`;
   const acer = targetOf('/en/acer');
 
@@ -28,7 +28,7 @@ describe('as a source', () => {
     return { path, resolver, idNow };
   }
 
-  it('answers at once, found or not', async () => {
+  it('answers without the shop, found or not', async () => {
     const { resolver } = await start();
     const answer = await resolve(resolver, acer);
     expect(answer.field('Cache-Status')).toBe('shopward; hit; detail=mapping-file');
@@ -41,7 +41,7 @@ describe('as a source', () => {
     await resolver.close();
   });
 
-  it('follows an edit, a rename over it, and a swapped symlink', async () => {
+  it('is read again after an edit, a rename over it, and a changed symlink', async () => {
     const { path, resolver, idNow } = await start();
     writeFileSync(path, row('2'));
     await until(async () => (await idNow()) === '2');
@@ -59,7 +59,7 @@ describe('as a source', () => {
     await resolver.close();
   });
 
-  it('keeps the last good table over a bad edit, and says so', async () => {
+  it('keeps the last good table after a bad edit, and reports the problem', async () => {
     const { path, resolver, idNow } = await start();
     writeFileSync(path, 'nonsense\n');
     await until(async () => resolver.stats().file?.problems.length !== 0);
@@ -73,7 +73,7 @@ describe('as a source', () => {
     await resolver.close();
   });
 
-  it('comes first, and the shop is asked for the rest', async () => {
+  it('comes first; the shop is asked for other URLs', async () => {
     const shop = await startShop(
       catalogue({ '/en/acer': ['merchants', 'no'], '/en/b': ['merchants', 'MER1'] }),
     );
@@ -85,7 +85,7 @@ describe('as a source', () => {
     await shop.close();
   });
 
-  it('gives the problems of a first load', async () => {
+  it('start returns the problems of the first load', async () => {
     const path = join(directory, 'bad.csv');
     writeFileSync(path, 'x\n');
     const resolver = createResolver({ mappingFile: { path, settleMs: 0 } });

@@ -15,7 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const atOnce = async () => {};
 
-/** Reads a file with this text: a table, or problems as `line:col: text`. */
+/** Reads a file with this text. Returns a table, or problems as `line:column: text`. */
 async function read(text: string | Buffer): Promise<MappingTable | string[]> {
   const path = join(directory, 'a.csv');
   writeFileSync(path, text);
@@ -51,7 +51,7 @@ describe('good files', () => {
     }
   });
 
-  it('a row of a store wins in its store and is nowhere else', async () => {
+  it('a row of a store wins in its store and is not found in others', async () => {
     const table = await readTable(
       `${header.trimEnd()},store\n/a,merchants,M1,\n/a,merchants,M2,DE\n/b,merchants,M3,AT\n`,
     );
@@ -73,7 +73,7 @@ describe('good files', () => {
     ]);
   });
 
-  it('quotes, commas and pieces of any size', async () => {
+  it('random rows with quotes and commas, read in chunks of any size', async () => {
     const id = fc.stringMatching(/^[\w"',-]{1,12}$/);
     const url = fc.stringMatching(/^\/[\w"',&ü/-]{0,30}$/);
     const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -101,7 +101,7 @@ describe('good files', () => {
   });
 });
 
-describe('problems, all at once, with their places', () => {
+describe('problems, all together, with line and column', () => {
   it.each<[string | Buffer, string[]]>([
     ['', ['1:1: the header is missing: url,entityType,entityId[,store]']],
     [header, ['1:1: no row']],
@@ -160,13 +160,13 @@ describe('problems, all at once, with their places', () => {
     [100, '101:4: entityType must be one of abstract-products, category-nodes, cms-pages, merchants'],
     [101, '101:4: and 1 more problems'],
     [500, '101:4: and 400 more problems'],
-  ])('lists a hundred and counts the rest, of %i', async (count, last) => {
+  ])('%i problems: a hundred are listed, the rest is counted', async (count, last) => {
     const problems = await read(header + '/a,nobody,1\n'.repeat(count));
     expect(problems).toHaveLength(Math.min(count, 101));
     expect((problems as string[]).at(-1)).toBe(last);
   });
 
-  it('a file that is not there', async () => {
+  it('a missing file', async () => {
     expect(await readMappingFile(join(directory, 'none.csv'), atOnce, entityTypes)).toEqual({
       problems: [{ line: 1, column: 1, severity: 'error', text: 'there is no such file' }],
     });
@@ -199,7 +199,7 @@ describe('what a field may contain', () => {
     expect(await told(row)).toEqual(problems);
   });
 
-  it('in bytes: 2048 of a URL, 255 of an id, 255 of a store', async () => {
+  it('at most 2048 bytes in a URL, 255 in an id, 255 in a store', async () => {
     const ofBytes = (bytes: number) => (bytes % 2 === 0 ? '' : 'x') + 'ü'.repeat(Math.floor(bytes / 2));
     const row = [ofBytes(2048), ofBytes(255), ofBytes(255)] as const;
     const table = await readTable(write(row));
@@ -210,7 +210,7 @@ describe('what a field may contain', () => {
   });
 });
 
-it('three thousand rows: each is found, and a duplicate is told with the line of the first', async () => {
+it('3000 rows: each is found, and a duplicate is reported with the line of the first', async () => {
   const line = (i: number) => `/${'x'.repeat(i % 90)}${i},cms-pages,${i},${i % 3 === 0 ? 'DE' : ''}\n`;
   const text = `${header.trimEnd()},store\n${Array.from({ length: 3000 }, (_, i) => line(i)).join('')}`;
   const table = await readTable(text);
@@ -226,7 +226,7 @@ it('three thousand rows: each is found, and a duplicate is told with the line of
 describe('a file that is being written', () => {
   const row = (id: number) => `/${id},merchants,M${id}\n`;
 
-  it('is waited for, though each of its states is good', async () => {
+  it('is read after its last change, although each state before is valid', async () => {
     const path = join(directory, 'a.csv');
     writeFileSync(path, header + row(0));
     let writes = 0;
@@ -242,7 +242,7 @@ describe('a file that is being written', () => {
     expect(writes).toBe(4);
   });
 
-  it('is given up when it never settles', async () => {
+  it('that changes 20 times in a row is a problem', async () => {
     const path = join(directory, 'a.csv');
     writeFileSync(path, header + row(0));
     let writes = 0;

@@ -24,7 +24,7 @@ it.each([
   expect(createLocaleNegotiation(['en', 'de'])(field)).toBe(locale);
 });
 
-it('makes no more keys than the configuration has partitions', () => {
+it('5000 languages, stores and hosts: six prefixes for two locales and two stores', () => {
   const find = createPartitions({
     locales: ['en', 'de'],
     stores: ['DE', 'AT'],
@@ -45,7 +45,7 @@ it.each([
   ['other.example', undefined, true],
   ['shop.de', 'shop.at', true],
   ['shop.de', 'other', false],
-])('by host %s, store %s: cacheable %s', (host, store, isCacheable) => {
+])('byHost, host %s, store %s: cacheable: %s', (host, store, isCacheable) => {
   const find = createPartitions({
     locales: ['en'],
     stores: ['shop.de', 'shop.at'],
@@ -54,7 +54,7 @@ it.each([
   expect(find('', store, host).prefix !== undefined).toBe(isCacheable);
 });
 
-it('two partitions that differ in locale, store or host have two prefixes', () => {
+it('each combination of locale, store and host has its own prefix', () => {
   const stores = ['shop.de', 'shop.at'];
   const find = createPartitions({ locales: ['en', 'de'], stores, byHost: true });
   const prefixes = ['en', 'de'].flatMap((locale) =>
@@ -64,7 +64,7 @@ it('two partitions that differ in locale, store or host have two prefixes', () =
   expect(new Set(prefixes).size).toBe(12);
 });
 
-it('keeps keys apart and short', () => {
+it('keys differ by partition and URL, and are shorter than 100 characters', () => {
   const long = `/${'x'.repeat(2000)}`;
   const keys = [
     mappingKey('["en","",""]', '/a'),

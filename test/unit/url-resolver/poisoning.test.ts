@@ -7,7 +7,7 @@ let shop: Shop;
 let resolver: UrlResolver;
 const benign = new Set(['host', 'connection', 'accept', 'accept-encoding', 'accept-language']);
 
-/** A shop at its worst: whatever it gets beyond the key changes its answer, and is reflected in it. */
+/** A shop whose answer changes with any field or parameter that is not in the key. */
 beforeAll(async () => {
   shop = await startShop((request, response) => {
     const noise = Object.entries(request.headers).filter(([name]) => !benign.has(name));
@@ -141,7 +141,7 @@ const names = [
   ...['X-Store', 'X-Wap-Profile'],
 ];
 
-it(`no field of ${names.length} that is not in the key changes what the next client gets`, async () => {
+it(`none of ${names.length} fields outside the key changes the answer for the next client`, async () => {
   const clean = { fields: ['Host', 'api.shop.example', 'Accept-Language', 'en'] };
   const same = (answer: { status: number; body: string; field(name: string): string | undefined }) => [
     answer.status,
@@ -167,14 +167,14 @@ it.each([
   '&utm_content=x',
   ';url=/evil',
   '&URL=/evil',
-])('nor does %s in the query', async (noise) => {
+])('%s in the query does not change the answer for the next client', async (noise) => {
   const url = `/query${noise.replaceAll(/\W/g, '-')}`;
   const target = targetOf(url);
   await resolve(resolver, noise.startsWith('&') ? target + noise : `${targetOf('/x')}${noise}`);
   expect(entityOf((await resolve(resolver, target)).body)[1]).toBe('134');
 });
 
-it('random noise makes no entries and no lookups', async () => {
+it('500 requests with other fields and parameters: no entry and no look-up', async () => {
   await resolve(resolver, targetOf('/one'));
   const { entries, lookups } = resolver.stats();
   for (let i = 0; i < 500; i += 1) {

@@ -11,7 +11,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'shopward-broken-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let written = 0;
 
-/** A module of src in which `from` reads `to`. */
+/** A copy of a module of src, with `from` replaced by `to`. */
 async function breakModule<T>(name: string, from: string, to: string): Promise<T> {
   const text = readFileSync(path.join(source, name), 'utf8');
   if (!text.includes(from)) throw new Error(`${name} has no ${from}`);
@@ -30,24 +30,25 @@ const breakCache = async (from: string, to: string) => ({
   cache: await breakModule<Code['cache']>('mapping-cache.ts', from, to),
 });
 
-/** Each breaks one rule of docs/decisions/url-mapping-purge.md. */
+/** Each entry breaks one rule of docs/decisions/url-mapping-purge.md. */
 const broken: Readonly<Record<string, () => Promise<Partial<Code>> | Partial<Code>>> = {
-  'a stamp has no purge of a prefix': () => breakFollower('stamp = version;', '{}'),
-  'a stamp has no purge of its URL': () => breakFollower('this.#urls.get(foldedUrl) ?? 0', '0'),
-  'a stamp has no purge of everything': () => breakFollower('Math.max(this.#everything, ', 'Math.max(0, '),
+  'a stamp ignores purges of a prefix': () => breakFollower('stamp = version;', '{}'),
+  'a stamp ignores purges of its URL': () => breakFollower('this.#urls.get(foldedUrl) ?? 0', '0'),
+  'a stamp ignores purges of everything': () => breakFollower('Math.max(this.#everything, ', 'Math.max(0, '),
   'an older purge lowers a stamp': () => breakFollower('isCovered && version > stamp', 'isCovered'),
   'a process keeps its mappings although purges may be lost': () =>
     breakFollower("this.purges.add('all');", ''),
-  'of several purges only the last is read': () => breakFollower('missed.toReversed()', 'missed.slice(0, 1)'),
-  'a purge ends before this process knows it': () =>
+  'of several missed purges only the last is read': () =>
+    breakFollower('missed.toReversed()', 'missed.slice(0, 1)'),
+  'a purge ends before its process has read it': () =>
     breakFollower('if (!(await this.catchUp()))', 'if (false)'),
-  'the stamp is that of the end of the look-up': () =>
+  'the stamp is taken at the end of the look-up': () =>
     breakCache('lookup, key, stamp) };', 'lookup, key, this.#options.purges.stampOf(lookup.url)) };'),
-  'a look-up from before a purge is joined': () =>
+  'a request joins a look-up from before a purge': () =>
     breakCache('begun?.stamp === stamp', 'begun !== undefined'),
 };
 
-/** The first run that breaks the rule, of as many as are given. */
+/** The first sequence of steps with a violation, of the traces and `runs` random ones. */
 async function findViolation(given: Code, seed: number, runs: number): Promise<readonly Step[] | undefined> {
   for (const taken of [...traces, ...fc.sample(steps, { seed, numRuns: runs })]) {
     if ((await violationsOf(taken, given)).length > 0) return taken;
@@ -55,7 +56,7 @@ async function findViolation(given: Code, seed: number, runs: number): Promise<r
   return undefined;
 }
 
-it('no answer is older than a purge that its process knew when it was asked', async () => {
+it('300 random sequences: no answer is older than a purge that its process knew at the request', async () => {
   expect(await findViolation(code, Math.floor(Math.random() * 2 ** 31), 300)).toBeUndefined();
 });
 

@@ -7,12 +7,12 @@ import { startCounts } from '../../../src/url-resolver/options.ts';
 import type { Partition } from '../../../src/url-resolver/partition.ts';
 import type { LookupOutcome, UpstreamSource } from '../../../src/url-resolver/source.ts';
 
-/** The code under test, of which a test may break a part. */
+/** The code under test. A test may replace a part by a broken one. */
 export interface Code {
   readonly follower: typeof followerModule;
   readonly local: typeof localModule;
   readonly cache: typeof cacheModule;
-  /** Purges that the log has room for. */
+  /** The number of purges that the log keeps. */
   readonly room: number;
 }
 
@@ -45,33 +45,33 @@ const purgeOf = (url: string): Step => [
 ];
 const purgeAll: Step = ['purge', 0, 0];
 
-/** Rare sequences, which random ones seldom meet. */
+/** Sequences that random ones seldom reach. */
 export const traces: readonly (readonly Step[])[] = [
-  // A mapping from before a purge of everything, once the other scopes are as they were.
+  // A purge of everything between two purges of another URL.
   [purgeOf('/c'), settle, ['ask', 0, 0], settle, purgeAll, settle, purgeOf('/c'), settle, ['ask', 0, 0]],
   // A purge of a URL after one of a prefix.
   [['purge', 0, 1], settle, ['ask', 0, 1], settle, purgeOf('/a/b'), settle, ['ask', 0, 1]],
-  // Two purges are read at once.
+  // Two purges are read together.
   [
     ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/c'), settle] as Step[]),
     ...([['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
   ],
-  // A log that has dropped purges is read late.
+  // The log is read after it has dropped a purge.
   [
     ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/a/b'), settle, purgeOf('/c')] as Step[]),
     ...([settle, purgeOf('/c'), settle, ['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
   ],
 ];
 
-/** A purge that was made, and the least version of each URL that may be given out once it is known. */
+/** A purge: for each URL that it covers, the lowest version that may be served once the purge is known. */
 type Made = ReadonlyMap<string, number>;
 
-/** Two processes, a store and a shop. Whatever travels between them waits until a step delivers it, in any order. */
+/** Two processes, a store and a shop. Each message between them waits until a step delivers it, in any order. */
 class World {
   readonly #code: Code;
   /** Version of each URL's mapping at the shop; it changes before each purge. */
   readonly #shop = new Map<string, number>(urls.map((url) => [url, 0]));
-  /** The newest first. */
+  /** The newest entry comes first. */
   #log: readonly string[] = [];
   #before = { log: [] as readonly string[], made: 0 };
   #travelling: (() => void)[] = [];
@@ -104,7 +104,7 @@ class World {
     return { follower, cache, floor: new Map<string, number>() };
   }
 
-  /** Resolves to `value`, which is settled now, once a step delivers it. */
+  /** Resolves to `value`, which is computed now, when a step delivers it. */
   #travel<T>(value: T): Promise<T> {
     return new Promise((resolve) => this.#travelling.push(() => resolve(value)));
   }
@@ -195,7 +195,7 @@ class World {
   }
 }
 
-/** Takes the steps; the answers that break the rule. */
+/** Runs the steps. Returns the answers that break the rule. */
 export async function violationsOf(taken: readonly Step[], given: Code): Promise<readonly string[]> {
   const world = new World(given);
   await world.start();

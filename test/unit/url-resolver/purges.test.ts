@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../../demo/http/request.ts';
 import { foldUrl, maxScopes, type Purge, Purges } from '../../../src/url-resolver/purges.ts';
 
-/** The key under which the shop looks for a `url` that has been decoded once. */
+/** The key under which the shop looks up a `url` that has been decoded once. */
 function shopKey(url: string): string {
   const decoded = rawPhpDecode(phpDecode(url));
   return decoded
@@ -13,7 +13,7 @@ function shopKey(url: string): string {
     .replace(/["' \0\r\n]/g, '-');
 }
 
-/** Ways to write one letter, of which the shop makes one. */
+/** Each row: spellings that the shop reads as one letter. */
 const spellings: readonly (readonly string[])[] = [
   ['a', 'A', '%61', '%41', '%2561'],
   ['/', '%2F', '%2f', '%252f'],
@@ -52,14 +52,14 @@ it.each([
   ['/en//acer', '/en/acer', false],
   ['/en/acer?x=y', '/en/acer', false],
   ['/en/acer', '/en/acer-2', false],
-])('%j and %j are one: %s', (one, other, isOne) => {
+])('%j and %j are the same URL: %s', (one, other, isOne) => {
   expect(shopKey(one) === shopKey(other)).toBe(isOne);
   expect(covers({ url: one }, other)).toBe(isOne);
   expect(covers({ url: other }, one)).toBe(isOne);
 });
 
 describe('a purge covers', () => {
-  /** Two URLs that are the same letters in different spellings more often than not. */
+  /** Two URLs with the same letters, each letter in a random spelling. */
   const pair = fc
     .array(fc.tuple(fc.nat(spellings.length - 1), fc.nat(20), fc.nat(20)), { maxLength: 8 })
     .map((letters) =>
@@ -73,7 +73,7 @@ describe('a purge covers', () => {
       ),
     );
 
-  it('every spelling that the shop takes for the same URL', () => {
+  it('every spelling that the shop reads as the same URL', () => {
     let alike = 0;
     fc.assert(
       fc.property(pair, ([one = '', other = '']) => {
@@ -87,7 +87,7 @@ describe('a purge covers', () => {
     expect(alike).toBeGreaterThan(100);
   });
 
-  it('what begins with a prefix, as it is written and as the shop reads it', () => {
+  it('each URL that starts with the prefix, also in another spelling', () => {
     fc.assert(
       fc.property(text, text, (start, rest) => {
         const prefix = start.join('');
@@ -100,7 +100,7 @@ describe('a purge covers', () => {
   });
 });
 
-it('a stamp grows whenever a purge covers its URL, and only then', () => {
+it('a stamp grows exactly when a purge covers its URL', () => {
   const url = fc.constantFrom('/a', '/a/b', '/a/c', '/b', '');
   const purge = fc.oneof(
     fc.constant<Purge>('all'),
@@ -121,7 +121,7 @@ it('a stamp grows whenever a purge covers its URL, and only then', () => {
   );
 });
 
-it('one purge more than there are scopes covers everything', () => {
+it('a purge beyond maxScopes covers everything', () => {
   const purges = new Purges();
   for (let i = 0; i < maxScopes; i += 1) purges.add({ url: `/${i}` });
   const [other, own] = [purges.stampOf('/other'), purges.stampOf('/1')];

@@ -31,7 +31,7 @@ afterEach(async () => {
 interface Replica {
   readonly resolver: UrlResolver;
   readonly redis: Redis;
-  /** The newest entry of the log, each time that it asked. */
+  /** The newest entry of the log at each of its reads. */
   readonly newest: (string | undefined)[];
 }
 
@@ -64,7 +64,7 @@ async function idOf({ resolver }: Replica): Promise<string> {
   return entityOf((await resolve(resolver, acer)).body)[1];
 }
 
-/** Waits until `other` has asked again after it has read the last purge. */
+/** Waits until the second replica has read the last purge twice. */
 async function untilKnown({ redis }: Replica, { newest }: Replica): Promise<void> {
   const last = await redis.command('LINDEX', 'test:purges', 0);
   await until(async () => newest.at(-1) === last && newest.at(-2) === last);
@@ -75,7 +75,7 @@ describe('purge', () => {
     ['the URL', { url: '/en/acer' }],
     ['a prefix', { prefix: '/en/' }],
     ['all', 'all'],
-  ] as const)('%s reaches the other replica', async (_, purge) => {
+  ] as const)('of %s reaches the other replica', async (_, purge) => {
     const [a, b] = [await startReplica(), await startReplica()];
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     shop.handler = catalogue(after);
@@ -85,7 +85,7 @@ describe('purge', () => {
     expect(await idOf(b)).toBe('135');
   });
 
-  it('reaches every spelling that the shop takes for the URL, in every replica', async () => {
+  it('of a URL covers every spelling that the shop reads as this URL, in both replicas', async () => {
     const replicas = [await startReplica(), await startReplica()];
     const ids = (values: readonly string[]) =>
       Promise.all(
@@ -109,7 +109,7 @@ describe('purge', () => {
     expect(new Set(await ids(others))).toEqual(new Set(['134']));
   });
 
-  it('covers everything where a replica has missed more purges than the log keeps', async () => {
+  it('covers everything in a replica that has missed more purges than the log keeps', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     shop.handler = catalogue(after);
@@ -122,7 +122,7 @@ describe('purge', () => {
     expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
   });
 
-  it('goes on after the store was away, and so does the resolver', async () => {
+  it('works again after Redis was restarted; meanwhile the resolver answers', async () => {
     const a = await startReplica();
     await server.process?.kill();
     expect(await idOf(a)).toBe('134');
@@ -138,7 +138,7 @@ describe('purge', () => {
   it.each([
     ['another URL', { url: '/en/computer' }],
     ['another prefix', { prefix: '/de/' }],
-  ] as const)('%s leaves the entry alone', async (_, purge) => {
+  ] as const)('of %s keeps the entry', async (_, purge) => {
     const a = await startReplica();
     await idOf(a);
     await a.resolver.purge(purge);
@@ -146,7 +146,7 @@ describe('purge', () => {
     expect(await idOf(a)).toBe('134');
   });
 
-  it('a lookup that was under way when a purge came is not kept', async () => {
+  it('during a look-up: its answer is not kept, and later requests do not join it', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) =>
@@ -156,7 +156,7 @@ describe('purge', () => {
     shop.handler = catalogue(after);
     await a.resolver.purge({ url: '/en/acer' });
     await untilKnown(a, b);
-    // It does not join the question from before the purge.
+    // This request does not join the look-up from before the purge.
     expect(await idOf(b)).toBe('135');
     held.resolve();
     expect(await early).toBe('134');
@@ -165,7 +165,7 @@ describe('purge', () => {
     expect(await idOf(await startReplica())).toBe('135');
   });
 
-  it('a lookup that another replica began before a purge leaves nothing', async () => {
+  it('during a look-up of another replica: its answer is not kept there', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) =>
@@ -181,7 +181,7 @@ describe('purge', () => {
     expect(await idOf(await startReplica())).toBe('135');
   });
 
-  it('is caught up after a lost connection', async () => {
+  it('reaches the other replica after all connections were killed', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
     shop.handler = catalogue(after);
@@ -191,7 +191,7 @@ describe('purge', () => {
     expect(await idOf(b)).toBe('135');
   });
 
-  it('an emptied store makes every replica forget once, and purges work again', async () => {
+  it('a flushed Redis clears the caches of both replicas, and purges work again', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     await a.resolver.purge({ url: '/x' });
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
@@ -204,7 +204,7 @@ describe('purge', () => {
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
   });
 
-  it('is refused while the store is away, and changes nothing', async () => {
+  it('is unavailable while Redis is down, and keeps the entry', async () => {
     const a = await startReplica();
     await idOf(a);
     await server.process?.kill();
@@ -213,7 +213,7 @@ describe('purge', () => {
     expect(shop.requests.length).toBe(1);
   });
 
-  it('works in a process that stands alone', async () => {
+  it('works in a process without Redis', async () => {
     const resolver = createResolver({ upstream: { ask: shop.ask } });
     await resolver.start();
     await resolve(resolver, acer);

@@ -7,11 +7,11 @@ import {
 } from 'node:http';
 import type { AskUpstream, LookupError, LookupResponse } from '../../../src/url-resolver/source.ts';
 
-/** A shop's resolver on a free port: real sockets, answers as the test says. */
+/** The resolver of a shop on a real socket. The test chooses its answers. */
 export interface Shop {
   readonly port: number;
   readonly requests: { readonly url: string; readonly rawHeaders: readonly string[] }[];
-  /** How the next requests are answered. */
+  /** Answers the next requests. */
   handler: RequestListener;
   readonly ask: AskUpstream;
   close(): Promise<void>;
@@ -69,7 +69,7 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
   return shop;
 }
 
-/** The port over plain node:http: no redirects, no decoding, a whole body or a silence. */
+/** Asks the shop with node:http, without redirects and decoding: a complete body, or a fault. */
 export function askOver(port: number): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise<LookupResponse | LookupError>((settle) => {

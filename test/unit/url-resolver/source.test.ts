@@ -48,7 +48,7 @@ describe('failures of the shop: 502, and nothing is kept', () => {
     ['500', send(500, { 'Content-Type': 'text/html' }, 'Internal Server Error')],
     ['503 with the envelope', send(503, { 'Content-Type': jsonApi }, good)],
     [
-      'a cut body',
+      'a body that is cut off',
       (_, response) => {
         response.writeHead(200, { 'Content-Type': jsonApi, 'Content-Length': '5000' });
         response.write(good);
@@ -69,8 +69,8 @@ describe('failures of the shop: 502, and nothing is kept', () => {
   });
 });
 
-// A plain answer of another shop is no fault of it: the request itself is forwarded, and the client has what the shop says.
-describe('replies of another form: passed on, and nothing is kept', () => {
+// The shop may have another resolver. Then the request is forwarded and the client gets the shop's own answer.
+describe('replies in another form: the request is forwarded, and nothing is kept', () => {
   it.each<[string, RequestListener]>([
     ['401', send(401, { 'Content-Type': jsonApi }, errorBody('002'))],
     ['403', send(403, { 'Content-Type': jsonApi }, errorBody('2802'))],
@@ -116,7 +116,7 @@ describe('replies of another form: passed on, and nothing is kept', () => {
       'a control character in the id',
       send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 'a\nb' }))),
     ],
-    ['over 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
+    ['more than 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
     [
       'a plain document of another shop',
       send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}'),
@@ -132,7 +132,7 @@ describe('replies of another form: passed on, and nothing is kept', () => {
     expect(shop.requests.length).toBe(2);
   });
 
-  it('but not while there is a copy that may still be used', async () => {
+  it('a stale mapping is served instead, if one exists', async () => {
     await resolve(resolver, acer);
     nowMs += 3_600_000;
     shop.handler = send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}');
@@ -144,8 +144,8 @@ describe('replies of another form: passed on, and nothing is kept', () => {
   });
 });
 
-describe('replies that are believed', () => {
-  it('422 with code 2801 is the missing parameter, and is not kept', async () => {
+describe('replies that are used', () => {
+  it('422 with code 2801: url-missing, and it is not kept', async () => {
     shop.handler = send(422, { 'Content-Type': jsonApi }, errorBody('2801'));
     expect((await resolve(resolver, targetOf('0'))).rejection).toBe('url-missing');
     await resolve(resolver, targetOf('0'));
@@ -153,7 +153,7 @@ describe('replies that are believed', () => {
   });
 
   it.each<[string, Record<string, string>, number]>([
-    ['private and no-cache, as the framework says everywhere', { 'Cache-Control': 'no-cache, private' }, 1],
+    ['private and no-cache, which Spryker always sends', { 'Cache-Control': 'no-cache, private' }, 1],
     ['no-store', { 'Cache-Control': 'no-store, private' }, 2],
     ['a cookie', { 'Set-Cookie': 'session=1' }, 2],
     ['a charset', { 'Content-Type': 'application/json; charset=utf-8' }, 1],
@@ -165,8 +165,8 @@ describe('replies that are believed', () => {
   });
 });
 
-describe('the question', () => {
-  it('holds what is in the key and nothing else', async () => {
+describe('the request to the shop', () => {
+  it('has the URL, locale and store of the key, and nothing else of the client', async () => {
     resolver = create({ stores: ['DE'] });
     await resolve(resolver, '/url-resolver?x=1&url=%252Fen+%26&include=a', {
       fields: [
@@ -207,16 +207,19 @@ describe('the question', () => {
     ['a tab in the field', ['Store', 'A\tB'], '', ['_store=A%09B']],
     ['two fields', ['Store', 'DE', 'Store', 'AT'], '', ['_store=DE%2C%20AT', 'DE, AT']],
     ['both, which differ', ['Store', 'DE'], '_store=AT', ['_store=DE', 'DE']],
-  ])('names a store with %s in the query, and in a field only if it can', async (_, fields, query, said) => {
-    expect((await resolve(resolver, `${acer}&${query}`, { fields })).status).toBe(200);
-    const [asked] = shop.requests;
-    const at = asked?.rawHeaders.indexOf('Store') ?? -1;
-    const named = at < 0 ? [] : [asked?.rawHeaders[at + 1]];
-    expect([asked?.url.replace(/.*&/, ''), ...named]).toEqual(said);
-    expect(resolver.stats()).toMatchObject({ failures: 0, entries: 0 });
-  });
+  ])(
+    'names a store with %s in the query, and in the field Store if a field can carry it',
+    async (_, fields, query, said) => {
+      expect((await resolve(resolver, `${acer}&${query}`, { fields })).status).toBe(200);
+      const [asked] = shop.requests;
+      const at = asked?.rawHeaders.indexOf('Store') ?? -1;
+      const named = at < 0 ? [] : [asked?.rawHeaders[at + 1]];
+      expect([asked?.url.replace(/.*&/, ''), ...named]).toEqual(said);
+      expect(resolver.stats()).toMatchObject({ failures: 0, entries: 0 });
+    },
+  );
 
-  it('keeps stores apart whose names only the query can hold', async () => {
+  it('names stores that no field can carry, and each one is cached separately', async () => {
     resolver = create({ stores: ['Zürich', '€'] });
     for (const store of ['Z%C3%BCrich', 'Z%c3%bcrich', '%E2%82%AC'])
       await resolve(resolver, `${acer}&_store=${store}`);
@@ -230,13 +233,13 @@ describe('the question', () => {
     ['not UTF-8', [], '&_store=%ff'],
     ['too long in the query', [], `&_store=${'D'.repeat(256)}`],
     ['too long in the field', ['Store', 'D'.repeat(256)], ''],
-  ])('is not asked of a store whose name is %s: 404', async (_, fields, query) => {
+  ])('is not sent for a store whose name is %s: 404', async (_, fields, query) => {
     const answer = await resolve(resolver, acer + query, { fields });
     expect([answer.status, answer.field('Cache-Status')]).toEqual([404, 'shopward; detail=unasked']);
     expect(shop.requests.length).toBe(0);
   });
 
-  it('carries Host where the shop chooses its store by it', async () => {
+  it('has the Host of the client with storeByHost', async () => {
     resolver = create({ storeByHost: true, stores: ['shop.de'] });
     await resolve(resolver, acer, { host: 'Shop.DE' });
     await resolve(resolver, acer, { host: 'shop.de' });
@@ -244,7 +247,7 @@ describe('the question', () => {
     expect(shop.requests[0]?.rawHeaders).toContain('shop.de');
   });
 
-  it('is asked for each request of a store that is not configured, and nothing is kept', async () => {
+  it('is sent for each request of an unconfigured store, and nothing is kept', async () => {
     for (let i = 0; i < 20; i += 1) {
       const answer = await resolve(resolver, acer, { fields: ['Store', `S${i}`] });
       expect(answer.field('Cache-Status')).toBe('shopward; fwd=bypass');
@@ -255,8 +258,8 @@ describe('the question', () => {
   });
 });
 
-describe('one question at a time', () => {
-  it('1,000 cold requests of one key make exactly one question', async () => {
+describe('concurrent requests', () => {
+  it('1,000 requests of one key that is not cached: one look-up', async () => {
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) => void held.promise.then(() => sendMapping(response, 'merchants', 'MER1'));
     const answers = Array.from({ length: 1000 }, () => resolve(resolver, acer));
@@ -267,7 +270,7 @@ describe('one question at a time', () => {
     expect(resolver.stats()).toMatchObject({ lookups: 1, misses: 1000 });
   });
 
-  it('a lookup that fails fails all who wait for it, and the next request begins another one', async () => {
+  it('a failed look-up fails its 100 requests, and the next request starts another one', async () => {
     shop.handler = (_, response) => void response.destroy();
     const answers = await Promise.all(Array.from({ length: 100 }, () => resolve(resolver, acer)));
     expect(answers.every((answer) => answer.rejection === 'upstream-unreachable')).toBe(true);
@@ -276,7 +279,7 @@ describe('one question at a time', () => {
     expect((await resolve(resolver, acer)).status).toBe(200);
   });
 
-  it('a slow shop is 504 for all who wait, within the time-out', async () => {
+  it('a shop that does not answer: 504 for ten requests', async () => {
     resolver = create({ upstream: { ask: shop.ask, timeoutMs: 50 } });
     shop.handler = () => {};
     const answers = await Promise.all(Array.from({ length: 10 }, () => resolve(resolver, acer)));
@@ -291,7 +294,7 @@ describe('one question at a time', () => {
   });
 });
 
-it('a cached answer is given at once, without a promise', async () => {
+it('a cached answer is returned without a promise', async () => {
   await resolve(resolver, acer);
   expect(resolver.answer(requestFor(acer))).not.toBeInstanceOf(Promise);
 });
@@ -314,7 +317,7 @@ it.each([
   });
 });
 
-it.each([204, 403])('%i is named by its status whatever stands in it', (status) => {
+it.each([204, 403])('%i with HTML: the reason is the status', (status) => {
   const response = { status, fields: ['Content-Type', 'text/html'], body: Buffer.from('<html>') };
   expect(validateResponse(response, contractEntityTypes)).toMatchObject({ reason: 'status' });
 });
