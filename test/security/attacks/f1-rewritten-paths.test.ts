@@ -3,7 +3,7 @@ import { frontSuite } from '../../harness/forwarding-front.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
-/** F1, F2: what WHATWG `URL` would make of a target must not happen after the decision, on any version of node. */
+/** F1, F2: a target must not be rewritten after the decision, as WHATWG `URL` would do. */
 frontSuite('F1: targets that a URL parser rewrites', (start) => {
   it.each([
     '/a/../orders',
@@ -33,7 +33,7 @@ frontSuite('F1: targets that a URL parser rewrites', (start) => {
     '/..;/',
     '/%00%0a%zz',
     '/caf\xe9',
-  ])('%j stays as it was decided on', async (target) => {
+  ])('the target %j is forwarded unchanged', async (target) => {
     const { port, upstream } = await start(() => answer(), {
       edit: (request) => ({ ...request, path: target, query: '' }),
     });

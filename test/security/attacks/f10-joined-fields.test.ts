@@ -3,7 +3,7 @@ import { frontSuite } from '../../harness/forwarding-front.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
-/** F10, F16: field lines are neither dropped nor joined by node's parsed view, and connections are kept. */
+/** F10, F16: each field line is forwarded, though Node's parsed view drops or joins some. Connections are kept open. */
 frontSuite('F10: repeated field lines', (start) => {
   it.each([
     'If-Match',

@@ -6,7 +6,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 
-/** F3, F11, H17: what cannot be written is refused before a byte of it is, and never thrown out of the process. */
+/** F3, F11, H17: a request that cannot be written is refused before its first byte, and does not crash the process. */
 frontSuite('F11: requests that cannot be written', (start) => {
   it.each([
     ['CR LF in a value', { fields: ['Host', 's', 'X-User', 'a\r\nX-Admin: 1'] }],
@@ -19,7 +19,7 @@ frontSuite('F11: requests that cannot be written', (start) => {
     ['CR LF in the target', { path: '/a HTTP/1.1\r\nX-Admin: 1\r\n\r\nGET /b' }],
     ['a space in the target', { path: '/a b' }],
     ['what is not a method', { method: 'GET /x' as 'GET' }],
-  ])('%s', async (_what, change) => {
+  ])('500 for %s, and nothing is sent', async (_what, change) => {
     const outcomes: ForwardOutcome[] = [];
     const { port, upstream, front } = await start(() => answer(), {
       edit: (request) => (outcomes.length === 0 ? { ...request, ...change } : request),
@@ -49,7 +49,7 @@ frontSuite('F11: requests that cannot be written', (start) => {
     '//[::1',
     '*',
     'x',
-  ])('F3: the target %j throws nothing', async (target) => {
+  ])('F3: the target %j is forwarded', async (target) => {
     const { port, upstream } = await start(() => answer(), {
       edit: (request) => ({ ...request, path: target }),
     });

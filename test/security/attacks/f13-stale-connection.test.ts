@@ -3,10 +3,10 @@ import { frontSuite } from '../../harness/forwarding-front.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, type Script } from '../../harness/recording-upstream.ts';
 
-/** Idle for a moment or for long, a connection is used again for any request: the machine may stand still in between. */
+/** Long, so that an idle connection is used again even after a pause of a slow machine. */
 const keepAlive = 'Keep-Alive: timeout=60\r\n';
 
-/** The first connection answers once; what comes over it then meets `death`. Other connections answer. */
+/** The first connection answers once, and ends by `death` at the next request. Other connections answer. */
 function staleAfterOne(death: 'fin' | 'rst' | 'cut head' | 'interim'): Script {
   let first: unknown;
   return ({ connection, index }) => {
@@ -20,7 +20,7 @@ function staleAfterOne(death: 'fin' | 'rst' | 'cut head' | 'interim'): Script {
   };
 }
 
-/** F13, H23: one retry, only of a safe request without a body, only when a reused connection broke without a byte. */
+/** F13, H23: one retry, only of a safe request without a body, only if a reused connection broke before a byte arrived. */
 frontSuite('F13: an idle connection has gone stale', (start) => {
   it.each([
     ['GET', '', '', 'rst', 200, 3],
@@ -57,7 +57,7 @@ frontSuite('F13: an idle connection has gone stale', (start) => {
     },
   );
 
-  it('is not tried a second time', async () => {
+  it('a retry that fails is not repeated', async () => {
     let first: unknown;
     const { port, upstream, front } = await start(({ connection }) => {
       first ??= connection;
@@ -71,7 +71,7 @@ frontSuite('F13: an idle connection has gone stale', (start) => {
     expect((await front.resultsOf(2))[1]).toMatchObject({ retried: true, fault: 'reset' });
   });
 
-  it('is not tried again on a connection that was new', async () => {
+  it('a request is not retried after a new connection broke', async () => {
     const { port, upstream } = await start(({ connection }) => {
       connection.socket.resetAndDestroy();
       return undefined;
@@ -80,7 +80,7 @@ frontSuite('F13: an idle connection has gone stale', (start) => {
     expect(upstream.requestLines).toHaveLength(1);
   });
 
-  it('an idle connection is dropped a second before the upstream would (Keep-Alive: timeout)', async () => {
+  it('a connection with Keep-Alive: timeout=1 is not used again', async () => {
     const { port, upstream } = await start(() => answer('ok', 'Keep-Alive: timeout=1\r\n'));
     for (let i = 0; i < 3; i++) {
       expect((await exchangeRaw(port, 'GET / HTTP/1.1\r\nHost: s\r\n\r\n')).status).toBe(200);

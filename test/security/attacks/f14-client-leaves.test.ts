@@ -4,11 +4,11 @@ import { frontSuite } from '../../harness/forwarding-front.ts';
 import { openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
-/** F14: a client that leaves must not hide what became of its write. */
+/** F14: the outcome of a write must be known even if its client leaves. */
 frontSuite('F14: the client leaves', (start) => {
   const patch = 'PATCH /a HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
-  it('a write that outlives its client goes on to its outcome', async () => {
+  it('with `ignoreClientAbort` a write is completed and its outcome reported', async () => {
     const outcomes: ForwardOutcome[] = [];
     const hooks: UpstreamHooks = {
       bufferLimit: 1000,
@@ -38,7 +38,7 @@ frontSuite('F14: the client leaves', (start) => {
   it.each([
     ['before the head', ''],
     ['inside the body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
-  ])('otherwise the upstream is left too, %s, and the outcome is unknown', async (_when, bytes) => {
+  ])('without it the upstream connection is closed %s, and the outcome is unknown', async (_when, bytes) => {
     const outcomes: ForwardOutcome[] = [];
     const hooks: UpstreamHooks = {
       bufferLimit: 0,
@@ -63,7 +63,7 @@ frontSuite('F14: the client leaves', (start) => {
     expect(front.forwarder.inFlight).toBe(0);
   });
 
-  it('a client that leaves in the middle of its body leaves no half request waiting', async () => {
+  it('the upstream connection is closed when a client leaves within its body', async () => {
     const { port, upstream, front } = await start(() => undefined);
     const client = await openRawConnection(port);
     await client.write('POST /a HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
@@ -74,7 +74,7 @@ frontSuite('F14: the client leaves', (start) => {
     expect(upstream.bytes()).not.toContain('\r\n0\r\n');
   });
 
-  it('a client that leaves the queue is never forwarded', async () => {
+  it('the request of a client that has left the queue is not forwarded', async () => {
     let release: (said: string) => void = () => {};
     const { port, upstream, front } = await start(
       () => new Promise<string>((resolve) => (release = resolve)),

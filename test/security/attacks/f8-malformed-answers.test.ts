@@ -5,7 +5,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 
 const manyFields = Array.from({ length: 1_200 }, (_, i) => `a${i}: b\r\n`).join('');
 
-/** What an upstream may say, and the statuses that a client may see for it. */
+/** Answers of an upstream, and the statuses that a client may get for each. */
 const answers: ReadonlyArray<[what: string, bytes: string, statuses: number[]]> = [
   ['Trailer with Content-Length', answer('ok', 'Trailer: X-T\r\n'), [200]],
   ['Trailer on 304', 'HTTP/1.1 304 Not Modified\r\nTrailer: X-T\r\n\r\n', [304]],
@@ -83,7 +83,7 @@ frontSuite('F8: malformed answers', (start) => {
     expect(response.fields('a1199')).toEqual(['b']);
   });
 
-  it('bytes that come while a connection is idle answer nobody', async () => {
+  it('bytes that come on an idle connection are not an answer to the next request', async () => {
     const { port, upstream } = await start(
       ({ connection, head }) => {
         if (head.startsWith('GET /1')) setTimeout(() => connection.socket.write(answer('evil')), 20);

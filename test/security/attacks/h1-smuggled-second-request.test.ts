@@ -6,7 +6,7 @@ import { answer } from '../../harness/recording-upstream.ts';
 const smuggled = 'GET /admin/secret HTTP/1.1\r\nHost: s\r\n\r\n';
 const chunked = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
 
-/** H1, F4, H4: no body, however it is framed, may become a second request on the connection to the upstream. */
+/** H1, F4, H4: a body must not become a second request on the connection to the upstream, however it is framed. */
 frontSuite('H1: a request inside a body', (start) => {
   it.each(
     ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].flatMap((method) => [
@@ -19,7 +19,7 @@ frontSuite('H1: a request inside a body', (start) => {
     ]),
   )('%s with %j', async (method, framing, body) => {
     const { port, upstream } = await start(({ head }) => answer(head.startsWith('HEAD') ? '' : 'ok'), {
-      // As if a field that frames had slipped through everything before.
+      // As if earlier checks had let a framing field pass.
       edit: (request) => ({
         ...request,
         fields: [...request.fields, 'Content-Length', '1', 'connection', 'te', 'TE', 'x'],

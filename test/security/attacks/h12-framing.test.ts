@@ -6,7 +6,7 @@ const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: s\r\n\r\n';
 const length = (value: string) => `Content-Length: ${value}`;
 const coding = (value: string) => `Transfer-Encoding: ${value}`;
 
-/** By our own rules; all others are malformed to the parser. */
+/** Refused by shopward's own rules; the parser refuses all others. */
 const codes: Readonly<Record<string, readonly [number, string]>> = {
   [coding('xchunked')]: [501, 'transfer-encoding-unsupported'],
   [coding('"chunked"')]: [501, 'transfer-encoding-unsupported'],
@@ -17,7 +17,7 @@ const codes: Readonly<Record<string, readonly [number, string]>> = {
   [[length('4'), coding('chunked')].join()]: [400, 'bad-request-fields'],
 };
 
-/** H12: node's parser refuses these as long as nobody loosens it; what follows them is never a request. */
+/** H12: Node's parser refuses these by default. What follows them must not be read as a request. */
 describe('H12: framing', () => {
   it.each([
     ...[
@@ -63,7 +63,7 @@ describe('H12: framing', () => {
       [': a'],
       ['X'],
     ],
-  ])('%j', async (...fields) => {
+  ])('400 or 501 for %j, and the connection ends', async (...fields) => {
     const before = stage.upstream.bytes();
     const connection = await stage.send(
       request('POST /stores', ['Content-Type: text/plain', ...fields], `0\r\n\r\n${smuggled}`),
@@ -93,7 +93,7 @@ describe('H12: framing', () => {
       '5\r\nhello\r\n0\r\n X: y',
       '5\r\nhello\r\n0\r\nX\r\n',
     ],
-  ])('the chunk %j ends the connection', async (chunk) => {
+  ])('400 for the chunk %j, and the connection ends', async (chunk) => {
     const fields = ['Content-Type: text/plain', coding('chunked')];
     const connection = await stage.send(
       request(`POST ${streamed}`, fields, `${chunk}\r\n0\r\n\r\n${smuggled}`),

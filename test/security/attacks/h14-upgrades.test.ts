@@ -22,8 +22,8 @@ const handshake = (path: string, ...fields: string[]) =>
     ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', ...fields],
   ]);
 
-/** H14: with WebSockets switched on an upgrade is under the same rules as any request. */
-it('H14: a handshake on a protected path needs a token, and takes none from elsewhere', async () => {
+/** H14: with WebSockets enabled, a handshake is checked as any request is. */
+it('H14: a handshake on a protected path needs a token, and a bad target or Connection is 400', async () => {
   await stage.demandsToken(handshake('/orders'));
   await stage.demandsToken(handshake('/Orders;x/'));
   await stage.refuses(handshake('/orders', 'Authorization: Bearer x'), 401, '001');
@@ -32,7 +32,7 @@ it('H14: a handshake on a protected path needs a token, and takes none from else
 });
 
 it.each(['h2c', 'TLS/1.0', 'websocket2', 'h2c, websocket'])(
-  'H14: an upgrade to %s is an ordinary request',
+  'H14: a request to upgrade to %s is forwarded as an ordinary one',
   async (protocol) => {
     const fields = [
       'Connection: Upgrade, HTTP2-Settings',
@@ -45,7 +45,7 @@ it.each(['h2c', 'TLS/1.0', 'websocket2', 'h2c, websocket'])(
   },
 );
 
-it('H14: a handshake after another request does not write into its response', async () => {
+it('H14: 400 for a handshake behind a pending request, after its response', async () => {
   const { length } = stage.upstream.requestLines;
   const connection = await stage.send(request('GET /slow') + handshake('/socket'));
   await expect.poll(() => stage.upstream.requestLines.length).toBe(length + 1);
@@ -56,7 +56,7 @@ it('H14: a handshake after another request does not write into its response', as
   connection.close();
 });
 
-it('H14: a CONNECT after another request does not either', async () => {
+it('H14: 405 for a CONNECT behind a pending request, after its response', async () => {
   const { length } = stage.upstream.requestLines;
   const connection = await stage.send(request('GET /slow') + request('CONNECT shop.example:443'));
   await expect.poll(() => stage.upstream.requestLines.length).toBe(length + 1);

@@ -13,8 +13,8 @@ const stage = useAttackStage({
     answer('ok', `${[...hopByHop, 'Connection: X-Inner', 'X-Inner: secret', 'X-Kept: 1'].join('\r\n')}\r\n`),
 });
 
-/** H15: the credentials of one hop are not for the next. RFC 9110, section 7.6.1. */
-it('H15: hop-by-hop fields end here, both ways', async () => {
+/** H15: the credentials of one hop must not reach the next. RFC 9110 section 7.6.1. */
+it('H15: hop-by-hop fields are removed from requests and responses', async () => {
   const { head, response } = await stage.passes(
     request('GET /stores', [...hopByHop, 'Connection: Upgrade, TE', 'X-Kept: 1']),
   );
@@ -29,9 +29,9 @@ it('H15: hop-by-hop fields end here, both ways', async () => {
   expect(head).toContain('X-Kept: 1');
 });
 
-/** H14: upgrades are ignored unless they are switched on. */
+/** H14: upgrades are ignored unless they are enabled. */
 it.each(['websocket', 'h2c', 'TLS/1.0', 'anything'])(
-  'H14: an upgrade to %s is an ordinary request',
+  'H14: a request to upgrade to %s is handled as an ordinary one',
   async (protocol) => {
     const upgrade = [
       'Connection: Upgrade, HTTP2-Settings',

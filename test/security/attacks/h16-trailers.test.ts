@@ -8,8 +8,8 @@ const stage = useAttackStage({
       : undefined,
 });
 
-/** H16: a trailer is not a field, neither for us nor behind us. */
-it('H16: credentials in a trailer are none', async () => {
+/** H16: a trailer must not count as a field, neither in shopward nor in the shop. */
+it('H16: 401 for a token in a trailer, and trailers of a request are removed', async () => {
   const body = `0\r\nAuthorization: Bearer ${stage.shopward.issueToken()}\r\nHost: evil\r\n\r\n`;
   const framing = ['Content-Type: application/json', 'Transfer-Encoding: chunked', 'Trailer: Authorization'];
   await stage.demandsToken(request('POST /returns', framing, body));
@@ -18,7 +18,7 @@ it('H16: credentials in a trailer are none', async () => {
   expect(stage.upstream.bytes()).not.toMatch(/authorization|evil/i);
 });
 
-it('H16: trailers of the upstream are dropped, the body is whole', async () => {
+it('H16: trailers of a response are removed, and its body is complete', async () => {
   const { response } = await stage.passes(request('GET /trailers'));
   expect(response.body.toString()).toBe('ok');
   expect(response.complete).toBe(true);

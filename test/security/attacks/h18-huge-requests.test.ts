@@ -44,8 +44,8 @@ describe('H18: requests that are too large', () => {
     await stage.refuses(bytes, status, code);
   });
 
-  /** H6: node used to drop the fields after the thousandth, framing fields too. CVE-2026-58044. */
-  it('more than a thousand fields', async () => {
+  /** H6: Node used to ignore the fields after the thousandth, framing fields too. CVE-2026-58044. */
+  it('431 for more than a thousand fields, the last one a Content-Length', async () => {
     const fields = [...Array(1001).fill('a:b'), 'Content-Length: 37'];
     await stage.refuses(
       request('GET /stores', fields, 'GET /smuggled HTTP/1.1\r\nHost: s\r\n\r\n\r\n'),
@@ -55,7 +55,7 @@ describe('H18: requests that are too large', () => {
     expect(stage.upstream.bytes()).not.toContain('smuggled');
   });
 
-  it('a chunked body that turns out to be', async () => {
+  it('413 for a chunked body of 128 KiB', async () => {
     const chunk = `${(64 * 1024).toString(16)}\r\n${kib(64)}\r\n`;
     const fields = [json, 'Transfer-Encoding: chunked'];
     const bytes = request(`POST ${streamed}`, fields, `${chunk}${chunk}0\r\n\r\n`);
@@ -69,7 +69,7 @@ describe('H18: requests that are too large', () => {
     ['a query of 30 KiB', request(`GET /stores?${kib(30)}`)],
     ['256 fields', request('GET /stores', Array(255).fill('X-A: b'))],
     ['a body of 100 KiB', request('POST /stores', [json, 'Content-Length: 102400'], kib(100))],
-  ])('%s is not', async (_, bytes) => {
+  ])('%s passes', async (_, bytes) => {
     expect((await stage.passes(bytes)).response.status).toBe(200);
   });
 });

@@ -9,8 +9,8 @@ const megabytes = (count: number) => Buffer.alloc(count * 1_048_576, 'x');
 const form = 'Content-Type: text/plain';
 
 /**
- * H25: a client that sends all of its request before it reads. If the connection were reset while it sends, the kernel would
- * throw away the refusal that it has received.
+ * H25: a client sends its whole request before it reads. A reset meanwhile would make its kernel discard the refusal that
+ * has arrived.
  */
 async function sendAllThenRead(head: string, rest: Buffer): Promise<string> {
   const socket = connect({ port: stage.port, host: '127.0.0.1', allowHalfOpen: true }).pause();
@@ -31,7 +31,7 @@ async function sendAllThenRead(head: string, rest: Buffer): Promise<string> {
   return `${text.slice(9, 12)}${fault}`;
 }
 
-describe('H25: a refusal arrives, however much is sent before it is read', () => {
+describe('H25: a client that sends up to 30 MiB before it reads gets its refusal', () => {
   it.for<[string, string, number, number]>([
     ['a body that is too long', request('POST /stores', [form, 'Content-Length: 31457280']), 30, 413],
     ['a body without a token', request('PATCH /carts/1', [form, 'Content-Length: 1048576']), 1, 401],

@@ -7,7 +7,7 @@ function withHosts(...hosts: string[]): string {
   return `GET /stores HTTP/1.1\r\n${hosts.map((host) => `Host: ${host}\r\n`).join('')}\r\n`;
 }
 
-/** H9: of two Host lines node takes the first, and `a@b/c?d#e` passes for a host. RFC 9112, section 3.2. */
+/** H9: Node uses the first of two Host fields, and accepts `a@b/c?d#e`. RFC 9112 section 3.2. */
 describe('H9: Host', () => {
   it.each([
     ...[
@@ -51,7 +51,7 @@ describe('H9: Host', () => {
       ['a\tb'],
       ['x'.repeat(300)],
     ],
-  ])('%j is refused', async (...hosts) => {
+  ])('400 for the Host fields %j', async (...hosts) => {
     await stage.refuses(withHosts(...hosts), 400, 'bad-host');
   });
 
@@ -61,7 +61,7 @@ describe('H9: Host', () => {
     ['[::1]:80', '[::1]:80'],
     ['127.0.0.1', '127.0.0.1'],
     ['a_b.example', 'a_b.example'],
-  ])('%s goes on as %s', async (sent, forwarded) => {
+  ])('%s is forwarded as %s', async (sent, forwarded) => {
     const { fields } = await stage.passes(withHosts(sent));
     expect(fields('host')).toEqual([forwarded]);
     expect(fields('x-forwarded-host')).toEqual([forwarded]);

@@ -5,7 +5,7 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 
-/** J1: tokens that say themselves that nobody signed them. */
+/** J1: tokens whose header names no signature algorithm, and tokens with a missing or wrong signature. */
 describe('J1: unsigned tokens', () => {
   const algorithms = [
     'none',
@@ -28,7 +28,7 @@ describe('J1: unsigned tokens', () => {
     }
   });
 
-  it('a good token without its signature, or with a part of it', async () => {
+  it('401 for a good token without its signature, or with a part of it', async () => {
     const token = stage.shopward.issueToken();
     const [header = '', payload = '', signature = ''] = token.split('.');
     await stage.passes(withToken(token));
@@ -51,13 +51,13 @@ describe('J1: unsigned tokens', () => {
     }
   });
 
-  it('the signature of another token', async () => {
+  it('401 for the signature of another token', async () => {
     const [, , signature] = stage.shopward.issueToken().split('.');
     const [header, payload] = stage.shopward.issueToken({ sub: 'DE--1' }).split('.');
     await stage.refuses(withToken(`${header}.${payload}.${signature}`), 401, '001');
   });
 
-  it('every single changed bit of the header and payload is noticed', async () => {
+  it('401 for a changed bit in every seventh octet of the payload', async () => {
     const [header = '', payload = '', signature = ''] = stage.shopward.issueToken().split('.');
     const octets = Buffer.from(payload, 'base64url');
     for (let at = 0; at < octets.length; at += 7) {

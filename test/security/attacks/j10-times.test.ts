@@ -6,7 +6,7 @@ const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 const now = () => Math.floor(Date.now() / 1000);
 
-/** J10: the tolerance is 5 s, the greatest age 8 h; each case is far enough from the bounds for a slow machine. */
+/** J10: the clock tolerance is 5 s and the greatest age 8 h. The cases are far from both, so that a slow machine changes nothing. */
 describe('J10: times', () => {
   it.each<[string, () => object]>([
     ['expired', () => ({ exp: now() - 10 })],
@@ -28,13 +28,13 @@ describe('J10: times', () => {
     expect(response.field('www-authenticate')).toBe(invalidTokenChallenge);
   });
 
-  it.each(['1e999', '-1e999', '1e400', 'NaN', 'Infinity'])('exp %s in the JSON itself', async (exp) => {
+  it.each(['1e999', '-1e999', '1e400', 'NaN', 'Infinity'])('401 for exp %s in the JSON text', async (exp) => {
     const [header = ''] = stage.shopward.issueToken().split('.');
     const payload = encode(`{"sub":"DE--21","iat":${now()},"exp":${exp}}`);
     await stage.refuses(withToken(signSegments(stage.shopward.signer, header, payload)), 401, '001');
   });
 
-  it('fractions of seconds, as this shop writes them, are taken', async () => {
+  it('fractions of seconds, as this shop writes them, are accepted', async () => {
     const claims = { iat: now() - 1.25, nbf: now() - 1.25, exp: now() + 60.000001 };
     await stage.passes(withToken(stage.shopward.issueToken(claims)));
   });

@@ -7,7 +7,7 @@ const stage = useAttackStage({
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 const good = { iss: 'https://shop.example', aud: 'frontend' };
 
-/** J11: a good key signs for others too. */
+/** J11: the same key may sign tokens for other issuers and audiences. */
 describe('J11: issuer and audience', () => {
   it.each([
     ...[
@@ -39,11 +39,11 @@ describe('J11: issuer and audience', () => {
       { sub: undefined },
       { sub: '' },
     ],
-  ])('%j', async (claims) => {
+  ])('401 for %j', async (claims) => {
     await stage.refuses(withToken(stage.shopward.issueToken({ ...good, ...claims })), 401, '001');
   });
 
-  it.each([{}, { aud: 'app' }, { aud: ['x', 'frontend'] }])('%j is fine', async (claims) => {
+  it.each([{}, { aud: 'app' }, { aud: ['x', 'frontend'] }])('%j passes', async (claims) => {
     await stage.passes(withToken(stage.shopward.issueToken({ ...good, ...claims })));
   });
 });

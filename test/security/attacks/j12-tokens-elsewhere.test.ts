@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** J12: a token is a token in its own field alone; elsewhere it ends up in logs and in other people's requests. */
+/** J12: a token is read from Authorization only. Elsewhere it would get into logs and into requests of other people. */
 it.each<[string, (token: string) => string]>([
   ['access_token in the query', (token) => request(`GET /orders?access_token=${token}`)],
   ['authorization in the query', (token) => request(`GET /orders?authorization=Bearer%20${token}`)],
@@ -23,11 +23,11 @@ it.each<[string, (token: string) => string]>([
       return request('POST /returns', [type, `Content-Length: ${body.length}`], body);
     },
   ],
-])('J12: %s', async (_, attack) => {
+])('J12: 401 for a token in: %s', async (_, attack) => {
   await stage.demandsToken(attack(stage.shopward.issueToken()));
 });
 
-it('J12: a token in the query of an open route goes on, and is not logged', async () => {
+it('J12: a token in the query of an open route is forwarded, and not logged', async () => {
   const token = stage.shopward.issueToken();
   const { requestLine } = await stage.passes(request(`GET /stores?access_token=${token}`));
   expect(requestLine).toContain(token);
@@ -35,7 +35,7 @@ it('J12: a token in the query of an open route goes on, and is not logged', asyn
   expect(JSON.stringify(line)).not.toContain('access_token');
 });
 
-it('J12: a token in a path is cut out of the log', async () => {
+it('J12: a refresh token in a path is cut out of the log', async () => {
   const token = stage.shopward.issueToken();
   await stage.passes(request(`GET /stores/${token}`));
   await stage.demandsToken(request('DELETE /refresh-tokens/c4nary'));

@@ -4,8 +4,8 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** J13: an answer does not tell in which way a token is bad; the log does. */
-it('J13: every bad token has the same answer, but for the request id', async () => {
+/** J13: an answer does not tell why a token is bad; the log does. */
+it('J13: seven kinds of bad token get the same answer, except for date and request id', async () => {
   const now = Math.floor(Date.now() / 1000);
   const good = stage.shopward.issueToken();
   const bad: Record<string, string> = {

@@ -12,10 +12,10 @@ const withToken = (token: string) => request('GET /orders', [`Authorization: Bea
 const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
 
 /** Signed by the issuer's key, not expired, and still no access token (RFC 8725 section 3.11). */
-describe('J17: 401 for a token of another kind', () => {
+describe('J17: kinds of token', () => {
   it.each<[string, object, object?]>([
     ['ID token of Keycloak', { typ: 'ID' }],
-    ['ID token in small letters', { typ: 'id' }],
+    ['ID token in lower case', { typ: 'id' }],
     ['ID token of Cognito', { token_use: 'id' }],
     ['ID token by its claims', { nonce: 'n', at_hash: 'h', scope: undefined, scopes: undefined }],
     ['refresh token of Keycloak', { typ: 'Refresh' }],
@@ -40,10 +40,10 @@ describe('J17: 401 for a token of another kind', () => {
     ['a long K in the type', {}, { typ: 'at+\u212awt' }],
     ['bound to a DPoP key', { cnf: { jkt: 'x'.repeat(43) } }],
     ['bound to a certificate', { cnf: { 'x5t#S256': 'x' } }],
-    ['bound to something unknown', { cnf: {} }],
+    ['bound by an empty cnf', { cnf: {} }],
     ['cnf as text', { cnf: 'x' }],
     ['cnf as false', { cnf: false }],
-  ])('%s', async (_, claims, header) => {
+  ])('401 for a token: %s', async (_, claims, header) => {
     const response = await stage.refuses(withToken(sign(claims, header)), 401, '001');
     expect(response.field('www-authenticate')).toBe(invalidTokenChallenge);
   });

@@ -16,7 +16,7 @@ function attackersToken(header: object): string {
   return makeToken(attacker, { sub: 'DE--21', iat: now, exp: now + 60 }, header);
 }
 
-/** J3: a token that brings the key it is to be verified with, or says where to get it. */
+/** J3: a token that contains the key to verify it with, or names a place to get it from. */
 describe('J3: the header of a token chooses no key', () => {
   it.each<[string, () => unknown]>([
     ['jwk', () => publicJwk(attacker)],

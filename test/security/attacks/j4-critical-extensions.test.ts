@@ -5,7 +5,7 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 
-/** J4: what must be understood is not (RFC 7515, section 4.1.11), though the right key signed it. */
+/** J4: an unknown critical extension makes a token invalid (RFC 7515 section 4.1.11), even if the right key signed it. */
 it.each([
   ...[
     { crit: ['x'], x: 1 },
@@ -22,7 +22,7 @@ it.each([
     { crit: [1] },
     { zip: 'DEF', crit: ['zip'] },
   ],
-])('J4: %j', async (header) => {
+])('J4: 401 for the header members %j', async (header) => {
   await stage.refuses(withToken(stage.shopward.issueToken({}, header)), 401, '001');
 });
 
@@ -37,13 +37,13 @@ it.each([
   '\ufeff{"alg":"RS256"}',
   '{"alg":"RS256"}x',
   '{"alg":"\xff"}',
-])('J4: the header %j', async (header) => {
+])('J4: 401 for the header %j', async (header) => {
   const [, payload = ''] = stage.shopward.issueToken().split('.');
   await stage.refuses(withToken(signSegments(stage.shopward.signer, encode(header), payload)), 401, '001');
 });
 
 it.each(['[]', 'null', '1', '""', '', '{', 'foo', '{"sub":"DE--21"', '{"sub":"DE--21"} x', '\ufeff{}', '{}'])(
-  'J4: the payload %j',
+  'J4: 401 for the payload %j',
   async (payload) => {
     const [header = ''] = stage.shopward.issueToken().split('.');
     await stage.refuses(withToken(signSegments(stage.shopward.signer, header, encode(payload))), 401, '001');

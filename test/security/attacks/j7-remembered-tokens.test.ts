@@ -8,9 +8,9 @@ const stage = useAttackStage({
 });
 const withToken = (token: string, line = 'GET /orders') => request(line, [`Authorization: Bearer ${token}`]);
 
-/** J7: a remembered token is remembered whole, with nothing but itself, and not for longer than it lives. */
-describe('J7: the memory of verified tokens', () => {
-  it('does not take a token with another signature for one that it has seen', async () => {
+/** J7: the cache must compare the whole token, and must not keep it beyond its expiry. */
+describe('J7: the cache of verified tokens', () => {
+  it('401 for a cached token with a changed signature', async () => {
     const token = stage.shopward.issueToken();
     await stage.passes(withToken(token));
     const [header, payload, signature = ''] = token.split('.');
@@ -22,7 +22,7 @@ describe('J7: the memory of verified tokens', () => {
     await stage.passes(withToken(token));
   });
 
-  it('still looks at the scopes that each row wants', async () => {
+  it('the scopes of each row are checked for a cached token', async () => {
     const token = stage.shopward.issueToken();
     await stage.passes(withToken(token));
     await stage.refuses(withToken(token, 'GET /reports/1'), 403, 'insufficient-scope');
@@ -31,7 +31,7 @@ describe('J7: the memory of verified tokens', () => {
     await stage.refuses(withToken(token, 'GET /reports/1'), 403, 'insufficient-scope');
   });
 
-  it('forgets it when it expires', async () => {
+  it('401 for a cached token after it has expired', async () => {
     const now = Math.floor(Date.now() / 1000);
     const token = stage.shopward.issueToken({ exp: now + 3 });
     await stage.passes(withToken(token));
@@ -40,7 +40,7 @@ describe('J7: the memory of verified tokens', () => {
     expect(Date.now()).toBeGreaterThanOrEqual((now + 3) * 1000);
   });
 
-  it('takes a remembered token out of any of its spellings for the same', async () => {
+  it('a cached token is forwarded as Bearer for each spelling of the scheme', async () => {
     const token = stage.shopward.issueToken();
     for (const scheme of ['Bearer', 'bearer ', 'BEARER  ']) {
       const { fields } = await stage.passes(request('GET /orders', [`Authorization: ${scheme} ${token}`]));

@@ -22,7 +22,7 @@ const fields = [
     `Proxy-Authorization: Basic ${secret}`,
   ],
   ...[
-    // It is logged, so it must not become a line of its own.
+    // This value is logged; it must not become a log line of its own.
     'User-Agent: agent\t{"level":"fatal"}',
     `Referer: https://x/?${secret}`,
     `X-Agent-Authorization: Bearer ${secret}`,
@@ -35,7 +35,7 @@ const fields = [
   ],
 ];
 
-/** O5: what identifies somebody is in no line, no metric and no answer of ours, whatever becomes of the request. */
+/** O5: no secret of a request is in a log line, a metric or an error answer of shopward. */
 it.each<[string, string, readonly string[], string?]>([
   ['an open route', `GET /stores?token=${secret}`, []],
   ['a bad token', 'GET /orders', [`Authorization: Bearer ${secret}`]],
@@ -72,7 +72,7 @@ it.each<[string, string, readonly string[], string?]>([
   expect(await metrics.text()).not.toContain(secret);
 });
 
-it('O5: a line of the log is a line of JSON, whatever is in the path', async () => {
+it('O5: each log line is JSON, also for a path with quotes, braces and U+2028', async () => {
   await stage.passes(request('GET /stores/%22%7D%E2%80%A8'));
   const lines = stage.shopward.log();
   expect(lines.every((line) => typeof line.level === 'string')).toBe(true);

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
-/** P11: this shop acts on the last pair of a path, and strips its script's name and, if so set, a version. */
+/** P11: this shop acts on the last pair of a path. It ignores the name of its script and, if configured, a version. */
 describe('P11: under the defaults', () => {
   const stage = useAttackStage();
 

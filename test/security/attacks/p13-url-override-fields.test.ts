@@ -21,8 +21,8 @@ const names = [
   ],
 ];
 
-/** P13: the upstream routes by a field, the proxy by the path. Symfony CVE-2018-14773, oauth2-proxy GHSA-7x63-xv5r-3p2x. */
-it.each(names)('P13: %s neither opens a protected path nor goes on', async (name) => {
+/** P13: an upstream may route by a field where the proxy routes by the path. Symfony CVE-2018-14773, oauth2-proxy GHSA-7x63-xv5r-3p2x. */
+it.each(names)('P13: %s does not open a protected path, and is removed', async (name) => {
   await stage.demandsToken(request('GET /orders', [`${name}: /stores`]));
   const { head } = await stage.passes(request('GET /stores', [`${name}: /orders`]));
   expect(head).not.toContain('/orders');

@@ -4,18 +4,21 @@ import { openRawConnection } from '../../harness/raw-client.ts';
 
 const stage = useAttackStage();
 
-it.each(['GET *', 'OPTIONS *', 'DELETE *', 'GET **', 'GET */orders', 'GET *?x'])('P17: %s', async (line) => {
-  await stage.refuses(request(line), 400, 'bad-request-target');
-});
+it.each(['GET *', 'OPTIONS *', 'DELETE *', 'GET **', 'GET */orders', 'GET *?x'])(
+  'P17: 400 for %s',
+  async (line) => {
+    await stage.refuses(request(line), 400, 'bad-request-target');
+  },
+);
 
-/** P17: without a listener node closes the connection of a CONNECT without a word. */
+/** P17: without a listener Node closes the connection of a CONNECT without an answer. */
 it.each(['/orders', 'shop.example:443', '127.0.0.1:80', '*', 'x', '[::1]:80'])(
-  'P17: CONNECT %s',
+  'P17: 405 for CONNECT %s',
   async (target) => {
     const connection = await openRawConnection(stage.port);
     await connection.write(request(`CONNECT ${target}`, ['Content-Length: 3'], 'GET'));
     expectRejection(await connection.readResponse(), 405, 'method-not-allowed');
-    // What follows a CONNECT is no request, and no tunnel's content.
+    // Octets after a CONNECT are neither a request nor sent through a tunnel.
     await connection.write(request('GET /stores')).catch(() => {});
     expect((await connection.readAll()).toString()).toBe('');
     connection.close();

@@ -4,7 +4,7 @@ import { expectRejection, useAttackStage } from '../../harness/attack-stage.ts';
 const stage = useAttackStage();
 const host = 'Host: shop.example\r\n\r\n';
 
-/** P18: Node takes HTTP/0.9 for a request. */
+/** P18: Node accepts HTTP/0.9. */
 it.each([
   ['GET /orders\r\n\r\n', 400, 'bad-request'],
   ['GET /stores\r\n\r\n', 400, 'bad-request'],
@@ -42,7 +42,7 @@ it.each([
   expect(stage.upstream.bytes()).toBe(before);
 });
 
-it('P18: HTTP/1.0 without Host goes on as 1.1, with the Host of the upstream', async () => {
+it('P18: HTTP/1.0 without Host is forwarded as 1.1, with the Host of the upstream', async () => {
   const { requestLine, fields } = await stage.passes('GET /stores HTTP/1.0\r\n\r\n');
   expect(requestLine).toBe('GET /stores HTTP/1.1');
   expect(fields('host')).toEqual([`127.0.0.1:${stage.upstream.port}`]);

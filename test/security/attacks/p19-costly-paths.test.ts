@@ -13,7 +13,7 @@ const stage = useAttackStage({
   ],
 });
 
-/** As long as a path may be, made of what makes matchers go back and try again, and whether a row protects it. */
+/** The longest paths, of segments that make matchers backtrack, each with its status. */
 const costly: readonly (readonly [string, number])[] = [
   ['/'.repeat(64), 200],
   ['/a'.repeat(64), 401],

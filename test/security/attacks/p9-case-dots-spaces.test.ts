@@ -24,14 +24,14 @@ it.each([
   await stage.demandsToken(request(`GET ${target}`));
 });
 
-/** These are other names; this shop has no suffixes. */
+/** Other names, since this shop has no suffixes. */
 it.each(['/orders.json', '/%20orders', '/.orders', '/orders-history', '/xorders'])(
-  'P9: %s is open',
+  'P9: %s passes without a token',
   async (target) => {
     await stage.passes(request(`GET ${target}`));
   },
 );
 
-it.each(['/orders%09', '/orders%00', '/orders%0a'])('P9: %s is refused', async (target) => {
+it.each(['/orders%09', '/orders%00', '/orders%0a'])('P9: 400 for %s', async (target) => {
   await stage.refuses(request(`GET ${target}`), 400, 'bad-request-target');
 });

@@ -5,8 +5,8 @@ import { openRawConnection } from '../../harness/raw-client.ts';
 const stage = useAttackStage();
 
 /** X1: node waits a minute for a head, and looks every 30 s. Here it is 10 s, and 408 for whoever began one. */
-describe('X1: clients that never finish their head', () => {
-  it('are let go, while others are served', async () => {
+describe('X1: 200 clients that never finish their head', () => {
+  it('get 408 if they have begun one, while another client gets 200', async () => {
     const heads = [
       '',
       'G',
@@ -21,7 +21,7 @@ describe('X1: clients that never finish their head', () => {
         return { head, connection };
       }),
     );
-    // Bytes that trickle in do not prolong it.
+    // Bytes that trickle in do not extend the time.
     const trickle = setInterval(() => {
       for (const { head, connection } of slow) if (head.endsWith('X-')) connection.write('a').catch(() => {});
     }, 500);

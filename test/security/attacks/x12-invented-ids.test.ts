@@ -40,7 +40,7 @@ it('X12: invented ids from one address leave a bounded number of records, and ot
   const clients = Array.from({ length: connections }, () => createKeptClient(stage.port));
   await Promise.all(
     clients.map(async (client, first) => {
-      // Of one network: the last bits of an IPv6 address are its owner's to choose.
+      // All in one network: a client can choose the last bits of its IPv6 address.
       for (let id = first; id < ids; id += connections)
         expect((await client.exchange(get(`2001:db8::${(id % 9_999) + 1}`, id))).status).toBe(200);
     }),
@@ -51,7 +51,7 @@ it('X12: invented ids from one address leave a bounded number of records, and ot
     (await client?.exchange(get(address, id)))?.field('etag');
   const known = await tagOf('192.0.2.1', 'mine');
   expect(known).toMatch(/^"[0-9a-f]{32}\.[0-9a-f]{24}"$/);
-  // What is recorded still has its tag for the address that may make no more records, and only that state has it.
+  // The address that may add no records still gets the tag of a recorded state, but no tag for a new state.
   expect(await tagOf('2001:db8::1', 'mine')).toBe(known);
   state = 'b';
   expect(await tagOf('2001:db8::1', 'mine')).toBeUndefined();
@@ -65,7 +65,7 @@ it('X12: invented ids from one address leave a bounded number of records, and ot
   expect(/event="untracked-anonymous"\} (\d+)/.exec(body.toString())?.[1]).toBe(`${ids - 1_000 + 2}`);
 }, 120_000);
 
-it('X12: writes to invented ids leave marks for minutes, and no record of a collection', async () => {
+it('X12: writes to 50 invented ids leave 50 keys, which expire within four minutes', async () => {
   const before = await records();
   const client = createKeptClient(stage.port);
   for (let id = 0; id < 50; id += 1) {
@@ -82,6 +82,6 @@ it('X12: writes to invented ids leave marks for minutes, and no record of a coll
   const left = await Promise.all(keys.map((key) => store.pttl(key)));
   store.disconnect();
   expect(await records()).toBe(before + 50);
-  // Of the usual response time-out four times.
+  // Four times the default response timeout.
   expect(left.filter((ms) => ms > 0 && ms <= 240_000)).toHaveLength(50);
 });

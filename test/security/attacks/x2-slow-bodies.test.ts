@@ -8,9 +8,9 @@ const stage = useAttackStage({
   script: ({ head }) => (head.startsWith(`POST ${streamed}/slowly`) ? never : undefined),
 });
 
-/** X2: a body that is not read whole first has a connection of the upstream's for as long as its client likes. */
+/** X2: a streamed body could occupy an upstream connection for as long as its client sends. */
 it.each(['Content-Length: 100000', 'Transfer-Encoding: chunked'])(
-  'X2: slow bodies with %s leave connections for others',
+  'X2: 200 for others during twelve slow bodies with %s',
   async (framing) => {
     const slow = await Promise.all(Array.from({ length: 12 }, () => openRawConnection(stage.port)));
     for (const connection of slow) {
@@ -29,11 +29,11 @@ it.each(['Content-Length: 100000', 'Transfer-Encoding: chunked'])(
   },
 );
 
-/** X2: Node tells nothing more of a request that was answered before its end, and what is counted must not wait for it. */
+/** X2: Node emits no more events for a request answered before its end, so the counts must not wait for one. */
 it.each([
   ['too large', `POST ${streamed}`, 'x'.repeat(3_000_000)],
   ['refused by the shop', 'POST /early', 'x'.repeat(100_000)],
-])('X2: bodies that are %s leave room for others', async (_, line, octets) => {
+])('X2: 200 for another request after three bodies that are %s', async (_, line, octets) => {
   const chunk = `${octets.length.toString(16)}\r\n${octets}\r\n`;
   const text = 'Content-Type: text/plain';
   for (let i = 0; i < 3; i++) {

@@ -5,7 +5,7 @@ import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
 const stage = useAttackStage({
-  // Reader and others have one address: no share of a client, so that the bound of all is what counts.
+  // All clients here have one address: without a limit per client, only the total limit counts.
   config: { upstream: { connections: 2, connectTimeout: '2s' }, limits: { clientShare: 100 } },
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(50_000_000)) : undefined),
 });
@@ -19,8 +19,8 @@ const slow = useAttackStage({
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(many)) : undefined),
 });
 
-/** X3: two clients that read slowly and use every connection cause no 503 for others. */
-it('X3: a client that reads 2 KB/s is cut, and a waiting request gets its connection', async () => {
+/** X3: two slow readers that use both upstream connections cause no 503 for another client. */
+it('X3: clients that read 2 KB/s are disconnected, and a waiting request gets 200', async () => {
   const readers = await Promise.all(
     Array.from({ length: 2 }, async () => {
       const { socket, write } = await openRawConnection(slow.port);
@@ -37,8 +37,8 @@ it('X3: a client that reads 2 KB/s is cut, and a waiting request gets its connec
   await Promise.all(readers.map(({ ended }) => ended));
 });
 
-/** X3: two clients that do not read hold every connection to the upstream; nobody may wait for them for ever. */
-it('X3: who finds no connection is answered 503, and the connections come back', async () => {
+/** X3: two clients that do not read keep both upstream connections busy; no other request may wait for ever. */
+it('X3: 503 for a request that finds no connection, and 200 once the readers have left', async () => {
   const readers = await Promise.all(
     Array.from({ length: 2 }, async () => {
       const connection = await openRawConnection(stage.port);
@@ -51,7 +51,7 @@ it('X3: who finds no connection is answered 503, and the connections come back',
   const response = await exchangeRaw(stage.port, request('GET /stores'));
   expectRejection(response, 503, 'overloaded');
   expect(Number(response.field('retry-after'))).toBeGreaterThan(0);
-  // What asks nothing of the upstream goes on.
+  // Answers without the upstream still work.
   await stage.demandsToken(request('GET /orders'));
   expect((await fetch(`${stage.shopward.adminUrl}/livez`)).status).toBe(200);
 

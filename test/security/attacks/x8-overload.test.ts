@@ -10,8 +10,8 @@ const stage = useAttackStage({
     head.startsWith('GET /hold') ? new Promise((resolve) => held.push(() => resolve(answer()))) : undefined,
 });
 
-/** X8: more than is allowed in flight is refused at once, and operators still see what is going on. */
-it('X8: overload is reported, and over when it is over', async () => {
+/** X8: requests above `limits.inFlight` are refused at once, and the admin port still answers. */
+it('X8: 503 with 20 requests in flight, 200 when they have ended', async () => {
   const busy = await Promise.all(Array.from({ length: 20 }, () => openRawConnection(stage.port)));
   for (const connection of busy) await connection.write(request('GET /hold'));
   await expect.poll(() => held.length).toBe(20);

@@ -4,8 +4,8 @@ import { openRawConnection } from '../../harness/raw-client.ts';
 
 const stage = useAttackStage();
 
-/** X9: what a body in tiny chunks takes while it is under way is measured in `test/unit/server/body-memory.test.ts`. */
-it('X9: a collected body counts by its octets, however it is cut', async () => {
+/** X9: `test/unit/server/body-memory.test.ts` measures the memory of a body in tiny chunks. */
+it('X9: 400, not 413, for a token request in 120,000 chunks of one octet', async () => {
   const connection = await openRawConnection(stage.port);
   const fields = 'Host: shop.example\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked';
   await connection.write(`POST /refresh-tokens HTTP/1.1\r\n${fields}\r\n\r\n`);
@@ -16,7 +16,7 @@ it('X9: a collected body counts by its octets, however it is cut', async () => {
   connection.close();
 });
 
-it('X9: one that is longer than may be kept is refused', async () => {
+it('X9: 413 for a token request in 131,073 chunks of one octet', async () => {
   const connection = await openRawConnection(stage.port);
   const fields = 'Host: shop.example\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked';
   await connection.write(`POST /refresh-tokens HTTP/1.1\r\n${fields}\r\n\r\n`);

@@ -13,7 +13,7 @@ import { DecisionCounts, dayMs } from '../../../src/telemetry/decision-counts.ts
 import { exchangeRecord } from '../../unit/admin/exchange-records.ts';
 import { WorkCounter } from './work.ts';
 
-/** Many more than a slice of two milliseconds reads, also on a fast machine. */
+/** Many more rows than one slice of two milliseconds reads, also on a fast machine. */
 const size = 36_000;
 const rows: readonly ProtectedResource[] = Array.from({ length: size }, (_, i) => ({
   method: 'GET',
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => counter.close());
 
-/** How much of all work is done in the tick of the event loop that does most: a tenth or less, where it is made in slices. */
+/** The largest share of the work that one tick of the event loop does. Small if the work is done in slices. */
 async function shareOfLongestTick(work: () => Promise<unknown>): Promise<number> {
   const ticks: number[] = [];
   let isOver = false;
@@ -46,8 +46,8 @@ async function shareOfLongestTick(work: () => Promise<unknown>): Promise<number>
   return Math.max(...ticks) / ticks.reduce((sum, one) => sum + one, 0);
 }
 
-it('a page of the rows of a long list delays no request', async () => {
-  // A list that is new: what is worked out once of each counts, too. A thread compiles lists.
+it('no tick does more than a quarter of the work for a page of the rows of a long list', async () => {
+  // A new list, so that work done once per list counts too. Lists are compiled in a worker thread.
   const list = compileProtectedList({ rows }, { ignoredPrefixes: [] });
   const share = await shareOfLongestTick(async () => {
     const endpoint = createRowListEndpoint({
@@ -61,7 +61,7 @@ it('a page of the rows of a long list delays no request', async () => {
   expect(share).toBeLessThanOrEqual(0.25);
 });
 
-it('a page of the roll-out of a long list delays no request', async () => {
+it('no tick does more than a quarter of the work for a page of the roll-out of a long list', async () => {
   const counts = new DecisionCounts({ forRollout: true });
   const rollout = new Rollout({
     counts,

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 
-/** One request with one answer of the shop, at the limits, of the kind that costs most. */
+/** A request and the answer of the shop, within the limits and among the most expensive. */
 export interface DearExchange {
   readonly name: string;
   readonly octets: Buffer;

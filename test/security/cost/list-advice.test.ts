@@ -22,7 +22,7 @@ const listOf = (rows: number) => {
   return `groups:\n  A:\n${lines.join('\n')}\ncomplete: true\n`;
 };
 
-/** What does not depend on a row is worked out once: the rules of a request, built for each row, made advice eight times as slow. */
+/** The rules of a request do not depend on a row, so the advice must not build them for each row. */
 it('the advice of check builds the rules of a request as often for 1,000 rows as for 10', () => {
   const { config } = validateConfig({ upstream: { url: 'http://shop.example' } });
   const timesFor = (rows: number) => {
@@ -34,7 +34,7 @@ it('the advice of check builds the rules of a request as often for 1,000 rows as
   expect(timesFor(1000)).toBe(timesFor(10));
 });
 
-it('an edit of a list of four times the rows is at most five times the work', async () => {
+it('an edit of a list with four times the rows is at most five times the work', async () => {
   const workOf = async (rows: number) => {
     const list = new WatchedList({
       file: 'list.yaml',

@@ -1,10 +1,10 @@
-/** Loaded with `--import`: on SIGUSR2 it prints how long the longest turn since the last one was, as a line of the log. */
+/** Loaded with `--import`: on SIGUSR2 it prints the longest turn since the last signal, as a line of the log. */
 import { writeSync } from 'node:fs';
 
 let last = performance.now();
 let longest = 0;
 let seq = 0;
-// A turn that takes long delays the next tick of this timer by as much.
+// A long turn delays the next tick of this timer by its duration.
 setInterval(() => {
   const now = performance.now();
   longest = Math.max(longest, now - last - 1);

@@ -3,13 +3,13 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from '../../harness/attack-stage.ts';
 
-/** How long a server may say nothing before, and after, its first octet, since an attack may have no answer. */
+/** How long to wait for the first octet of an answer, and after each octet for the next: an attack may get no answer. */
 const silenceMs = 400;
 const quietMs = 25;
-/** On a busy machine: so many times what a refusal takes. */
+/** On a busy machine, wait this many times as long as a refusal takes. */
 const patience = 10;
 
-/** Sends the octets (latin-1) on a connection of their own, and lets it go once the other side has nothing more to say. */
+/** Sends the octets (latin-1) on a new connection, and closes it once the other side is silent. */
 export async function sendWhole(port: number, octets: string, withinMs = silenceMs): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => socket.destroy());
@@ -20,14 +20,14 @@ export async function sendWhole(port: number, octets: string, withinMs = silence
   await closed;
 }
 
-/** Sends a request that has an answer, and after which the other side closes, however long it takes. */
+/** Sends a request after whose answer the other side closes, and waits for that without a limit. */
 export async function sendAnswered(port: number, octets: string): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.write(Buffer.from(octets, 'latin1'));
   await once(socket.resume(), 'close');
 }
 
-/** All of them, some at a time, while a request that never reaches the shop tells how slow the machine is. */
+/** Sends all, 16 at a time. A request that never reaches the shop measures meanwhile how slow the machine is. */
 export async function sendAll(port: number, all: readonly string[]): Promise<void> {
   const waiting = all.values();
   let isOver = false;

@@ -10,15 +10,15 @@ import { freePort } from '../../harness/free-port.ts';
 import { findProgram } from '../../harness/programs.ts';
 import type { Understood } from './shop-rule.ts';
 
-/** A server that answers everything and says how it has understood it. */
+/** A server that answers every request and reports how it understood it. */
 export interface Understanding {
   readonly port: number;
-  /** Everything so far, once a request whose path is `marker` has been understood. */
+  /** All requests so far, once one with the path `marker` has arrived. */
   understood(marker: string): Promise<readonly Understood[]>;
   close(): Promise<void>;
 }
 
-/** How each is started; undefined where its program cannot be had. */
+/** Starts each server; undefined if its program is missing. */
 export const upstreams: Readonly<Record<string, (() => Promise<Understanding>) | undefined>> = {
   'node:http': startNode,
   nginx: withProgram(findProgram('nginx'), startNginx),
@@ -38,7 +38,7 @@ async function startNode(): Promise<Understanding> {
     try {
       paths.push(new URL(url, 'http://shop.example').pathname);
     } catch {
-      // Nobody routes by what cannot be read.
+      // A URL that cannot be parsed selects no route.
     }
     all.push({ method, paths, line: `${method} ${url}` });
     incoming.resume();
@@ -117,7 +117,7 @@ function readLog(file: string): Understood[] {
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    // Nothing was understood yet.
+    // No request has arrived yet.
   }
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
   return lines

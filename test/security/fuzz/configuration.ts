@@ -75,7 +75,7 @@ const yamlPieces = [
     ' '.repeat(40),
   ],
 ];
-/** Edits at any place: a piece put in, and a stretch taken out. */
+/** Edits: at any place, text is removed and other text is inserted. */
 const edits = fc.array(
   fc.record({ at: fc.nat(20_000), cut: fc.nat(30), piece: fc.constantFrom('', ...yamlPieces) }),
   { minLength: 1, maxLength: 4 },
@@ -99,7 +99,7 @@ function checkProblems(problems: readonly Problem[], text: string): void {
 
 const sources = { variables: { A: '5' }, readFile: () => ({ text: 'secret' }) };
 
-/** What operators edit: never a throw, and never a list with less in it than it says. */
+/** Files that operators edit. No edit may throw, and a cut or broken list must not be accepted with fewer rows. */
 export const configurations: readonly FuzzTarget[] = [
   fuzzTarget(
     'configuration',

@@ -47,13 +47,13 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 
-/** What a client shows to get something. */
+/** Tokens, entity tags and refresh tokens that a client sends. */
 export const credentials: readonly FuzzTarget[] = [
   fuzzTarget(
     'token-mutations',
     fc.oneof(
       mutations.map((steps) => mutate(token, steps)),
-      // Any letter in the last place, or after it: of these, some decode to the same octets.
+      // Another last letter, or one more: some of these decode to the same octets.
       fc.tuple(fc.constantFrom(0, -1), fc.constantFrom(...base64)).map(([end, last]) => {
         return (end === 0 ? token : token.slice(0, end)) + last;
       }),
@@ -94,7 +94,7 @@ export const credentials: readonly FuzzTarget[] = [
   ),
 ];
 
-/** Texts after the name, wherever it stands, as JSON.parse reads them. */
+/** Values of `refreshToken` at any depth, as JSON.parse reads them. */
 function valuesBehind(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => {

@@ -7,22 +7,22 @@ import { targets } from './targets.ts';
 const regressions = readRegressions();
 const seed = committedSeed();
 
-it('every regression is of something that is still fuzzed', () => {
+it('every kept regression names a target that exists', () => {
   const names: string[] = targets.map(({ name }) => name);
   expect(regressions.filter(({ target }) => !names.includes(target))).toEqual([]);
 });
 
-it('each can be chosen by its name', () => {
+it('the names for --target are those of the targets', () => {
   expect(targets.map(({ name }) => name)).toEqual(targetNames);
 });
 
-/** Bounded by counts, with one seed; `npm run fuzz` goes on for as long as one likes, with new ones. */
+/** A fixed number of inputs from one seed; `npm run fuzz` runs for a given time, with new seeds. */
 describe.each(targets)('$name', (target) => {
   beforeAll(() => target.open?.());
   afterAll(() => target.close?.());
 
   const own = regressions.filter((regression) => regression.target === target.name);
-  it.skipIf(own.length === 0)('what once failed does not', async () => {
+  it.skipIf(own.length === 0)('kept regressions pass', async () => {
     for (const { input } of own) await target.check(input as never);
   });
 

@@ -13,7 +13,7 @@ import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 let shop: PairShop | undefined;
 let stages: readonly ForwardingStage[] = [];
 
-/** The real process in front of a shop of pairs on Symfony's routers: it runs nothing that the lists protect. */
+/** The real process in front of a shop of pairs on Symfony's routers: no protected action runs without a token. */
 export const pairShop: FuzzTarget = fuzzTarget(
   'pair-shop',
   fc.array(shopRequests, { minLength: 1, maxLength: 400, size: 'max' }),
@@ -26,7 +26,7 @@ export const pairShop: FuzzTarget = fuzzTarget(
   {
     runs: 2,
     open: async () => {
-      // Looks for PHP, which `--help` need not know of.
+      // Loaded late: it looks for PHP, which `--help` does not need.
       const { startPairShop } = await import('../differential/pair-shop/pair-shop.ts');
       if (startPairShop === undefined) return;
       shop = startPairShop();

@@ -18,7 +18,7 @@ export function readRegressions(): Regression[] {
   return files.map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as Regression);
 }
 
-/** Keeps a failing input as data; gives the file. */
+/** Writes a failing input to a file, and returns its path. */
 export function keepRegression(target: string, { input, error }: Failure): string {
   const digest = createHash('sha256').update(JSON.stringify(input)).digest('hex').slice(0, 8);
   const file = path.join(folder, `${target}-${digest}.json`);

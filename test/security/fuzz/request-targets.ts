@@ -18,7 +18,7 @@ const protectedList = compileProtectedList(list, { ignoredPrefixes: ['/index.php
 const hopByHop =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|http2-settings|proxy-.*)$/;
 
-/** The decision, as a pure function of what node's parser gives. */
+/** The decision as a pure function of the parsed request. */
 export const requestTargets: readonly FuzzTarget[] = [
   fuzzTarget(
     'canonical-path',

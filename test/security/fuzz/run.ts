@@ -1,6 +1,6 @@
 /**
- * Fuzzes round after round with a new seed each, for as long as it is told. Seeds are printed; an input that fails is kept
- * in test/security/fuzz/regressions, where the tests find it. Exits 1 on any.
+ * Fuzzes in rounds, each with a new seed, for the given time. Seeds are printed. An input that fails is kept in
+ * test/security/fuzz/regressions, and the tests run it again. Exits 1 if any input failed.
  */
 import { readArguments } from '../../../scripts/arguments.ts';
 import { writeResult } from '../../../scripts/results.ts';
@@ -11,9 +11,9 @@ const options = readArguments<{ minutes: number; seed: number; target?: string }
   about:
     'Fuzzes with a new seed each round; exits with 1 when an input fails, which the tests try from then on.',
   options: [
-    ['--minutes <n>', 'how long', 2],
-    ['--target <name>', 'only this one', undefined, targetNames],
-    ['--seed <n>', 'of the first round', Math.floor(Math.random() * 2 ** 31)],
+    ['--minutes <n>', 'how long to run', 2],
+    ['--target <name>', 'run this target only', undefined, targetNames],
+    ['--seed <n>', 'seed of the first round', Math.floor(Math.random() * 2 ** 31)],
   ],
 });
 const { runTarget } = await import('./fuzz-target.ts');

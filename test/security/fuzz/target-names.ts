@@ -1,4 +1,4 @@
-/** Apart from what they load, so that `--help` need not load it. */
+/** In a file of their own, so that `--help` does not load the targets. */
 export const targetNames = [
   'canonical-path',
   'protected-decision',

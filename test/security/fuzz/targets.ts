@@ -6,7 +6,7 @@ import { requestTargets } from './request-targets.ts';
 import { tokenReaders } from './token-readers.ts';
 import { wire } from './wire.ts';
 
-/** Everything that is fuzzed; names are those of the regressions. */
+/** All targets. Kept regressions refer to them by name. */
 export const targets: readonly FuzzTarget[] = [
   ...requestTargets,
   ...credentials,

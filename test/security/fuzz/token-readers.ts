@@ -6,7 +6,7 @@ import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 
 const started: Record<string, TokenReader> = {};
 
-/** Token requests in front of real readers of five languages: no used token is exchanged, none is exchanged twice. */
+/** Token requests for real readers in seven languages: no used token is exchanged, none is exchanged twice. */
 export const tokenReaders: FuzzTarget = fuzzTarget(
   'token-readers',
   fc.array(tokenRequests, { minLength: 100, maxLength: 300, size: 'max' }),
@@ -16,7 +16,7 @@ export const tokenReaders: FuzzTarget = fuzzTarget(
   {
     runs: 2,
     open: async () => {
-      // Looks for PHP, Go and others, which `--help` need not know of.
+      // Loaded late: it looks for PHP, Go and others, which `--help` does not need.
       const { readers } = await import('../differential/token-readers/readers.ts');
       for (const [name, start] of Object.entries(readers)) {
         if (start !== undefined) started[name] = await start();

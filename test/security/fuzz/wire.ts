@@ -10,7 +10,7 @@ import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 let upstream: RecordingUpstream | undefined;
 let shopward: Shopward | undefined;
 
-/** Octets to the real process: nothing protected gets through, and it lives on. */
+/** Octets to the real process: no request for a protected resource is forwarded, and the process does not end. */
 export const wire: FuzzTarget = fuzzTarget(
   'wire',
   // Several at a time, each on a connection of its own.

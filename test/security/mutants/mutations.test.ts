@@ -21,7 +21,7 @@ it.each([
   expect(changed(source)).toEqual(mutants);
 });
 
-it('touches no type, and says the line', () => {
+it('changes no type, and reports the line', () => {
   const source = "type A = 'a' | 'b';\nlet a: 8 | A = b as 9;\nlet c: boolean =\n  d < e;\n";
   const found = findMutations(source);
   expect(found.map(({ line, before, after }) => [line, before, after])).toEqual([
@@ -30,7 +30,7 @@ it('touches no type, and says the line', () => {
   ]);
 });
 
-it('leaves what it cannot change as it is', () => {
+it('leaves other code unchanged', () => {
   expect(
     changed(
       "import a from 'a';\nclass B extends A { constructor() { super(); } }\nfunction f() { return undefined; }",

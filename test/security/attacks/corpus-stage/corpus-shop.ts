@@ -5,11 +5,11 @@ import { answer, type RecordedRequest } from '../../../harness/recording-upstrea
 const json = 'Content-Type: application/vnd.api+json\r\n';
 const zeros = Buffer.alloc(64 * 1024 * 1024);
 const gzipped = gzipSync(zeros);
-/** As small as the best quality makes it, and thirty times sooner. */
+/** Quality 4 takes much less time than the best, and is as small for zeros. */
 const brotli = brotliCompressSync(zeros, { params: { [zlib.BROTLI_PARAM_QUALITY]: 4 } });
 const cart = (id: string) => JSON.stringify({ data: { type: 'carts', id, attributes: { name: 'a cart' } } });
 
-/** Answers that would hurt whoever unpacks them without a bound; all to `GET /carts/{name}`. */
+/** Answers to `GET /carts/{name}` that exhaust a reader which decodes them without a limit, or that are malformed. */
 const bombs: Readonly<Record<string, { coding: string; body: Buffer }>> = {
   'bomb-gzip': { coding: 'gzip', body: gzipped },
   'bomb-brotli': { coding: 'br', body: brotli },
@@ -21,7 +21,7 @@ const bombs: Readonly<Record<string, { coding: string; body: Buffer }>> = {
   'coding-many': { coding: Array(40).fill('gzip').join(', '), body: gzipSync(cart('coding-many')) },
 };
 
-/** A shop that is glad to answer anything: whatever reaches it was let through. */
+/** A shop that answers every request: one that reaches it was not refused. */
 export function answerAsShop({ head }: RecordedRequest): string | Buffer {
   const [method = '', target = ''] = head.split(' ', 2);
   const [path = ''] = target.split('?', 1);
@@ -34,7 +34,7 @@ export function answerAsShop({ head }: RecordedRequest): string | Buffer {
   return method === 'DELETE' ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer(cart(id), json);
 }
 
-/** Entity ids are made of the question, so that an answer to another question shows. */
+/** Entity ids are derived from the URL, so that an answer for another URL is noticed. */
 function resolve(target: string): string {
   const url = new URLSearchParams(target.slice(target.indexOf('?') + 1)).get('url') ?? '';
   if (url.includes('unknown')) {

@@ -7,7 +7,7 @@ const stranger = makeSigner('RS256');
 const curve = makeSigner('ES256');
 const edwards = makeSigner('EdDSA');
 
-/** Makes a token as a recipe of the corpus says; without one, a good one of the shop's key. */
+/** Makes a token by a recipe of the corpus. Default: a good token of the shop's key. */
 export function forgeToken(shop: Signer, recipe: TokenRecipe = {}): string {
   const now = Math.floor(Date.now() / 1000);
   const good = { sub: 'DE--21', iat: now - 10, nbf: now - 10, exp: now + 3600, jti: 'corpus' };
@@ -19,7 +19,7 @@ export function forgeToken(shop: Signer, recipe: TokenRecipe = {}): string {
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Another text of the same octets: one of the last letter's loose bits is set. */
+/** Another text that decodes to the same octets: an unused bit of the last letter is set. */
 function twinOf(text: string): string {
   return text.slice(0, -1) + alphabet[alphabet.indexOf(text.at(-1) ?? '') | 1];
 }

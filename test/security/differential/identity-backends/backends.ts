@@ -7,7 +7,7 @@ import { freePort } from '../../../harness/free-port.ts';
 import { findProgram } from '../../../harness/programs.ts';
 import { awaitPort } from '../upstreams.ts';
 
-/** A server that answers every request with the fields that a program behind it has, by their CGI names (RFC 3875). */
+/** A server that answers every request with the fields that its program gets, by their CGI names (RFC 3875). */
 export interface Backend {
   readonly port: number;
   close(): Promise<void>;
@@ -16,7 +16,7 @@ export interface Backend {
 const php = findProgram('php');
 const python = findProgram('python3');
 
-/** How each is started; undefined where its program cannot be had. */
+/** Starts each backend; undefined if its program is missing. */
 export const backends: Readonly<Record<string, (() => Promise<Backend>) | undefined>> = {
   'PHP, which folds - and . into _': php === undefined ? undefined : () => startPhp(php),
   'Python by WSGI, which folds - into _': python === undefined ? undefined : () => startPython(python),

@@ -1,4 +1,4 @@
-/** Whether some shop takes `sent` for `token`: exactly, in a database without case, or by what it decodes to. */
+/** Whether some shop accepts `sent` as `token`: the same text, the same without case, or the same decoded octets. */
 export function isSameToken(sent: string, token: string): boolean {
   const forms = formsOf(token);
   return formsOf(sent).some((form) => forms.includes(form));
@@ -23,7 +23,7 @@ function formsOf(text: string): readonly string[] {
   ];
 }
 
-/** Of a few octets many texts are a spelling. */
+/** Short values are left out, since many texts decode to them. */
 function octets(hex: string): string[] {
   return hex.length >= 32 ? [`octets ${hex}`] : [];
 }

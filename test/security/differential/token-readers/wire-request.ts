@@ -1,4 +1,4 @@
-/** A request as a reader gets it; lines of JSON to those of other languages. */
+/** A request for a reader. Readers in other languages get it as a line of JSON. */
 export interface WireRequest {
   readonly method: string;
   /** Without the question mark. */
@@ -11,7 +11,7 @@ export interface WireRequest {
 
 /** A program that reads requests as a shop of its language would, in every way that its libraries offer. */
 export interface TokenReader {
-  /** For each request the tokens that some reading of it would exchange, as texts. */
+  /** For each request, the texts that the program would exchange as a refresh token. */
   read(requests: readonly WireRequest[]): Promise<readonly (readonly string[])[]>;
   close(): Promise<void>;
 }
