@@ -69,7 +69,7 @@ export class Connection implements Linked<Connection> {
   #isAsked = false;
   #isDetached = false;
   /** This connection has paused the socket after a long read; the reader has not. */
-  #isPausedForTurn = false;
+  #hasPaused = false;
 
   constructor(options: ClientOptions, owner: ConnectionOwner, open: OpenSocket = openSocket) {
     this.#owner = owner;
@@ -133,17 +133,17 @@ export class Connection implements Linked<Connection> {
 
   /** Resumes after a long read, unless the reader itself has paused the socket. */
   continueReading(): void {
-    if (this.#isPausedForTurn || !this.socket.isPaused()) this.socket.resume();
-    this.#isPausedForTurn = false;
+    if (this.#hasPaused || !this.socket.isPaused()) this.socket.resume();
+    this.#hasPaused = false;
   }
 
   /** A socket that a 101 may hand over is read as a stream; its chunks are copied to the buffer. */
   readonly #onPiece = isolated(
     (piece: Buffer) => {
-      this.#isPausedForTurn = false;
+      this.#hasPaused = false;
       piece.copy(this.#buffer);
       if (this.#read(piece.length) || this.socket.isPaused()) return;
-      this.#isPausedForTurn = true;
+      this.#hasPaused = true;
       this.socket.pause();
     },
     () => void this.socket.destroy(),
