@@ -392,7 +392,7 @@ describe('under load', () => {
   });
 });
 
-// Side by side: each waits for a deadline.
+// Concurrent, because each test waits for a deadline.
 describe.concurrent('the time for a lookup', () => {
   it('a lookup that waits for the only connection ends at its own deadline, or passes if the endpoint answers', async (test) => {
     const { answer, introspector, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
@@ -426,7 +426,7 @@ describe.concurrent('the time for a lookup', () => {
     expect(introspector.status().lastError).toBe('timeout');
     answer(() => {});
     expect(await say('u')).toBe(noAnswer);
-    // Node ends such a request without any event that says so.
+    // Node emits no event when it ends such a request.
     answer(({ socket }) => {
       socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
     });

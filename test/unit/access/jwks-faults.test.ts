@@ -88,7 +88,7 @@ describe('a key server that', () => {
     expect(await verify(first)).toEqual(passed);
   });
 
-  it('answers 101: the fetch is given up', async () => {
+  it('answers 101: no keys, and an error', async () => {
     const { server, source } = await setUpJwks([first], { timeoutMs: 50 });
     server.answer((response) => {
       response.socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n');

@@ -167,7 +167,7 @@ describe.concurrent('unknown kid, the next fetch', () => {
   it('makes requests wait for a next fetch that is near; unavailable if it is a second away', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], {}, test);
     await source.start();
-    // The clock of the test stands still, so that each fetch moves the next one 250 ms away.
+    // The clock of the test does not move, so each fetch delays the next one by 250 ms.
     for (let fetch = 1; fetch <= 4; fetch++) {
       expect(await Promise.all(times(50, () => verify(second)))).toEqual(times(50, () => unknownKey));
       expect(server.hits).toBe(1 + fetch);

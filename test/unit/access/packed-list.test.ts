@@ -33,7 +33,7 @@ describe('a packed list after structuredClone', () => {
   const compiled = compileProtectedList(list, paths);
   const packed = openPackedList(structuredClone(packList(list, paths)), 'list.yaml');
 
-  it('has the same rows, terms and parameters', () => {
+  it('has the same rows, open rows and token parameters', () => {
     expect([...packed.rows]).toEqual([...compiled.rows]);
     expect([...packed.open]).toMatchObject([...compiled.open]);
     expect(packed.tokenParameters).toEqual(['access']);
@@ -63,7 +63,7 @@ describe('a packed list after structuredClone', () => {
     'GET //users/;/7/8',
     'GET /v1/users/8/9/more',
     'GET /x/y/users/8//9',
-  ])('decides as the list does: %s', (text) => {
+  ])('gives the answers of the compiled list: %s', (text) => {
     const request = tableRequest(text.replace('ANY', 'PATCH'));
     expect(packed.match(request)).toEqual(compiled.match(request));
     expect(packed.matchRows(request)).toEqual(compiled.matchRows(request));

@@ -45,7 +45,7 @@ async function setUp(more: { a?: object; b?: object; auth?: object } = {}, keysO
   return { serverA, serverB, ...created, say: async (token: string) => word(await verifier.verify(token)) };
 }
 
-/** The subject, or why there is none. */
+/** The subject, or the rejection and its reason. */
 function word(verdict: object & { subject?: string }): string {
   return isRejection(verdict) ? `${verdict.rejection} ${verdict.reason}` : String(verdict.subject);
 }

@@ -103,7 +103,7 @@ it('remembers no token with maxRememberedTokens: 0, and none after close', async
   expect(remembering.status().remembered).toBe(0);
 });
 
-describe('what is remembered', () => {
+describe('the memory of verified tokens', () => {
   it('excludes a token that was being verified when the keys changed', async () => {
     const { verifier, keySource } = createVerifier();
     const token = makeToken(ec, claims);

@@ -87,7 +87,7 @@ describe('batch: guarded', () => {
     expect(await patch('/lists/7/items/1', tags.hers)).toBe(200);
   });
 
-  test('a POST and writes of members never run at the same time', async () => {
+  test('a POST and a write of a member exclude each other: resource-busy', async () => {
     const { send, tags, patch } = await create();
     const during: unknown[] = [];
     let inner: Promise<unknown> = Promise.resolve();

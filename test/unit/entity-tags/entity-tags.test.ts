@@ -312,7 +312,7 @@ describe('collections', () => {
     },
   );
 
-  test('a stranger leaves nothing in the store by reading collections', async () => {
+  test('an anonymous read of a collection has a tag only if there is one member', async () => {
     const under = createFilter();
     const guest = (id: string) => get(['X-Anonymous-Customer-Unique-Id', id], '/carts');
     const none = { subject: '' };
@@ -678,7 +678,7 @@ describe('the store is unavailable', () => {
         retryAfterSeconds: 1,
       });
     }
-    // A stranger's as well: what it changes could not be marked.
+    // An anonymous write is refused too, because its change could not be marked.
     const ofStranger = await ask(filter, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
     expect(ofStranger.status).toBe('tag-store-unavailable');
     expect((await ask(filter, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);

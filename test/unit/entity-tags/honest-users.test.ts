@@ -46,7 +46,7 @@ class Shop {
     request.resume();
     await once(request, 'end');
     const document = () => ({ data: { type: 'carts', id, attributes: { items: this.items.get(id) ?? 0 } } });
-    // A read shows the state of its arrival.
+    // A read returns the state at its arrival.
     const seen = JSON.stringify(document());
     const isWrite = request.method !== 'GET';
     if (isWrite) this.running += 1;

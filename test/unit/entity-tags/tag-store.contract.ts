@@ -246,7 +246,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(A);
     });
 
-    test('an expired lease leaves no tag, and its late end takes the tag from a later write', async () => {
+    test('an expired lease leaves no tag, and after its late end a later write leaves none either', async () => {
       const under = await create();
       const key = freshKey();
       await read(under, key);

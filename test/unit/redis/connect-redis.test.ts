@@ -220,7 +220,7 @@ describe.concurrent('a single Redis', () => {
 });
 
 describe.concurrent('a Cluster', () => {
-  test('commands and scripts reach the node of their keys; a dead node fails only its slots', async (context) => {
+  test('scripts and claims reach the node of their keys; a paused node fails only its own slots', async (context) => {
     const { open, connect } = opening(context);
     const cluster = open(await startCluster());
     const redis = await connect(cluster.url, { timeoutMs: 3000 });

@@ -145,7 +145,7 @@ describe.concurrent('a right that the user of Redis lacks', () => {
     expect(cause).toMatch(text);
   });
 
-  test('is none of those that the source needs, with the rights of docs/operations.md', async (context) => {
+  test('is none that a command of the source needs, with the rights of docs/operations.md', async (context) => {
     const { open, direct } = opening(context);
     const client = direct(open(await startRedis({})).url);
     await setUser(client, '~shop:*', '-@all', ...granted);

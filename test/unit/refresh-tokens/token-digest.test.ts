@@ -60,7 +60,7 @@ describe('two spellings that decode to one token have one digest', () => {
     ['a hyphen, which only some decoders know', base64, `${base64.slice(0, 9)}-${base64.slice(9)}`],
     ['a dot', base64, `${base64.slice(0, 9)}.${base64.slice(9)}`],
     ['hexadecimal up to the first other letter', hex, `${hex}zz`],
-  ])('among its interpretations: %s', (_, one, other) => {
+  ])('ofInterpretations includes the decoded token: %s', (_, one, other) => {
     expect(ofInterpretations(one)).toEqual([ofToken(one)]);
     expect(ofInterpretations(other)).toContain(ofToken(one));
     expect(ofInterpretations(other)[0]).toBe(ofToken(other));

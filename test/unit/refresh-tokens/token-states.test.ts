@@ -23,7 +23,7 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
     const front = open(await startTokenFront(shop, store, { store, ...options }));
     return { store, front, ...tokenClient(front.port) };
   }
-  /** How often the shop was asked for a refresh. */
+  /** The number of refreshes at the shop. */
   const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
   /** A login that was refreshed once, and another login of the same user. */
   async function stageReplay(options: Parameters<typeof start>[0]) {

@@ -173,7 +173,7 @@ describe('problems, all together, with line and column', () => {
   });
 });
 
-describe('what a field may contain', () => {
+describe('the fields of a row', () => {
   const write = ([url, id, store]: readonly string[]) =>
     `${header.trimEnd()},store\n${url},merchants,${id},${store}\n`;
   const told = async (row: readonly string[]) => {

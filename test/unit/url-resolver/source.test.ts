@@ -310,7 +310,7 @@ it.each([
   [405, 'unrecognized', 'status'],
   [499, 'unrecognized', 'status'],
   [500, 'invalid', 'status-5xx'],
-])('%i is %s: %s', (status, fault, reason) => {
+])('status %i is %s: %s', (status, fault, reason) => {
   const response = { status, fields: ['Content-Type', jsonApi], body: Buffer.from(good) };
   expect(validateResponse(response, contractEntityTypes)).toEqual({
     ...{ kind: 'failed', fault, reason },

@@ -4,7 +4,7 @@ import { missing, readResolverQuery, unusable } from '../../../src/url-resolver/
 
 const long = 'a'.repeat(2047);
 
-describe('url of a query', () => {
+describe('readResolverQuery', () => {
   it.each([
     ['', missing],
     ['?', missing],

@@ -357,7 +357,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 1,
   },
   {
-    rule: '18: a creation takes the lease',
+    rule: '18: a creation needs a lease',
     proxy: 'creation-takes-no-lease',
     isCalm: true,
     programs: ['reader', 'deleter', 'putter', 'putter'],

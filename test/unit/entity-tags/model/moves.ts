@@ -243,7 +243,7 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   return acknowledge(keep(done, p, opening, step), process);
 }
 
-/** A caller that stops waiting for the store gives its claim back, although the claim may still be under way. */
+/** A caller that stops waiting releases its claim, although the claim may still arrive at the store. */
 function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Steps {
   const steps: Steps = [['claim', () => claim(setting, world, p, hear)]];
   const times = world.faults['slow-claim'] ?? 0;

@@ -73,7 +73,7 @@ export interface Setting {
 }
 
 /**
- * `slow-claim`: a claim is still under way when its caller gives up and gives it back. `end-again`: the report of an outcome
+ * `slow-claim`: a claim is still under way when its caller gives up and releases it. `end-again`: the report of an outcome
  * fails, with its effect or without. The client has its answer, and the report is repeated.
  */
 export type Fault =
