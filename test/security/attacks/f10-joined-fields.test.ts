@@ -14,7 +14,7 @@ frontSuite('F10: repeated field lines', (start) => {
     'If-Modified-Since',
     'User-Agent',
     'From',
-  ])('%s twice arrives twice, in order', async (name) => {
+  ])('two lines of %s are forwarded as two, in order', async (name) => {
     const { port, upstream } = await start(() => answer());
     await exchangeRaw(
       port,

@@ -18,7 +18,7 @@ frontSuite('F11: requests that cannot be written', (start) => {
     ['an empty name', { fields: ['Host', 's', '', '1'] }],
     ['CR LF in the target', { path: '/a HTTP/1.1\r\nX-Admin: 1\r\n\r\nGET /b' }],
     ['a space in the target', { path: '/a b' }],
-    ['what is not a method', { method: 'GET /x' as 'GET' }],
+    ['a method with a space', { method: 'GET /x' as 'GET' }],
   ])('500 for %s, and nothing is sent', async (_what, change) => {
     const outcomes: ForwardOutcome[] = [];
     const { port, upstream, front } = await start(() => answer(), {

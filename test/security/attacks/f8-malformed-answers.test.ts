@@ -49,32 +49,35 @@ const answers: ReadonlyArray<[what: string, bytes: string, statuses: number[]]> 
 
 /** F8, H16, H20: bytes that make node throw outside of any handler, or let one response run into the next. */
 frontSuite('F8: malformed answers', (start) => {
-  it.each(answers)('%s', async (_what, bytes, statuses) => {
-    const { port, upstream, front } = await start(({ head }) =>
-      head.startsWith('GET /good') ? answer('good') : bytes,
-    );
-    for (const version of ['1.1', '1.0']) {
-      const connection = await openRawConnection(port);
-      await connection.write(`GET /bad HTTP/${version}\r\nHost: s\r\n\r\n`);
-      const response = await connection.readResponse();
-      expect(statuses).toContain(response.status);
-      expect(response.field('trailer')).toBeUndefined();
-      expect(response.body.toString()).not.toContain('more');
-      expect(response.body.toString()).not.toContain('evil');
-      if (response.status === 502) {
-        expect(response.field('x-a')).toBeUndefined();
-        expect(response.reason).toBe('Bad Gateway');
+  it.each(answers)(
+    '%s: an expected status, and the next client gets its own response',
+    async (_what, bytes, statuses) => {
+      const { port, upstream, front } = await start(({ head }) =>
+        head.startsWith('GET /good') ? answer('good') : bytes,
+      );
+      for (const version of ['1.1', '1.0']) {
+        const connection = await openRawConnection(port);
+        await connection.write(`GET /bad HTTP/${version}\r\nHost: s\r\n\r\n`);
+        const response = await connection.readResponse();
+        expect(statuses).toContain(response.status);
+        expect(response.field('trailer')).toBeUndefined();
+        expect(response.body.toString()).not.toContain('more');
+        expect(response.body.toString()).not.toContain('evil');
+        if (response.status === 502) {
+          expect(response.field('x-a')).toBeUndefined();
+          expect(response.reason).toBe('Bad Gateway');
+        }
+        connection.close();
       }
-      connection.close();
-    }
-    // The next client gets its own answer, never the rest of another's.
-    for (let i = 0; i < 3; i++) {
-      const next = await exchangeRaw(port, 'GET /good HTTP/1.1\r\nHost: s\r\n\r\n');
-      expect([next.status, next.body.toString()]).toEqual([200, 'good']);
-    }
-    expect(upstream.requestLines.filter((line) => line.includes('/good'))).toHaveLength(3);
-    expect(front.forwarder.inFlight).toBe(0);
-  });
+      // The next client gets its own answer, never the rest of another's.
+      for (let i = 0; i < 3; i++) {
+        const next = await exchangeRaw(port, 'GET /good HTTP/1.1\r\nHost: s\r\n\r\n');
+        expect([next.status, next.body.toString()]).toEqual([200, 'good']);
+      }
+      expect(upstream.requestLines.filter((line) => line.includes('/good'))).toHaveLength(3);
+      expect(front.forwarder.inFlight).toBe(0);
+    },
+  );
 
   it('H6: more than a thousand fields hide neither ETag nor Cache-Control', async () => {
     const { port } = await start(() => answer('ok', `${manyFields}ETag: "1"\r\nCache-Control: no-store\r\n`));

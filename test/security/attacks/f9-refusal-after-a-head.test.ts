@@ -5,10 +5,10 @@ import { openRawConnection } from '../../harness/raw-client.ts';
 /** F9, H22: a refusal contains no field of the upstream's response, and an error that occurs twice is answered once. */
 frontSuite('F9: a refusal after the upstream sent a head', (start) => {
   it.each([
-    ['an endless fields section', 'Set-Cookie: a=1\r\nContent-Length: 9999\r\n', 502],
+    ['a head that does not end', 'Set-Cookie: a=1\r\nContent-Length: 9999\r\n', 502],
     ['a broken body in the buffer', 'Set-Cookie: a=1\r\nContent-Length: 9999\r\n\r\nhalf', 502],
     ['a broken chunk in the buffer', 'Set-Cookie: a=1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 502],
-  ])('%s', async (_what, bytes, status) => {
+  ])('502 without a field of the upstream, after %s', async (_what, bytes, status) => {
     const { port, front } = await start(
       ({ connection }) => {
         connection.socket.write(`HTTP/1.1 200 Fine\r\n${bytes}`);

@@ -20,7 +20,7 @@ describe('J1: unsigned tokens', () => {
     ['none'],
     { alg: 'RS256' },
   ];
-  it.each(algorithms.map((alg) => ({ alg })))('%j', async ({ alg }) => {
+  it.each(algorithms.map((alg) => ({ alg })))('401 for the header %j', async ({ alg }) => {
     const [, payload = '', signature = ''] = stage.shopward.issueToken().split('.');
     const header = encode({ typ: 'JWT', alg });
     for (const rest of [`${payload}.`, payload, `${payload}.${signature}`, `${payload}.AA`]) {

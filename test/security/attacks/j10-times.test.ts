@@ -23,7 +23,7 @@ describe('J10: times', () => {
     ['exp before the epoch', () => ({ exp: -1 })],
     ['nbf as text', () => ({ nbf: '0' })],
     ['iat as text', () => ({ iat: `${now()}` })],
-  ])('%s', async (_, claims) => {
+  ])('401 for a token: %s', async (_, claims) => {
     const response = await stage.refuses(withToken(stage.shopward.issueToken(claims())), 401, '001');
     expect(response.field('www-authenticate')).toBe(invalidTokenChallenge);
   });

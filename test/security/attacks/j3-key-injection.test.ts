@@ -27,7 +27,7 @@ describe('J3: the header of a token chooses no key', () => {
     ['x5t#S256', () => 'A'.repeat(43)],
     ['url', () => canary.url],
     ['iss', () => canary.url],
-  ])('%s', async (name, value) => {
+  ])('401 for a key in the header %s, and no request to its server', async (name, value) => {
     const token = attackersToken({ [name]: value() });
     await stage.refuses(request('GET /orders', [`Authorization: Bearer ${token}`]), 401, '001');
     expect(canary.hits).toBe(0);
@@ -46,7 +46,7 @@ describe('J3: the header of a token chooses no key', () => {
     ],
     ...['\uD800', {}, [], null, 0, true, { toString: 'x' }, 'public.pem', 'http://127.0.0.1/'],
   ];
-  it.each(kids.map((kid) => ({ kid })))('%j', async (header) => {
+  it.each(kids.map((kid) => ({ kid })))('401 for %j', async (header) => {
     const token = attackersToken(header);
     await stage.refuses(request('GET /orders', [`Authorization: Bearer ${token}`]), 401, '001');
   });

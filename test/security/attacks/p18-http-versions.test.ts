@@ -17,7 +17,7 @@ it.each([
   ['GET /orders HTTP/1.0\r\n\r\n', 401, '002'],
   [`GET /orders/../x HTTP/1.0\r\n\r\n`, 400, 'bad-request-target'],
   [`GET /orders HTTP/1.0\r\n${host}`, 401, '002'],
-] as const)('P18: %j', async (bytes, status, code) => {
+] as const)('P18: %j: %i %s', async (bytes, status, code) => {
   await stage.refuses(bytes, status, code);
 });
 
@@ -32,7 +32,7 @@ it.each([
   ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 405, 'method-not-allowed'],
   ['\r\n\r\n\r\n \r\n\r\n', 405, 'method-not-allowed'],
   [`${'\0'.repeat(64)}\r\n\r\n`, 405, 'method-not-allowed'],
-] as const)('P18: %j is not HTTP', async (bytes, status, code) => {
+] as const)('P18: %j: %i %s, and the connection ends', async (bytes, status, code) => {
   const before = stage.upstream.bytes();
   const connection = await stage.send(bytes);
   const response = await connection.readResponse();

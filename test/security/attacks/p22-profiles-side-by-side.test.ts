@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 
-/** What a path needs: t(oken), n(othing), r(efused), without a profile, with spryker, and with plain. */
+/** The answer without a profile, with `spryker` and with `plain`: t = 401 (needs a token), n = passes, r = refused. */
 const shapes: readonly (readonly [line: string, needs: string])[] = [
   ['GET /orders.jsonapi', 'ttn'],
   ['GET /orders.CSV', 'ttn'],
@@ -62,7 +62,7 @@ describe.each([
     config,
   });
   const column = ['no profile', 'spryker', 'plain'].indexOf(name);
-  it.each(shapes)('%s: %s', async (line, needs) => {
+  it.each(shapes)('%s: %s, in the order none, spryker, plain', async (line, needs) => {
     const before = stage.upstream.requestLines.length;
     const method = line.split(' ', 1)[0];
     const bytes = request(line, ['Content-Type: application/json']);

@@ -4,7 +4,7 @@ import { openRawConnection } from '../../harness/raw-client.ts';
 
 const stage = useAttackStage();
 
-/** X1: node waits a minute for a head, and looks every 30 s. Here it is 10 s, and 408 for whoever began one. */
+/** X1: Node waits a minute for a head, and checks every 30 s. Shopward waits 10 s, and answers 408 to a head that has begun. */
 describe('X1: 200 clients that never finish their head', () => {
   it('get 408 if they have begun one, while another client gets 200', async () => {
     const heads = [

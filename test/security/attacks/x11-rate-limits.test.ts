@@ -180,7 +180,7 @@ describe('the limit of a token endpoint covers every request that some shop read
   it.each([
     ['of the endpoints', { tokenEndpoints: { requests: 1, per: '1h', mode: 'enforce' } }],
     ['of a row in its place', { tokenEndpoints: {}, rows: [limit('POST', '/access-tokens', 1)] }],
-  ])('%s', async (_, rateLimits) => {
+  ])('429 or 400 for each request after a login, by the limit %s', async (_, rateLimits) => {
     const one = await serve([], {
       rateLimits,
       trustedProxies: ['127.0.0.1'],

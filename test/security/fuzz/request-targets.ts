@@ -28,7 +28,7 @@ export const requestTargets: readonly FuzzTarget[] = [
       if (isRejection(once)) return;
       assert.match(once.path + once.query, /^\/[\x21-\x22\x24-\x7e]*$/);
       const twice = canonicaliseSample(sampleHead({ url: once.path + once.query }));
-      assert(!isRejection(twice), 'what is forwarded would be refused');
+      assert(!isRejection(twice), 'the forwarded target would be refused');
       assert.equal(twice.path + twice.query, once.path + once.query);
     },
     { runs: 3000 },
