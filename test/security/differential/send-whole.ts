@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from '../../harness/attack-stage.ts';
 
 /** How long to wait for the first octet of an answer, and after each octet for the next: an attack may get no answer. */
 const silenceMs = 400;
@@ -32,7 +31,7 @@ export async function sendAll(port: number, all: readonly string[]): Promise<voi
   const waiting = all.values();
   let isOver = false;
   let withinMs = silenceMs;
-  const refused = request('GET /a/%2e%2e/b', ['Connection: close']);
+  const refused = 'GET /a/%2e%2e/b HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n';
   const measure = async () => {
     const begunMs = performance.now();
     await sendAnswered(port, refused);
