@@ -24,7 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
   rollout: [...ground, 'access/protected-list', 'telemetry/decision-counts'],
   server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],
-  proxy: [...ground, 'access/protected-list', 'access/token-places', 'server', 'upstream/hooks'],
+  proxy: [...ground, 'access/protected-list', 'access/token-locations', 'server', 'upstream/hooks'],
   authorize: [...ground, 'proxy', 'server'],
   admin: [...ground, ...features, 'rollout/report', 'telemetry'],
   app: [...ground, ...features, 'rollout', 'admin', 'config', 'telemetry', 'server', 'proxy', 'authorize'],

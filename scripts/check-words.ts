@@ -22,7 +22,11 @@ const privateWords =
 
 /** What remains after these is counted. */
 const technical: readonly (readonly [RegExp, string])[] = [
-  [/\bpages?\b/gi, 'a web page, a page of documentation, a page of results'],
+  [
+    /\bpages?\b|[pP]ages?(?=[A-Z])|(?<=[a-z])Pages?\b/g,
+    'a web page, a page of documentation, a page of results',
+  ],
+  [/allSettled|\bsettle[sd]?\b(?= (?:as|with|within))/gi, 'what a promise does (ECMAScript)'],
   [/\bin turn\b|\bin place of\b/gi, 'ordinary English'],
   [
     /npm run (?:-s )?drill\b|`drill`|drill\.(?:json|test)|test\/resilience\/drill\b|['"]drill['"]/g,

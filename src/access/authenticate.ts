@@ -17,7 +17,7 @@ import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts'
 import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
 import { acceptsDpop, type ProofMode } from './token-kind.ts';
-import { findShopCredentials, readPresentedToken } from './token-places.ts';
+import { findShopCredentials, readPresentedToken } from './token-locations.ts';
 
 /** The parts of a request that a challenge depends on. */
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;

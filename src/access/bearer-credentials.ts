@@ -101,7 +101,7 @@ const foreign = /[^A-Za-z0-9_.-]/;
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * `end` is -1 if a dot is missing. Checks the last character: 2 characters hold one octet and 4 unused bits, 3 hold
+ * `end` is -1 if a dot is missing. Checks the last character: 2 characters encode one octet and 4 unused bits, 3 encode
  * two octets and 2 bits.
  */
 function isCanonicalSegment(text: string, start: number, end: number): boolean {

@@ -21,7 +21,7 @@ export const defaultScopePaths: readonly ClaimPath[] = ['scopes', 'scope'];
  * Compiles `auth.subject`: one path, or several, of which the first one that is there counts (`null` is not there).
  *
  * A subject is a non-empty, well-formed string; below the first name an integer is taken too (`sub.id_customer`). It
- * may hold any character: hash it or encode it before it becomes part of a key or a field.
+ * may contain any character: hash it or encode it before it becomes part of a key or a field.
  *
  * @throws TypeError where a name of a path is empty.
  */

@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache';
 import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
-import { isolated } from '../lib/faults.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
+import { isolated } from '../lib/faults.ts';
 import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import type { TokenIdentity } from './token-claims.ts';
@@ -29,7 +29,7 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
   readonly connections: number;
   /** The client that uses an address. Default: the address itself. */
   readonly clientOf?: (address: string) => string;
-  /** Tokens of a lane that may be asked about or wait at once; others are refused as `overloaded`. */
+  /** Tokens of a pool that may be asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
@@ -38,7 +38,7 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
 }
 
 /** Questions of one kind, with their own connections. */
-interface Lane {
+interface Pool {
   readonly agent: Agent;
   readonly permits: FairSemaphore;
   failuresInARow: number;
@@ -51,13 +51,13 @@ const maxAnswerBytes = 64 * 1024;
 /**
  * Questions in a row without an answer after which the endpoint counts as away: then no client has more questions than
  * its share of connections. Questions are still asked, because the endpoint, or a firewall before it, may give no
- * answer to certain tokens only, and whoever sends these must not stop everybody else.
+ * answer to certain tokens only, and a client that sends these must not stop the others.
  */
 const failuresOfAnOutage = 5;
 
 /**
  * Verifies tokens by asking their issuer (RFC 7662), who alone knows what an opaque token means. What is known of a
- * token is kept under its digest for a short time: the active ones apart from the others, so that nobody can push good
+ * token is kept under its digest for a short time: the active ones apart from the others, so that no client can push good
  * tokens out with bad ones. Where there is no answer, a token is neither good nor bad: `keys-unavailable`.
  * docs/decisions/introspection.md has the states.
  */
@@ -65,7 +65,7 @@ export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
   readonly #answers: IntrospectionAnswers;
   /** Unknown tokens, and tokens that were active when last asked: a flood of unknown ones does not delay the others. */
-  readonly #lanes: { readonly unknown: Lane; readonly known: Lane };
+  readonly #pools: { readonly unknown: Pool; readonly known: Pool };
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
   /** One question for each token, however many requests carry it. */
@@ -89,9 +89,9 @@ export class TokenIntrospector {
     this.#answers = new IntrospectionAnswers(options);
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
-    this.#lanes = {
-      unknown: createLane(url, connections, maxAsking),
-      known: createLane(url, Math.ceil(connections / 4), maxAsking),
+    this.#pools = {
+      unknown: createPool(url, connections, maxAsking),
+      known: createPool(url, Math.ceil(connections / 4), maxAsking),
     };
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
@@ -108,12 +108,12 @@ export class TokenIntrospector {
     if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
-    const lane = active === undefined ? this.#lanes.unknown : this.#lanes.known;
-    const isAway = lane.failuresInARow >= failuresOfAnOutage;
-    const permit = lane.permits.acquire(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
+    const pool = active === undefined ? this.#pools.unknown : this.#pools.known;
+    const isAway = pool.failuresInARow >= failuresOfAnOutage;
+    const permit = pool.permits.acquire(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
     if (permit === undefined)
       return isAway ? unavailable() : reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
-    const question = this.#askWithPermit(token, digest, lane, permit).finally(() => {
+    const question = this.#askWithPermit(token, digest, pool, permit).finally(() => {
       permit.release();
       if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
     });
@@ -144,29 +144,29 @@ export class TokenIntrospector {
 
   async close(): Promise<void> {
     this.forgetAll();
-    for (const { agent } of [this.#lanes.unknown, this.#lanes.known]) agent.destroy();
+    for (const { agent } of [this.#pools.unknown, this.#pools.known]) agent.destroy();
   }
 
   async #askWithPermit(
     token: string,
     digest: string,
-    lane: Lane,
+    pool: Pool,
     { granted }: Permit,
   ): Promise<TokenIdentity | Rejection> {
     const { timeoutMs } = this.#options;
-    if (granted === undefined) return this.#ask(token, digest, lane, timeoutMs);
+    if (granted === undefined) return this.#ask(token, digest, pool, timeoutMs);
     const startedMs = performance.now();
     const isGranted = await granted;
     const leftMs = timeoutMs - (performance.now() - startedMs);
-    return isGranted && leftMs > 0 ? this.#ask(token, digest, lane, leftMs) : unavailable();
+    return isGranted && leftMs > 0 ? this.#ask(token, digest, pool, leftMs) : unavailable();
   }
 
-  async #ask(token: string, digest: string, lane: Lane, leftMs: number): Promise<TokenIdentity | Rejection> {
+  async #ask(token: string, digest: string, pool: Pool, leftMs: number): Promise<TokenIdentity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
-    const { deadline, clear } = startDeadline(leftMs, timeoutMs / 2, () => lane.permits.isAwaited);
-    const answer = await postForm(lane.agent, {
+    const { deadline, clear } = startDeadline(leftMs, timeoutMs / 2, () => pool.permits.isAwaited);
+    const answer = await postForm(pool.agent, {
       ...{ url, deadline, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
@@ -174,7 +174,7 @@ export class TokenIntrospector {
     const verdict = 'error' in answer ? answer : this.#answers.read(answer.value);
     const error = 'error' in verdict ? verdict.error : undefined;
     if (error === 'timeout' && leftMs < timeoutMs / 2) this.#count.failures++;
-    else this.#note(error, lane);
+    else this.#note(error, pool);
     onAnswer?.(this.#awayFor);
     if ('error' in verdict) return unavailable();
     const isGood = 'verified' in verdict;
@@ -192,16 +192,16 @@ export class TokenIntrospector {
    * One failure may be the fault of its token. Several in a row are the endpoint's fault, and so is the first one if
    * it has never answered.
    */
-  #note(error: ProviderError | undefined, lane: Lane): void {
+  #note(error: ProviderError | undefined, pool: Pool): void {
     this.#lastError = error;
     if (error === undefined) {
-      lane.failuresInARow = this.#failuresInARow = 0;
+      pool.failuresInARow = this.#failuresInARow = 0;
       this.#hasAnswered = true;
       this.#awayFor = undefined;
       return;
     }
     this.#count.failures++;
-    lane.failuresInARow++;
+    pool.failuresInARow++;
     this.#failuresInARow++;
     if (!this.#hasAnswered || this.#failuresInARow >= failuresOfAnOutage) this.#awayFor = error;
   }
@@ -230,7 +230,7 @@ function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean
   return { deadline: controller.signal, clear };
 }
 
-function createLane(url: string, connections: number, capacity: number): Lane {
+function createPool(url: string, connections: number, capacity: number): Pool {
   const { Agent } = url.startsWith('https:') ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return { agent, permits: new FairSemaphore({ permits: connections, capacity }), failuresInARow: 0 };

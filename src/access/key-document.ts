@@ -2,7 +2,7 @@ import { createPublicKey, hash, type KeyObject, type webcrypto } from 'node:cryp
 import { isObject, parseJson } from '../lib/json.ts';
 import type { VerificationKey } from './key-source.ts';
 
-/** The keys of one file or response. Texts name a key by its place and `kid`, never by its parts. */
+/** The keys of one file or response. Texts name a key by its position and `kid`, never by its parts. */
 export interface KeyDocument {
   readonly keys: readonly VerificationKey[];
   readonly problems: readonly string[];
@@ -32,7 +32,7 @@ function readJson(text: string, algorithms: readonly string[]): KeyDocument {
 export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocument {
   if (!isObject(value) || !Array.isArray(value.keys))
     return unusable('is not a JSON Web Key or a set of them');
-  if (value.keys.length > maxKeys) return unusable(`holds more than ${maxKeys} keys`);
+  if (value.keys.length > maxKeys) return unusable(`contains more than ${maxKeys} keys`);
   return gather(
     value.keys.map((jwk: unknown, index) => ({
       name: nameOf(jwk, index),
@@ -43,7 +43,7 @@ export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocu
 
 function readPem(text: string, algorithms: readonly string[]): KeyDocument {
   const blocks = [...text.matchAll(pemBlock)];
-  if (blocks.length === 0) return unusable('holds neither PEM nor JSON');
+  if (blocks.length === 0) return unusable('contains neither PEM nor JSON');
   return gather(
     blocks.map(([pem, label = ''], index) => ({
       name: `PEM block ${index + 1}`,
@@ -87,9 +87,9 @@ type KeyVerdict =
 export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVerdict {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return { problem: 'is not a JSON Web Key' };
   const { kty, kid, use, key_ops: keyOps, alg } = jwk;
-  if (kty === 'oct') return { ignored: 'is a symmetric key; only auth.keys.secret may hold one' };
+  if (kty === 'oct') return { ignored: 'is a symmetric key; only auth.keys.secret may be one' };
   if (privateMembers.some((name) => Object.hasOwn(jwk, name))) {
-    return { problem: 'holds private parts; publish and configure public keys only' };
+    return { problem: 'contains private parts; publish and configure public keys only' };
   }
   if (kid !== undefined && typeof kid !== 'string') return { problem: 'has a kid that is not a string' };
   if (alg !== undefined && typeof alg !== 'string') return { problem: 'has an alg that is not a string' };

@@ -12,7 +12,7 @@ import { type BearerCredentials, isCompactToken } from './bearer-credentials.ts'
 import type { ProofNonces } from './proof-nonces.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
-import { originOf } from './token-places.ts';
+import { originOf } from './token-locations.ts';
 import type { UseProof } from './used-proofs.ts';
 
 interface DpopOptions {

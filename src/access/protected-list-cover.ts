@@ -2,7 +2,7 @@ import { type Method, methods } from '../http/canonical-request.ts';
 import { buildPathTable, type PathTable } from '../routes/path-table.ts';
 import { asksNoMore, type Conditional } from './claim-conditions.ts';
 import type { ProtectedResource } from './protected-list.ts';
-import { commonPlaces, headerAlone } from './token-places.ts';
+import { commonLocations, headerAlone } from './token-locations.ts';
 
 /** A method and a path template. */
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
@@ -49,8 +49,8 @@ export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>)
           if (enforced.length === 0 || !scopes.every((scope) => asked.has(scope))) return false;
           if (!asksNoMore(asks, enforced)) return false;
           if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
-          const places = met.map((row) => row.tokenIn).reduce(commonPlaces) ?? headerAlone;
-          return places.every((place) => tokenIn.includes(place));
+          const locations = met.map((row) => row.tokenIn).reduce(commonLocations) ?? headerAlone;
+          return locations.every((location) => tokenIn.includes(location));
         }),
       ),
   };

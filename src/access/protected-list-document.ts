@@ -14,7 +14,7 @@ import {
 } from './protected-list.ts';
 import { readRequire } from './protected-list-conditions.ts';
 import { type ListSource, maxListLength, parseListSource, textOf } from './protected-list-source.ts';
-import { isTokenPlace, type TokenPlace } from './token-places.ts';
+import { isTokenLocation, type TokenLocation } from './token-locations.ts';
 
 /** The list with its warnings, or every problem with at least one error among them. */
 type ParsedProtectedList =
@@ -79,7 +79,7 @@ class ListReader {
   readonly #file: string;
   #runs: CutList['runs'] = [];
   #readRuns = 0;
-  #tokenIn: RowPlaces;
+  #tokenIn: RowLocations;
 
   constructor(file: string) {
     this.#file = file;
@@ -121,8 +121,8 @@ class ListReader {
       return;
     }
     const keys = new Map<unknown, Pair>();
-    const places = root.items.find(({ key }) => isScalar(key) && key.value === 'tokenIn');
-    this.#tokenIn = places && readTokenIn(places.value, offsetOf(places.key), complain);
+    const locations = root.items.find(({ key }) => isScalar(key) && key.value === 'tokenIn');
+    this.#tokenIn = locations && readTokenIn(locations.value, offsetOf(locations.key), complain);
     for (const pair of root.items) {
       const key = isScalar(pair.key) ? pair.key.value : undefined;
       keys.set(key, pair);
@@ -282,7 +282,7 @@ interface LongForm {
   scopes?: ReadScopes;
   /** Kept as YAML until the parameters of the path are known. */
   require?: YAMLMap;
-  tokenIn?: RowPlaces;
+  tokenIn?: RowLocations;
   observe?: boolean;
   open?: boolean;
   credentials?: 'shop' | undefined;
@@ -345,28 +345,28 @@ function readScopeList(value: unknown, offset: number, complain: Complain): read
 }
 
 /** Undefined: only the field `Authorization`. */
-type RowPlaces = ProtectedResource['tokenIn'];
+type RowLocations = ProtectedResource['tokenIn'];
 
-function readTokenIn(value: unknown, offset: number, complain: Complain): RowPlaces {
+function readTokenIn(value: unknown, offset: number, complain: Complain): RowLocations {
   const items = isSeq(value) ? value.items : [value];
-  if (items.length === 0) complain(offset, 'tokenIn is a place, or a list of places, at least one');
-  const places: TokenPlace[] = [];
+  if (items.length === 0) complain(offset, 'tokenIn is a location, or a list of locations, at least one');
+  const locations: TokenLocation[] = [];
   for (const item of items) {
     const read = textOf(item);
     if ('problem' in read) complain(offsetOf(item, offset), read.problem);
-    else if (!isTokenPlace(read.text)) {
+    else if (!isTokenLocation(read.text)) {
       const text =
-        'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)';
+        'a location is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)';
       complain(offsetOf(item, offset), text);
-    } else if (places.some((place) => kindOf(place) === kindOf(read.text))) {
+    } else if (locations.some((location) => kindOf(location) === kindOf(read.text))) {
       complain(offsetOf(item, offset), `the token has one ${kindOf(read.text)} at most`);
-    } else places.push(read.text);
+    } else locations.push(read.text);
   }
-  return places.length === 1 && places[0] === 'header' ? undefined : Object.freeze(places);
+  return locations.length === 1 && locations[0] === 'header' ? undefined : Object.freeze(locations);
 }
 
-function kindOf(place: string): string {
-  return place.split(':', 1)[0] ?? '';
+function kindOf(location: string): string {
+  return location.split(':', 1)[0] ?? '';
 }
 
 function readFlag(name: string, value: unknown, offset: number, complain: Complain): boolean {

@@ -12,7 +12,7 @@ import {
   shapeOf,
 } from './protected-list.ts';
 import { createRowCover, type RowCover, sampleSegments } from './protected-list-cover.ts';
-import { commonPlaces, headerAlone } from './token-places.ts';
+import { commonLocations, headerAlone } from './token-locations.ts';
 
 /** One route that differs between two lists. `isLooser`: the second list requires less. */
 export type ListDifference =
@@ -106,7 +106,7 @@ function unite(all: RowSequence, indexes: readonly number[]): UnitedRow {
   return {
     ...(rows[0] as ProtectedResource),
     scopes: [...new Set(rows.flatMap((row) => row.scopes))],
-    tokenIn: rows.map((row) => row.tokenIn).reduce(commonPlaces),
+    tokenIn: rows.map((row) => row.tokenIn).reduce(commonLocations),
     credentials: rows.every((row) => row.credentials === 'shop') ? 'shop' : undefined,
     ...{ observe, asks: rows.map((row) => (row.observe === observe ? row : { ...row, require: undefined })) },
   };
@@ -115,7 +115,7 @@ function unite(all: RowSequence, indexes: readonly number[]): UnitedRow {
 function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange, void, undefined> {
   const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
   const [from, to] = [before.tokenIn ?? headerAlone, after.tokenIn ?? headerAlone];
-  const isTakenElsewhere = !to.every((place) => from.includes(place));
+  const isTakenElsewhere = !to.every((location) => from.includes(location));
   const differs = {
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
     require: !asksNoMore(before.asks, after.asks) || !asksNoMore(after.asks, before.asks),

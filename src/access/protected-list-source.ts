@@ -36,7 +36,7 @@ export function parseListSource(text: string, file: string, lineOf: (line: numbe
 export function textOf(node: unknown): { readonly text: string } | { readonly problem: string } {
   if (isAlias(node)) return { problem: 'aliases are not allowed: write the text out' };
   if (!isScalar(node))
-    return { problem: 'a text is needed here; put quotes around what holds { } [ ] or ": "' };
+    return { problem: 'a text is needed here; put quotes around a value with { } [ ] or ": "' };
   // An anchor is useless without an alias, so this is more likely a text that begins with &.
   if (node.anchor !== undefined)
     return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };

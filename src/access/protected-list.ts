@@ -11,7 +11,7 @@ import {
   packPathTable,
 } from '../routes/path-table.ts';
 import type { ClaimCondition, RowConditions } from './claim-conditions.ts';
-import { commonPlaces, type TokenPlace } from './token-places.ts';
+import { commonLocations, type TokenLocation } from './token-locations.ts';
 
 export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
 
@@ -29,7 +29,7 @@ export interface ProtectedResource {
   /** What the claims of the token must say; undefined: nothing. */
   readonly require?: readonly ClaimCondition[] | undefined;
   /** Where the token is expected; undefined: in the field `Authorization`. */
-  readonly tokenIn?: readonly TokenPlace[] | undefined;
+  readonly tokenIn?: readonly TokenLocation[] | undefined;
   /** Refusals are only logged and counted; the request is forwarded. */
   readonly observe: boolean;
   /** `shop`: HTTP Basic and session cookies are forwarded unchecked. Undefined: only a token counts. */
@@ -128,7 +128,7 @@ export interface Requirement {
   /** Of rows that observe, if another row enforces: unmet ones are counted, not refused. */
   readonly observedConditions?: readonly RowConditions[] | undefined;
   /** What `tokenIn` of all rows has in common; undefined: the field `Authorization`. */
-  readonly tokenIn?: readonly TokenPlace[] | undefined;
+  readonly tokenIn?: readonly TokenLocation[] | undefined;
   /** Set only if every matching row sets it. */
   readonly credentials?: 'shop' | undefined;
   /** Set if any matching row sets it. */
@@ -237,10 +237,10 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: 
   const own = all.filter(({ data }) => isOfPost(data));
   if (own.length === all.length) return own;
   const named = open.length > 0 ? open : isFormPost ? [] : own.filter(namesThePath);
-  const settled = new Set(named.map(readingOf));
+  const namedReadings = new Set(named.map(readingOf));
   return all.filter(
     (met) =>
-      isOfPost(met.data) || (!settled.has(readingOf(met)) && (isFormPost || met.data.method !== 'GET')),
+      isOfPost(met.data) || (!namedReadings.has(readingOf(met)) && (isFormPost || met.data.method !== 'GET')),
   );
 }
 
@@ -273,7 +273,7 @@ function strictest(met: readonly Met[]): Requirement | undefined {
   const rows = met.length === 1 ? [first] : [...new Set(met.map(({ data }) => data))];
   const deciding = rows.find(({ observe }) => !observe) ?? first;
   const scopes = rows.length === 1 ? first.scopes : [...new Set(rows.flatMap((row) => row.scopes))];
-  const tokenIn = rows.map((row) => row.tokenIn).reduce(commonPlaces);
+  const tokenIn = rows.map((row) => row.tokenIn).reduce(commonLocations);
   const plain = requirementOf(rows, deciding, scopes, tokenIn);
   return rows.some(({ require, anyScopes }) => require || anyScopes)
     ? { ...plain, ...claimsOf(met, deciding) }
@@ -308,6 +308,6 @@ function requirementOf(
 function parametersOf(terms: ProtectedList['terms']): readonly string[] {
   const names = new Set<string>();
   for (const { tokenIn = [] } of terms)
-    for (const place of tokenIn) if (place.startsWith('query:')) names.add(place.slice('query:'.length));
+    for (const one of tokenIn) if (one.startsWith('query:')) names.add(one.slice('query:'.length));
   return [...names];
 }

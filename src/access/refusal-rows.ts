@@ -4,7 +4,7 @@ import { outage, refusal, type WrittenRow } from '../http/rejection-row.ts';
 export const accessRefusals = {
   'access-token-missing': refusal(401, 'Missing access token.', '002'),
   'access-token-invalid': refusal(401, 'Invalid access token.', '001'),
-  'access-token-repeated': refusal(400, 'The access token must stand in one place.'),
+  'access-token-repeated': refusal(400, 'The access token must be sent in one way only.'),
   'cross-site-request': refusal(403, 'A change with a cookie must come from a page of this site.'),
   'insufficient-scope': refusal(403, 'The access token does not carry a required scope.'),
   'proof-invalid': refusal(

@@ -144,7 +144,7 @@ const steps: readonly Step[] = [
     name: 'subject',
     reasons: ['subject'],
     say: ({ identity, rules }) =>
-      `${identity === undefined ? 'names nobody' : show(identity.subject)} (auth.subject: ${claimPathText(rules.subject)})`,
+      `${identity === undefined ? 'names no user' : show(identity.subject)} (auth.subject: ${claimPathText(rules.subject)})`,
   },
   { name: 'proof', reasons: ['unbound'], say: proofText },
   {
@@ -300,8 +300,8 @@ function kindText({ header, claims, rules: { tokenType, proof = 'none' } }: Read
   const own = `typ ${show(header.typ)}, claim typ ${show(claims.typ)}, claim token_use ${show(claims.token_use)}${bound}`;
   if (tokenType === undefined) return `${own}; an access token is JWT or at+jwt, and ${boundTexts[proof]}`;
   const { header: name, claim = '', values } = tokenType;
-  const place = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
-  return `${own}; ${place} must be ${oneOf(values)} (auth.tokenType)`;
+  const location = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
+  return `${own}; ${location} must be ${oneOf(values)} (auth.tokenType)`;
 }
 
 function readPart(part: string): Claims {

@@ -32,7 +32,7 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly proof?: ProofMode | undefined;
   /** The claim that names the user, or several: see `createSubjectReader`. */
   readonly subject: string | readonly ClaimPath[];
-  /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
+  /** The claims with the scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
   /** Default 10 000; 0: no token is remembered. */
   readonly maxRememberedTokens?: number;

@@ -214,7 +214,7 @@ function createConsoleAssets() {
   }
   return {
     /** `/`: the page; `/console/<name>`: the files that it loads. */
-    find: (place: string) => assets.get(place),
+    find: (path: string) => assets.get(path),
     send(
       { type, entityTag, content }: ConsoleAsset,
       incoming: IncomingMessage,

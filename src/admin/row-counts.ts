@@ -1,9 +1,9 @@
 import type { ProtectedList, ProtectedResource } from '../access/protected-list.ts';
 import type { DecisionCounts, RowCount } from '../telemetry/decision-counts.ts';
 
-/** The rows are named by their place in the list. */
+/** The rows are named by their index in the list. */
 type CountedList = Pick<ProtectedList, 'indexesOf'> & {
-  readonly rows: { readonly length: number; at(place: number): CountedRow | undefined };
+  readonly rows: { readonly length: number; at(index: number): CountedRow | undefined };
 };
 type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;
 
@@ -20,11 +20,11 @@ export class RowCounts {
   }
 
   /** The counts of a row; none if no request has matched it. */
-  countOf(list: CountedList, place: number, row: CountedRow): readonly RowCount[] {
+  countOf(list: CountedList, index: number, row: CountedRow): readonly RowCount[] {
     // Nearly every row of a long list has no twin and no request.
     if (this.#decisions.templates.size === 0) return [];
     const route = routeOf(list, row.template);
-    return this.#countOf(route, route.find(({ method }) => method === row.method) ?? { place, ...row });
+    return this.#countOf(route, route.find(({ method }) => method === row.method) ?? { index, ...row });
   }
 
   /** Rows that no request has matched. Its cost grows with the routes that requests matched, not with the list. */
@@ -40,22 +40,22 @@ export class RowCounts {
     return list.rows.length - met;
   }
 
-  #countOf(route: readonly PlacedRow[], deciding: PlacedRow): readonly RowCount[] {
+  #countOf(route: readonly IndexedRow[], deciding: IndexedRow): readonly RowCount[] {
     const counts = this.#decisions.templates.get(deciding.template);
     if (counts === undefined) return [];
     const named = route.filter(({ template }) => template === deciding.template);
-    const isFirst = named[0]?.place === deciding.place;
+    const isFirst = named[0]?.index === deciding.index;
     return [...counts.values()].filter(
       ({ method }) => method === deciding.method || (isFirst && !named.some((row) => row.method === method)),
     );
   }
 }
 
-type PlacedRow = CountedRow & { readonly place: number };
+type IndexedRow = CountedRow & { readonly index: number };
 
-function routeOf({ rows, indexesOf }: CountedList, template: string): readonly PlacedRow[] {
-  return indexesOf(template).flatMap((place) => {
-    const row = rows.at(place);
-    return row === undefined ? [] : [{ place, method: row.method, template: row.template }];
+function routeOf({ rows, indexesOf }: CountedList, template: string): readonly IndexedRow[] {
+  return indexesOf(template).flatMap((index) => {
+    const row = rows.at(index);
+    return row === undefined ? [] : [{ index, method: row.method, template: row.template }];
   });
 }

@@ -25,7 +25,7 @@ interface RowSearch extends PageQuery {
   readonly order: (typeof orders)[number];
 }
 
-type CountOf = (place: number, row: ProtectedResource) => readonly RowCount[];
+type CountOf = (index: number, row: ProtectedResource) => readonly RowCount[];
 
 /**
  * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
@@ -49,13 +49,13 @@ export function createRowListEndpoint({
       const search = readSearch(query);
       const list = current();
       const inForceSinceMs = reloads.lastSuccessMs;
-      const countOf: CountOf = (place, row) => counts.countOf(list, place, row);
-      const places = await finishInSlices(findRows(list.rows, countOf, search));
-      const found = places.length;
-      const { page, next } = cutPage(places, search, (place) => lengthOf(list.rows.at(place)));
-      const described = page.flatMap((place) => {
-        const row = list.rows.at(place);
-        return row === undefined ? [] : [describeRow(row, countOf(place, row))];
+      const countOf: CountOf = (index, row) => counts.countOf(list, index, row);
+      const indexes = await finishInSlices(findRows(list.rows, countOf, search));
+      const found = indexes.length;
+      const { page, next } = cutPage(indexes, search, (index) => lengthOf(list.rows.at(index)));
+      const described = page.flatMap((index) => {
+        const row = list.rows.at(index);
+        return row === undefined ? [] : [describeRow(row, countOf(index, row))];
       });
       return {
         status: 200,
@@ -79,18 +79,18 @@ function* findRows(
 ): Steps<readonly number[]> {
   const met: number[] = [];
   const unmet: number[] = [];
-  let place = -1;
+  let index = -1;
   for (const row of rows) {
     yield;
-    place += 1;
-    const count = countOf(place, row);
+    index += 1;
+    const count = countOf(index, row);
     if (!isKind(row, count, kind)) continue;
     const text = words.length === 0 ? '' : textOf(row);
     if (!words.every((word) => text.includes(word))) continue;
-    if (order === 'list' || count.length > 0) met.push(place);
-    else unmet.push(place);
+    if (order === 'list' || count.length > 0) met.push(index);
+    else unmet.push(index);
   }
-  for (const place of unmet) met.push(place);
+  for (const index of unmet) met.push(index);
   return met;
 }
 

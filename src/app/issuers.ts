@@ -152,7 +152,7 @@ export function createShopSubject(auth: Config['auth']): SubjectReader {
 }
 
 /**
- * Warns when the subject claim holds JSON, as shops put into `sub`. Taken whole it differs from token to token, so that each
+ * Warns when the subject claim is JSON, as shops put into `sub`. Taken whole it differs from token to token, so that each
  * refresh would make another user of the same one; only the first token shows it.
  */
 function createSubjectWatch(
@@ -167,7 +167,7 @@ function createSubjectWatch(
     const claim = claimPathText(setting);
     log.warn(
       { event: 'subject-is-json', setting: 'auth.subject' },
-      `the claim ${claim} holds JSON: name the user in it, such as auth.subject: ${paths[0]?.[0]}.customer_reference`,
+      `the claim ${claim} is JSON: name the user in it, such as auth.subject: ${paths[0]?.[0]}.customer_reference`,
     );
   };
 }

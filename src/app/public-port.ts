@@ -9,22 +9,22 @@ import { readQuestion } from '../authorize/question.ts';
 import type { Config } from '../config/schema.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
-import { type Peer, createPeer } from '../http/peer.ts';
-import { type Rejection, buildRejections, reject } from '../http/rejection.ts';
+import { createPeer, type Peer } from '../http/peer.ts';
+import { buildRejections, type Rejection, reject } from '../http/rejection.ts';
 import { RejectionBodies } from '../http/rejection-bodies.ts';
 import { type Component, gauge } from '../lib/component.ts';
 import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
-import { createCors, createOwnFields } from '../server/own-fields.ts';
 import { Exchange, type ExchangeContext } from '../server/exchange.ts';
 import { InFlight, networkOf } from '../server/in-flight.ts';
 import { Listener } from '../server/listener.ts';
-import { OpenWebSockets, createUpgradeHandler, refuseOtherThanHandshake } from '../server/upgrade.ts';
+import { createCors, createOwnFields } from '../server/own-fields.ts';
+import { createUpgradeHandler, OpenWebSockets, refuseOtherThanHandshake } from '../server/upgrade.ts';
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
+import { createConnectionSlots } from './connection-slots.ts';
 import { largestBody } from './filter-definition.ts';
-import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
 import { type Forwarding, forwardsHost, upstreamHostOf } from './upstream.ts';
 
@@ -54,14 +54,14 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
   const inFlight = new InFlight(share);
   const context = createContext(input);
-  const { places, connections } = createPlaces(config);
+  const { slots, connections } = createConnectionSlots(config);
   const canonicalise = createCanonicalise(config, upstreamHostOf(config));
   const { run, webSockets } = createHandlers(input, canonicalise);
   const common = {
     keepAliveTimeoutMs: listen.keepAliveTimeout,
     requestHeadersBytes: limits.requestHeaders,
     rejectMalformed: createRejectMalformed(context),
-    places,
+    slots,
   };
   const listener = new Listener({
     ...common,
@@ -110,7 +110,7 @@ function createContext({ config, record, log }: PublicPortInput): ExchangeContex
   };
 }
 
-/** Paths that hold a token, which must not be logged. */
+/** Paths that contain a token, which must not be logged. */
 function revocationPaths({ refreshTokens }: Config): string[] {
   if (refreshTokens === false) return [];
   return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
@@ -168,9 +168,9 @@ type RunExchange = (exchange: Exchange) => void;
 
 function handleWith(run: RunExchange, inFlight: InFlight, context: ExchangeContext) {
   return (incoming: IncomingMessage, response: ServerResponse): Exchange => {
-    const place = inFlight.enter();
-    const exchange = new Exchange(incoming, response, place, context);
-    if (place.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
+    const slot = inFlight.enter();
+    const exchange = new Exchange(incoming, response, slot, context);
+    if (slot.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
     else run(exchange);
     return exchange;
   };

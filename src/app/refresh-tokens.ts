@@ -93,7 +93,7 @@ function metricSpecs(delayedWrites: () => number, memory: MemoryTokenStore | und
     ofTokens(
       'stray_records',
       'Claims and notes in memory about tokens that may not exist.',
-      () => memory.strays,
+      () => memory.orphans,
     ),
   ];
 }

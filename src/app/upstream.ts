@@ -1,13 +1,13 @@
 import type { Config } from '../config/schema.ts';
-import { type UpstreamAddress, parseUpstreamUrl } from '../config/values.ts';
+import { parseUpstreamUrl, type UpstreamAddress } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
+import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
-import { type Forwarder, createForwarder } from '../upstream/forwarder.ts';
+import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
+import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/response-fields.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
-import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
-import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import type { ClockCheck } from './clock.ts';
 
 export interface Forwarding {
@@ -77,7 +77,7 @@ export async function createForwarding(
   };
 }
 
-/** Adds the path of `upstream.url` to every request: the one place that knows of it. */
+/** Adds the path of `upstream.url` to every request: no other code knows of it. */
 function belowPath(client: UpstreamClient, path: string): UpstreamClient {
   return {
     dispatch: (request, handler) => client.dispatch({ ...request, target: path + request.target }, handler),

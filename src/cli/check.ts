@@ -68,9 +68,9 @@ function refusedTokenEndpoints(config: Config): string[] {
 function looseAuth({ auth }: Config): string[] {
   return listIssuers(auth).flatMap(({ path, issuer, audience, tokenType }) => {
     if (audience !== undefined || (issuer !== undefined && tokenType !== undefined)) return [];
-    const place = [...path, 'audience'].join('.');
+    const setting = [...path, 'audience'].join('.');
     return [
-      `warning: ${place} is not set: a token that the same keys signed for another API is accepted; take the value from the aud of a sample token (shopward token --claims)`,
+      `warning: ${setting} is not set: a token that the same keys signed for another API is accepted; take the value from the aud of a sample token (shopward token --claims)`,
     ];
   });
 }

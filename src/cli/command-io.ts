@@ -54,7 +54,7 @@ export async function readInput({ input }: CommandIo, mostBytes: number): Promis
   return Buffer.concat(chunks).subarray(0, mostBytes).toString('utf8');
 }
 
-/** Control characters but line feed and tab, line separators of Unicode, and what turns the direction of text. */
+/** Control characters but line feed and tab, line separators of Unicode, and what changes the direction of text. */
 const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /**

@@ -55,7 +55,7 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--blank', 'any shop; the rows are written by hand')
     .option('--upstream <url>', 'address of the shop, with the prefix of its paths if there is one')
     .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: found at the shop)')
-    .option('--secret <variable>', 'environment variable that holds its secret, if it signs with HS256')
+    .option('--secret <variable>', 'environment variable with its secret, if it signs with HS256')
     .option(
       '--token <file>',
       'sample access token (-: standard input) whose issuer and audience are required',

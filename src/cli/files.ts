@@ -29,7 +29,7 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 
 /** Reads a file or a pipe, at most one byte more than `maxBytes`, so that a device without an end cannot fill the memory. */
 export async function readBounded(file: string, maxBytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of createReadStream(file, { end: maxBytes })) pieces.push(piece);
-  return Buffer.concat(pieces);
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(file, { end: maxBytes })) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

@@ -144,7 +144,7 @@ async function readSample(name: string, io: CommandIo): Promise<Claims | undefin
       : await readBounded(path.resolve(io.cwd, name), maxTokenBytes).catch(() => '');
   const claims = claimsOf(readToken(text.toString()));
   if (claims === undefined)
-    io.err(`--token: ${name === '-' ? 'standard input' : name} holds no JSON Web Token`);
+    io.err(`--token: ${name === '-' ? 'standard input' : name} contains no JSON Web Token`);
   return claims;
 }
 
@@ -199,7 +199,7 @@ complete: true
 const otherShop = (prefix: string, errors: string) => `
 errors: { format: ${errors} } # of refusals: jsonapi, problem (RFC 9457) or json
 
-# Off until you say what your shop has; docs/configuration.md describes each. \`false\` takes the place of the rest.
+# Off until you say what your shop has; docs/configuration.md describes each. \`false\` replaces the rest.
 # entityTags:                          # no update of these is lost: a change must name the state that it changes
 #   resources:
 #     - { collection: ${prefix}/baskets, member: "${prefix}/baskets/{id}", methods: [PATCH, PUT, DELETE] }
@@ -253,7 +253,7 @@ function findings(shop: Shop): string[] {
   if (address === undefined || facts === undefined) return missing;
   if (facts.fault !== undefined) {
     return [
-      `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
+      `found: no answer from ${address.href} (${facts.fault}): is the address right, and the shop running?`,
     ];
   }
   const found = [

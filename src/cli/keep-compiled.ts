@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
  */
 export function keepCompiled(folder = fileURLToPath(new URL('../compiled', import.meta.url))): void {
   const { NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE } = process.env;
-  // From a clone, `src` is no place to write to.
+  // In a clone, do not write into `src`.
   const isBuilt = import.meta.url.endsWith('.js');
   if (!isBuilt || NODE_COMPILE_CACHE || NODE_DISABLE_COMPILE_CACHE || !canKeep(folder)) return;
   const { status } = enableCompileCache(folder);
@@ -20,7 +20,7 @@ export function keepCompiled(folder = fileURLToPath(new URL('../compiled', impor
 }
 
 const writableByOthers = 0o022;
-/** Node makes folders in it with the rights of its umask, so nobody else may come as far as those. */
+/** Node makes folders in it with the rights of its umask, so other users must not get that far. */
 const openToOthers = 0o077;
 
 /** Whether the folder, which is made if it can be, is this user's alone. */

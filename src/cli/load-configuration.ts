@@ -4,7 +4,7 @@ import { parseProtectedList } from '../access/protected-list-document.ts';
 import { maxListLength } from '../access/protected-list-source.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
-import { decodeText, readSettledFile } from '../lib/watched-file.ts';
+import { decodeText, readStableFile } from '../lib/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { fileValidators } from './file-validators.ts';
 import { loadSettings } from './load-settings.ts';
@@ -29,7 +29,7 @@ export async function loadConfiguration(
 
 /** Reads a list file. Undefined: its problems were printed, and the exit code is 78. */
 export async function readList(name: string, io: CommandIo): Promise<ProtectedResources | undefined> {
-  const read = await readSettledFile(resolve(io.cwd, name), { maxBytes: maxListLength });
+  const read = await readStableFile(resolve(io.cwd, name), { maxBytes: maxListLength });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   const refused = (text: string): { readonly problems: readonly Problem[]; readonly list?: undefined } => ({
     problems: [{ file: name, line: 1, column: 1, severity: 'error', text }],

@@ -67,7 +67,7 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
   return badUsage;
 }
 
-const rowsOfPage = 1_000;
+const rowsAtOnce = 1_000;
 
 /** All pages of one report; undefined: a new report has begun in between. */
 async function askPages(
@@ -76,7 +76,7 @@ async function askPages(
   const rows: RowReport[] = [];
   let first: RolloutReport | undefined;
   for (let offset: number | null = 0; offset !== null; ) {
-    const reply = await askAdmin(admin, 'GET', `/api/rollout?limit=${rowsOfPage}&offset=${offset}`);
+    const reply = await askAdmin(admin, 'GET', `/api/rollout?limit=${rowsAtOnce}&offset=${offset}`);
     if (reply.status !== 200) return reply;
     const page = JSON.parse(reply.body) as RolloutReport & { readonly next?: number | null };
     first ??= page;

@@ -20,7 +20,7 @@ import {
 } from './command-io.ts';
 import { configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explain-request.ts';
-import { reasonPlace } from './explain/explanation.ts';
+import { reasonLink } from './explain/explanation.ts';
 import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */
@@ -131,17 +131,17 @@ function jsonOf({ checks, verdict }: TokenInspection): object {
   if (!isRejection(verdict))
     return { accepted: true, subject: verdict.subject, scopes: verdict.scopes, checks };
   const { rejection, reason } = verdict;
-  return { accepted: false, rejection, reason, see: reasonPlace(rejection, reason), checks };
+  return { accepted: false, rejection, reason, see: reasonLink(rejection, reason), checks };
 }
 
-/** The checks as a table, then the verdict, and the place in the docs that says what to do. */
+/** The checks as a table, then the verdict, and the section of the docs that says what to do. */
 export function inspectionText({ checks, verdict }: TokenInspection): string[] {
   const table = textTable(
     checks.map(({ name, outcome, text }) => [outcome === 'failed' ? 'FAILED' : outcome, name, text]),
   );
   if (!isRejection(verdict)) return [...table, 'accepted'];
   const { rejection, reason } = verdict;
-  return [...table, `refused: ${rejection}, ${reason}; see ${reasonPlace(rejection, reason)}`];
+  return [...table, `refused: ${rejection}, ${reason}; see ${reasonLink(rejection, reason)}`];
 }
 
 export function declareToken(program: Command): void {

@@ -103,7 +103,7 @@ async function list({ store, subject, asJson, io }: Asked): Promise<void> {
 async function revoke({ store, subject, asJson, io }: Asked): Promise<void> {
   if (subject === undefined) return;
   const noted = await store.noteRevocationOfAll(subject, 'command line');
-  await store.settleRevocationOfAll(subject, 'command line', noted, true);
+  await store.concludeRevocationOfAll(subject, 'command line', noted, true);
   io.out(
     asJson ? JSON.stringify({ revoked: subject }) : `all refresh tokens of subject ${subject} are revoked`,
   );

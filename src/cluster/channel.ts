@@ -104,7 +104,7 @@ export function createChannel(line: Line, calls: Calls): Channel {
   async function answer(name: string, { argument, id }: Message): Promise<void> {
     const call = calls[name] as ((argument: unknown) => unknown) | undefined;
     try {
-      if (call === undefined) throw new Error(`nobody answers ${name}`);
+      if (call === undefined) throw new Error(`no handler for ${name}`);
       const value = await call(argument);
       if (id !== undefined) await send({ id, value });
     } catch (fault) {
@@ -118,17 +118,17 @@ export function createChannel(line: Line, calls: Calls): Channel {
     ask: (call, argument, timeoutMs) =>
       new Promise((resolve, reject) => {
         const id = ++lastId;
-        const settle = (end: () => void) => {
+        const finish = (end: () => void) => {
           clearTimeout(timer);
           open.delete(id);
           end();
         };
         const timer = setTimeout(
-          () => settle(() => reject(new Error(`no answer to ${call}`))),
+          () => finish(() => reject(new Error(`no answer to ${call}`))),
           timeoutMs,
         ).unref();
         open.set(id, ({ value, fault }) =>
-          settle(() => {
+          finish(() => {
             if (fault === undefined) resolve(value);
             else reject(Object.assign(new Error(fault.message), { code: fault.code }));
           }),

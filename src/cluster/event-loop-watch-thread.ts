@@ -4,22 +4,22 @@ import { workerData } from 'node:worker_threads';
 import { writeToStdout } from '../telemetry/log-output.ts';
 import { stackWithinMs, type WatchedEventLoop } from './event-loop-watch.ts';
 
-const { beats, beatMs, stallMs, worker } = workerData as WatchedEventLoop;
+const { heartbeats, heartbeatMs, stallMs, worker } = workerData as WatchedEventLoop;
 const stackFrames = 12;
 const write = writeToStdout();
 
-let lastBeat = -1;
+let lastHeartbeat = -1;
 /** Counted in ticks of this thread, not by a clock: a process that was suspended as a whole is not stuck. */
-let ticksWithoutBeat = 0;
+let checksWithoutHeartbeat = 0;
 
 const timer = setInterval(() => {
-  const beat = Atomics.load(beats, 0);
-  ticksWithoutBeat = beat === lastBeat ? ticksWithoutBeat + 1 : 0;
-  lastBeat = beat;
-  if (ticksWithoutBeat * beatMs < stallMs) return;
+  const heartbeat = Atomics.load(heartbeats, 0);
+  checksWithoutHeartbeat = heartbeat === lastHeartbeat ? checksWithoutHeartbeat + 1 : 0;
+  lastHeartbeat = heartbeat;
+  if (checksWithoutHeartbeat * heartbeatMs < stallMs) return;
   clearInterval(timer);
   readStack(end);
-}, beatMs);
+}, heartbeatMs);
 
 /** Reads the call stack of the main thread, the innermost call first. */
 function readStack(done: (stack: readonly string[]) => void): void {

@@ -14,9 +14,9 @@ interface EventLoopWatchOptions {
 
 /** `workerData` of the watching thread. */
 export interface WatchedEventLoop extends EventLoopWatchOptions {
-  /** Grows with each beat of the event loop. */
-  readonly beats: Int32Array;
-  readonly beatMs: number;
+  /** Grows while the event loop runs. */
+  readonly heartbeats: Int32Array;
+  readonly heartbeatMs: number;
 }
 
 /**
@@ -34,9 +34,9 @@ const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}
  * a blocked event loop handles no signal.
  */
 export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
-  const beatMs = Math.min(250, options.stallMs / 10);
-  const beats = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: WatchedEventLoop = { ...options, beats, beatMs };
+  const heartbeatMs = Math.min(250, options.stallMs / 10);
+  const heartbeats = new Int32Array(new SharedArrayBuffer(4));
+  const workerData: WatchedEventLoop = { ...options, heartbeats, heartbeatMs };
   const thread = new Worker(threadFile, {
     workerData,
     execArgv: [],
@@ -45,7 +45,7 @@ export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   thread.unref();
   // Without this thread the process still serves.
   thread.on('error', () => {});
-  const timer = setInterval(() => Atomics.add(beats, 0, 1), beatMs).unref();
+  const timer = setInterval(() => Atomics.add(heartbeats, 0, 1), heartbeatMs).unref();
   return {
     close() {
       clearInterval(timer);

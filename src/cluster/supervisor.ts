@@ -29,8 +29,8 @@ type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
 
-/** The place of one worker: when it ends, another one takes it. */
-interface Place {
+/** One of the workers: when its process ends, another one replaces it. */
+interface WorkerSlot {
   readonly number: number;
   current: WorkerProcess | undefined;
 }
@@ -61,7 +61,7 @@ const [soonMs, laterMs] = [100, 1_000];
 /** Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced within a second. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #places: readonly Place[];
+  readonly #slots: readonly WorkerSlot[];
   readonly #alive = new Set<WorkerProcess>();
   readonly #lookTimer: NodeJS.Timeout | undefined;
   #restarts = 0;
@@ -71,9 +71,9 @@ export class Supervisor {
     this.#options = options;
     // Workers accept connections themselves: one that this process hands to a worker is lost for ever if the worker dies.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    // `advanced` is structured clone: the configuration and metric values hold more than JSON can.
+    // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
-    this.#places = Array.from({ length: options.count }, (_, i) => ({
+    this.#slots = Array.from({ length: options.count }, (_, i) => ({
       number: i + 1,
       current: undefined,
     }));
@@ -91,7 +91,7 @@ export class Supervisor {
 
   /** Starts all workers. Resolves to their common public URL; rejects with the first error. */
   async start(): Promise<string> {
-    const [url = ''] = await Promise.all(this.#places.map((place) => this.#fill(place)));
+    const [url = ''] = await Promise.all(this.#slots.map((slot) => this.#fill(slot)));
     return url;
   }
 
@@ -104,8 +104,8 @@ export class Supervisor {
       pid: worker.process.pid ?? 0,
       answer: await channel.ask(name, argument, askTimeoutMs),
     }));
-    const settled = await Promise.allSettled(asked);
-    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) as never;
+    const results = await Promise.allSettled(asked);
+    return results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) as never;
   }
 
   /** The answer of the first worker that gives one; undefined: none does. */
@@ -145,16 +145,16 @@ export class Supervisor {
     return [...this.#alive].filter(({ isServing }) => isServing);
   }
 
-  async #fill(place: Place): Promise<string> {
-    const running = this.#fork(place);
+  async #fill(slot: WorkerSlot): Promise<string> {
+    const running = this.#fork(slot);
     const { promise: ended, reject } = Promise.withResolvers<never>();
     running.worker.once('exit', (code, signal) => {
       this.#alive.delete(running);
       this.#options.onEnd(running.worker.process.pid ?? 0);
-      reject(new Error(`worker ${place.number} ended with ${signal ?? code} before it served`));
-      this.#replace(place, running, signal ?? code);
+      reject(new Error(`worker ${slot.number} ended with ${signal ?? code} before it served`));
+      this.#replace(slot, running, signal ?? code);
     });
-    const url = running.channel.ask('start', this.#options.startOf(place.number), startTimeoutMs);
+    const url = running.channel.ask('start', this.#options.startOf(slot.number), startTimeoutMs);
     const served = (await Promise.race([url, ended])) as string;
     // From here on an exit is handled by the listener alone.
     ended.catch(() => {});
@@ -162,11 +162,11 @@ export class Supervisor {
     return served;
   }
 
-  #fork(place: Place): WorkerProcess {
+  #fork(slot: WorkerSlot): WorkerProcess {
     const worker = cluster.fork();
     const calls: PrimaryCalls = {
       exchanges: this.#options.onExchanges,
-      failing: () => this.#replace(place, running, 'fault'),
+      failing: () => this.#replace(slot, running, 'fault'),
     };
     const running: WorkerProcess = {
       worker,
@@ -175,13 +175,13 @@ export class Supervisor {
       isDismissed: false,
       silentLooks: 0,
     };
-    place.current = running;
+    slot.current = running;
     this.#alive.add(running);
     worker.on('error', () => {});
     return running;
   }
 
-  #replace(place: Place, running: WorkerProcess, why: string | number): void {
+  #replace(slot: WorkerSlot, running: WorkerProcess, why: string | number): void {
     if (running.isDismissed || this.#isStopping) return;
     const delayMs = running.isServing ? soonMs : laterMs;
     running.isDismissed = true;
@@ -190,23 +190,23 @@ export class Supervisor {
     this.#restarts++;
     const { pid } = running.worker.process;
     this.#options.log.error(
-      { event: 'worker-ended', worker: place.number, pid, why, serving, restartInMs: delayMs },
-      `worker ${place.number} ended (${why}); another one starts`,
+      { event: 'worker-ended', worker: slot.number, pid, why, serving, restartInMs: delayMs },
+      `worker ${slot.number} ended (${why}); another one starts`,
     );
     setTimeout(() => {
-      if (!this.#isStopping) void this.#refill(place);
+      if (!this.#isStopping) void this.#refill(slot);
     }, delayMs);
   }
 
-  async #refill(place: Place): Promise<void> {
+  async #refill(slot: WorkerSlot): Promise<void> {
     const { log } = this.#options;
     try {
-      await this.#fill(place);
-      log.info({ event: 'worker-replaced', worker: place.number }, `worker ${place.number} serves again`);
+      await this.#fill(slot);
+      log.info({ event: 'worker-replaced', worker: slot.number }, `worker ${slot.number} serves again`);
     } catch (fault) {
-      log.error({ event: 'worker-not-started', worker: place.number, err: fault }, 'a worker did not start');
+      log.error({ event: 'worker-not-started', worker: slot.number, err: fault }, 'a worker did not start');
       // The listener of its exit starts the next attempt.
-      place.current?.worker.process.kill('SIGKILL');
+      slot.current?.worker.process.kill('SIGKILL');
     }
   }
 

@@ -18,7 +18,7 @@ const crashLimitMs = 45_000;
 export function endAfterFault(log: Log, end: (origin: string) => void): void {
   let isFailing = false;
   process.on('uncaughtException', (fault, origin) => {
-    log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
+    log.fatal({ event: 'crash', origin, err: fault }, 'an uncaught fault');
     if (isFailing) return;
     isFailing = true;
     setTimeout(() => process.exit(1), crashLimitMs).unref();

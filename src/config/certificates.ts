@@ -20,7 +20,7 @@ const noticeDays = 14;
 
 /** Why a certificate chain and a private key cannot be used; undefined: they can. Never contains a part of the key. */
 function validateCertificate(tls: Certificate): string | undefined {
-  if (Number.isNaN(certificateEndMs(tls))) return 'the first one holds no certificate in PEM';
+  if (Number.isNaN(certificateEndMs(tls))) return 'the first one contains no certificate in PEM';
   try {
     createSecureContext(tls);
     return undefined;
@@ -54,7 +54,7 @@ const pemCertificate = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\r\n]+-----END C
 /** Why a text is not a list of authorities; undefined: each certificate in it can be read. */
 function validateAuthorities(text: string): string | undefined {
   const certificates = text.match(pemCertificate) ?? [];
-  if (certificates.length === 0) return 'it holds no certificate in PEM';
+  if (certificates.length === 0) return 'it contains no certificate in PEM';
   const isReadable = (cert: string) => !Number.isNaN(certificateEndMs({ cert }));
   return certificates.every(isReadable) ? undefined : 'a certificate in it cannot be read';
 }
@@ -66,7 +66,7 @@ interface PemFile {
   readonly text?: string;
 }
 
-/** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves nobody. */
+/** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves no client. */
 export function certificateProblems(files: readonly PemFile[], { listen }: PartialConfig): SettingProblem[] {
   const fileOf = (wanted: string) => files.find(({ role }) => role === wanted);
   const ofSection = (section: 'upstream' | 'store') => {

@@ -21,7 +21,7 @@ export interface IssuerConfig
     | 'scopes'
     | 'proof'
   > {
-  /** Its place in the configuration. */
+  /** Its path in the configuration. */
   readonly path: SettingPath;
   /** Undefined for a single issuer, without `auth.issuers`. */
   readonly name: string | undefined;

@@ -53,7 +53,7 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
-/** Keys of earlier states of 0.1.0, by their last two steps -> what holds now. */
+/** Keys of earlier states of 0.1.0, by their last two steps -> what applies now. */
 const removedKeys: ReadonlyMap<string, string> = new Map([
   ['admin.edit', 'the list is edited where it comes from'],
   ['cors.methods', 'all methods of the API are allowed'],

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '../lib/json.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
-import { decodeText, readSecret, readSettledFile } from '../lib/watched-file.ts';
+import { decodeText, readSecret, readStableFile } from '../lib/watched-file.ts';
 import { defaultConfigFiles, maxConfigBytes, referenceDefaults } from './defaults.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
@@ -54,7 +54,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | R
     return refused(defaultConfigFiles[0], text);
   }
   const file: ConfigFile = { role: 'config', path: resolve(options.cwd, name), name };
-  const read = await readSettledFile(file.path, { maxBytes: maxConfigBytes });
+  const read = await readStableFile(file.path, { maxBytes: maxConfigBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return refused(name, `the configuration cannot be read: ${decoded.fault}`);
   return validateText({ ...file, text: decoded.text }, options);

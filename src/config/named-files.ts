@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
-import { checkReadable, decodeText, readSettledFile } from '../lib/watched-file.ts';
+import { checkReadable, decodeText, readStableFile } from '../lib/watched-file.ts';
 import { certificateProblems } from './certificates.ts';
 import { listIssuers } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
@@ -113,7 +113,7 @@ interface ReadNamedFiles {
 
 /**
  * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: the text of a
- * setting in that file, with its references. Problems name a file by it, since a value may be a secret in the wrong place.
+ * setting in that file, with its references. Problems name a file by it, since a value may be a secret in the wrong setting.
  */
 export async function readNamedFiles(
   config: PartialConfig,
@@ -125,8 +125,8 @@ export async function readNamedFiles(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
       const file = { role, ...nameFile(value, configFile) };
       const result = await validateFile(file, config, validators);
-      const standing = textAt(setting);
-      const shown = standing?.includes('${') ? standing : file.name;
+      const written = textAt(setting);
+      const shown = written?.includes('${') ? written : file.name;
       const fault = 'fault' in result ? [{ path: setting, text: `names ${shown}: ${result.fault}` }] : [];
       const { text, problems = [] } = 'fault' in result ? {} : result;
       return { file: text === undefined ? file : { ...file, text }, fault, problems };
@@ -156,7 +156,7 @@ async function validateFile(
     if (fault !== undefined) return { fault };
     return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name, config)) ?? []) : [] };
   }
-  const read = await readSettledFile(path, { maxBytes: maxNamedFileBytes });
+  const read = await readStableFile(path, { maxBytes: maxNamedFileBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return decoded;
   const { text } = decoded;

@@ -13,7 +13,7 @@ interface SourceDocument {
   textAt(path: SettingPath): string | undefined;
 }
 
-/** Texts for errors of the parser, whose own messages quote a piece of the file, which may be a secret. */
+/** Texts for errors of the parser, whose own messages quote a part of the file, which may be a secret. */
 const parserTexts: Readonly<Record<string, string>> = {
   ...syntaxTexts,
   BAD_ALIAS: 'a malformed alias; put quotes around a value that begins with *',
@@ -25,7 +25,7 @@ const parserTexts: Readonly<Record<string, string>> = {
   NON_STRING_KEY: 'a key must be plain text',
   TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',
   RESOURCE_EXHAUSTION: 'this is nested too deeply',
-  UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value that holds { } [ ] or a comma',
+  UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value with { } [ ] or a comma',
 };
 
 /** Parses the YAML of a configuration. Warnings of the parser are errors; aliases are refused (they can explode). */
@@ -39,7 +39,7 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
   return {
     root,
     problems: [fault ?? mistake ?? []].flat(),
-    problemAt: (path, problem, more = {}) => problemAt(placeOf(root, path, more.at), problem, more.severity),
+    problemAt: (path, problem, more = {}) => problemAt(offsetAt(root, path, more.at), problem, more.severity),
     textAt(path) {
       let node: unknown = root;
       for (const step of path) node = childOf(node, step)?.value;
@@ -48,7 +48,7 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
   };
 }
 
-function placeOf(root: Node | null, path: SettingPath, part?: 'key'): number {
+function offsetAt(root: Node | null, path: SettingPath, part?: 'key'): number {
   let node: unknown = root;
   let offset = offsetOf(root);
   for (const [index, step] of path.entries()) {
@@ -90,7 +90,7 @@ interface PlainValue {
   readonly problems: readonly { readonly path: SettingPath; readonly text: string }[];
 }
 
-/** Turns the tree of a YAML file into plain data and replaces its references. */
+/** Converts the tree of a YAML file to plain data and replaces its references. */
 export function readPlainValue(root: Node | null, sources: ReferenceSources): PlainValue {
   const problems: { path: SettingPath; text: string }[] = [];
   const value = read(root, []);

@@ -13,7 +13,7 @@ export function text() {
       .string()
       .min(1)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
-      .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not hold control characters' })
+      .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
   );
 }
 

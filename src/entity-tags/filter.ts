@@ -1,25 +1,25 @@
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
-import { type Rejection, isRejection, reject } from '../http/rejection.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from './context.ts';
 import { type Identity, isCreation, readIfMatch } from './keys.ts';
+import { noTag } from './protocol.ts';
 import { beginRead } from './read.ts';
 import {
+  collectionKeyOf,
+  compileTrackedResources,
+  needsIfMatch,
   type Precondition,
   type TrackedMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
-  collectionKeyOf,
-  compileTrackedResources,
-  needsIfMatch,
 } from './resources.ts';
-import { noTag } from './protocol.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
-import { type Write, beginWrite } from './write.ts';
+import { beginWrite, type Write } from './write.ts';
 
 /** The decision about a request that needs no store. */
 export interface EntityTagMatcher extends Matcher<TrackedMatch> {
@@ -134,16 +134,16 @@ function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefu
   }
   const { collection, member, methods, ifMatch } = match.resource;
   const rule = ruleOf(match, request);
-  const place = match.role === 'collection' ? collection : member;
+  const subject = match.role === 'collection' ? collection : member;
   const taken = ifMatch === 'lenient' ? '; W/"t", t and "t-gzip" are taken for "t"' : '';
   const texts: Record<EntityTagRule, string> = {
-    read: `a read of ${place}: the answer carries ETag, If-None-Match with it gives 304`,
+    read: `a read of ${subject}: the answer carries ETag, If-None-Match with it gives 304`,
     precondition:
-      `a change ${match.role === 'below' ? 'below' : 'of'} ${place}: If-Match must hold its current ETag (ifMatch: ${ifMatch}${taken}); ` +
+      `a change ${match.role === 'below' ? 'below' : 'of'} ${subject}: If-Match must be its current ETag (ifMatch: ${ifMatch}${taken}); ` +
       `${name('if-match-missing')} without, ${name('if-match-invalid')} with another`,
-    write: `a change of ${place} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
-    'child-write': `a change below ${place} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
-    'collection-write': `a change of ${place} itself, which may be one of any member: ${name('collection-write')}`,
+    write: `a change of ${subject} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
+    'child-write': `a change below ${subject} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
+    'collection-write': `a change of ${subject} itself, which may be one of any member: ${name('collection-write')}`,
     batch: `a change of ${collection} as a whole (batch: guarded): it needs a token and, unless it is a POST, the ETag of ${collection}; it waits for changes of members, and makes the ETag of each old`,
     creation: `a new member of ${collection}: an answer 201 carries the new member's ETag`,
   };

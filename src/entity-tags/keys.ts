@@ -1,9 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
 import { fieldValues, trimEndWhile } from '../http/field-list.ts';
 import { normaliseLinearly } from '../http/path-folding.ts';
 import type { ResourceKey } from './tag-store.ts';
-import { type TagReading, meantTag, parseEntityTags } from '../http/entity-tag-list.ts';
 
 /** One record for all users and all spellings of an id. */
 export function memberKey(template: string, ids: readonly string[]): ResourceKey {
@@ -83,7 +83,7 @@ export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: I
   return values.length === 0 ? 'nobody' : `unverified ${shortHash(anonymousParts(request))}`;
 }
 
-/** Whether nobody has verified the sender, so that anybody may pretend to be anybody. */
+/** Whether the sender is not verified, so that it may pretend to be any user. */
 export function isAnonymous(identity: Identity): boolean {
   return identity?.subject === undefined;
 }

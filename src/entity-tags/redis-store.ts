@@ -1,9 +1,10 @@
-import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import { recordForms } from '../redis/membership.ts';
-import { type RedisRecords, bucketOf, slotOf } from '../redis/redis.ts';
-import { type TagScripts, buildTagScripts } from './lua.ts';
+import { bucketOf, type RedisRecords, slotOf } from '../redis/redis.ts';
+import { ServerClock } from '../redis/server-clock.ts';
+import { buildTagScripts, type TagScripts } from './lua.ts';
 import {
   type Claim,
   type ClaimAnswer,
@@ -17,7 +18,6 @@ import {
   type TagStore,
 } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
-import { ServerClock } from '../redis/server-clock.ts';
 
 interface RedisTagStoreOptions extends RedisRecords {
   readonly times: Pick<
@@ -229,7 +229,7 @@ class Gathered {
   ask(key: ResourceKey, operation: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const count = this.#pending.push({ key, operation, resolve, reject });
-      if (count === 1) endOfTurn.add(this);
+      if (count === 1) endOfTick.add(this);
       else if (count === maxGathered) this.send();
     });
   }
@@ -258,7 +258,7 @@ class Gathered {
   }
 }
 
-const endOfTurn = new EndOfTurn<Gathered>(
+const endOfTick = new EndOfTick<Gathered>(
   (gathered) => gathered.send(),
   () => {},
 );

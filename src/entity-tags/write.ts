@@ -4,11 +4,11 @@ import { parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { isolateLate } from '../lib/faults.ts';
-import { mayHoldAfter } from '../redis/faults.ts';
+import { mayTakeEffectAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { type EntityTagContext, type EntityTagEvent, type TrackedExchange, answerOctets } from './context.ts';
-import { randomTag, tagOfWrite } from './keys.ts';
+import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedExchange } from './context.ts';
 import { soleResource } from './json-api.ts';
+import { randomTag, tagOfWrite } from './keys.ts';
 import { isMember } from './resources.ts';
 import type { ClaimAnswer, ClaimEnd, ResourceKey, WriteOutcome } from './tag-store.ts';
 
@@ -86,8 +86,8 @@ export async function takeLease(
     try {
       answer = await store.claim(key, { token, tags, isWhole, isAnonymous, isOpen });
     } catch (fault) {
-      const givenBack = mayHoldAfter(fault).then((mayHold) =>
-        mayHold ? giveBack(context, key, token, tagged) : undefined,
+      const givenBack = mayTakeEffectAfter(fault).then((mayTakeEffect) =>
+        mayTakeEffect ? giveBack(context, key, token, tagged) : undefined,
       );
       isolateLate(givenBack);
       onEvent('store-unavailable');

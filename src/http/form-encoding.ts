@@ -14,7 +14,7 @@ export function decodeFormText(text: string): string | undefined {
   return isUtf8(octets) ? octets.toString() : undefined;
 }
 
-/** The same for octets, in place. */
+/** The same for octets; overwrites them. */
 export function decodeOctets(octets: Buffer): Buffer {
   let length = 0;
   for (let i = 0; i < octets.length; i += 1) {

@@ -80,7 +80,7 @@ function syntaxProblem(part: string): string | undefined {
   if (/^:|^<.*>$/.test(part)) return `${quote(part)}: a parameter is written {name}`;
   if (part.includes(';')) return `${quote(part)}: leave ";" and what follows out, matching ignores it`;
   if (!literalText.test(part)) {
-    return `${quote(part)} can never match: a path holds only A-Z a-z 0-9 - . _ ~ ! $ & ' ( ) + , = : @ and escapes such as %20 or %C3%BC`;
+    return `${quote(part)} can never match: a path contains only A-Z a-z 0-9 - . _ ~ ! $ & ' ( ) + , = : @ and escapes such as %20 or %C3%BC`;
   }
   return undefined;
 }

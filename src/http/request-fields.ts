@@ -128,7 +128,7 @@ function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFa
   return facts;
 }
 
-/** Appends in place, except the first time: a new list for each of a thousand lines would take quadratic time. */
+/** Appends to the list itself, except the first time: a new list for each of a thousand lines would take quadratic time. */
 function appended(list: string[], more: readonly string[]): string[] {
   if (list === none) return [...more];
   for (const one of more) list.push(one);
@@ -172,7 +172,7 @@ type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
  * what is refused here; it did so under flags that are not ours to trust.
  *
  * A body of GET or HEAD is refused: it has no meaning (RFC 9110 section 9.3.1), and an upstream that does not expect one
- * would read it as its next request, which nobody here has checked. Dropped in silence, the request would mean something
+ * would read it as its next request, which shopward has not checked. Dropped in silence, the request would mean something
  * else than its client said.
  */
 export function readFraming(

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
 import { isolated } from '../lib/faults.ts';
 import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
@@ -100,7 +100,7 @@ interface Ending {
   readonly onEnded: (() => void) | undefined;
 }
 
-const endings = new EndOfTurn<Ending>(
+const endings = new EndOfTick<Ending>(
   ({ response, chunk, onEnded }) => {
     if (response.destroyed) return;
     // Head and text body leave in one write, which costs the kernel half of what two cost.

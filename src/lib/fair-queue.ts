@@ -45,7 +45,7 @@ export class LinkedList<T extends Linked<T>> {
 interface FairQueueOptions {
   /** Connections at once. */
   readonly share: number;
-  /** Places among those that wait. */
+  /** How many may wait. */
   readonly queueShare: number;
 }
 
@@ -92,14 +92,14 @@ class Party implements Linked<Party> {
 
 /**
  * Who gets the next connection. Each address, and each subject of access tokens, may use its share of the connections
- * and of the queue. Addresses with waiters take turns; the waiters of one address are served in their order. The work of
+ * and of the queue. Addresses with waiters are served round robin; the waiters of one address are served in their order. The work of
  * an event does not grow with the number of waiters.
  */
 export class FairQueue<M extends QueueMember> {
   readonly #addresses = new NamedEntries(() => new Party());
   readonly #subjects = new NamedEntries(() => new Party());
   /** Addresses with ready waiters, the next one first. */
-  readonly #turns = new LinkedList<Party>();
+  readonly #round = new LinkedList<Party>();
   readonly #share: number;
   readonly #queueShare: number;
   /** Members that have a connection. */
@@ -141,7 +141,7 @@ export class FairQueue<M extends QueueMember> {
 
   /** The next waiter in turn, which is active from now on. */
   shift(): M | undefined {
-    const address = this.#turns.shift();
+    const address = this.#round.shift();
     const member = address?.line.shift();
     if (member === undefined) return undefined;
     this.#countWaiting(member, -1);
@@ -149,10 +149,10 @@ export class FairQueue<M extends QueueMember> {
     return member as M;
   }
 
-  /** The next waiter in turn, which goes on waiting; the turn passes to the next address. */
+  /** The next waiter, which goes on waiting; the next address follows. */
   peek(): M | undefined {
-    const address = this.#turns.shift();
-    if (address !== undefined) this.#turns.push(address);
+    const address = this.#round.shift();
+    if (address !== undefined) this.#round.push(address);
     return address?.line.oldest as M | undefined;
   }
 
@@ -168,7 +168,7 @@ export class FairQueue<M extends QueueMember> {
 
   /** Whether an address that has nothing active waits. */
   get hasNewWaiter(): boolean {
-    for (let one = this.#turns.oldest; one !== undefined; one = one.newer) if (one.used === 0) return true;
+    for (let one = this.#round.oldest; one !== undefined; one = one.newer) if (one.used === 0) return true;
     return false;
   }
 
@@ -229,8 +229,8 @@ export class FairQueue<M extends QueueMember> {
     const ready = Math.min(address.line.length, this.#share - address.used);
     this.ready += ready - address.ready;
     address.ready = ready;
-    if (ready === 0) this.#turns.remove(address);
-    else if (address.list === undefined) this.#turns.push(address);
+    if (ready === 0) this.#round.remove(address);
+    else if (address.list === undefined) this.#round.push(address);
   }
 }
 

@@ -12,7 +12,7 @@ export interface Problem {
   readonly text: string;
 }
 
-/** `file:line:col: error: text`, the form that editors and CI systems turn into links. */
+/** `file:line:col: error: text`, the form that editors and CI systems show as links. */
 export function formatProblem({ file, line, column, severity, text }: Problem): string {
   return `${file}:${line}:${column}: ${severity}: ${text}`;
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 
 /** Long work in small steps: a generator that yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>;
@@ -22,6 +22,6 @@ export async function finishInSlices<T>(steps: Steps<T>): Promise<T> {
       const { done, value } = steps.next();
       if (done) return value;
     } while (performance.now() < endMs);
-    await nextTurn();
+    await nextIteration();
   }
 }

@@ -7,7 +7,7 @@ export interface WatchOptions {
   /** Milliseconds between two readings. Default: 1000. Only tests set it. */
   readonly pollMs?: number;
   /** Milliseconds between two readings that must agree before a change is reported. Default: 100. */
-  readonly settleMs?: number;
+  readonly stableMs?: number;
   /** Reads the file. Default: its content, up to 16 MiB; `readStamp` for a mapping file of millions of rows. */
   readonly read?: (path: string) => Promise<FileBytes>;
   /** The content in effect; a file that differs from it is reported at once. Default: what the first reading finds. */
@@ -18,7 +18,7 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
  * Reports the new content of a file, or why it cannot be read, after every change. The file may be renamed over, written in
- * place, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap). It is read every `pollMs`: bind mounts
+ * itself, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap). It is read every `pollMs`: bind mounts
  * and network file systems send no events.
  *
  * A change is reported after `onChange` of the previous one has ended. Several changes meanwhile are reported as one; the
@@ -29,18 +29,18 @@ export class FileWatch {
   readonly #path: string;
   readonly #onChange: (content: FileBytes) => unknown;
   readonly #read: (path: string) => Promise<FileBytes>;
-  readonly #settleMs: number;
+  readonly #stableMs: number;
   readonly #timer: NodeJS.Timeout;
   #known: FileBytes | undefined;
   #isChecking = false;
   #isClosed = false;
 
   constructor(path: string, onChange: (content: FileBytes) => unknown, options: WatchOptions = {}) {
-    const { pollMs = 1000, settleMs = 100, read = readContent, known } = options;
+    const { pollMs = 1000, stableMs = 100, read = readContent, known } = options;
     this.#path = path;
     this.#onChange = onChange;
     this.#read = read;
-    this.#settleMs = settleMs;
+    this.#stableMs = stableMs;
     this.#known = known && { bytes: known };
     this.#timer = setInterval(() => this.reload(), pollMs).unref();
     this.reload();
@@ -71,7 +71,7 @@ export class FileWatch {
     let seen = await this.#read(this.#path);
     for (let reads = 1; !this.#isClosed && this.#known !== undefined; reads++) {
       if (isSame(seen, this.#known)) return;
-      await sleep(this.#settleMs, undefined, { ref: false });
+      await sleep(this.#stableMs, undefined, { ref: false });
       const next = await this.#read(this.#path);
       if (isSame(next, seen)) return this.#report(seen);
       // A file that is rewritten all the time may mix two contents: neither is safe to use.
@@ -95,20 +95,20 @@ export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 interface ReadOptions {
   readonly maxBytes: number;
   /** Milliseconds between two readings that must agree. Default: 20. */
-  readonly settleMs?: number;
+  readonly stableMs?: number;
 }
 
-const defaultSettleMs = 20;
+const defaultStableMs = 20;
 /** Readings that may differ from one another before a file is reported as changing all the time. */
 const maxReads = 50;
 const changing: FileBytes = { fault: 'it keeps changing' };
 
 /** Reads a file until two readings agree, so that a half-written file is not taken for a whole one. Never throws. */
-export async function readSettledFile(path: string, options: ReadOptions): Promise<FileBytes> {
-  const { maxBytes, settleMs = defaultSettleMs } = options;
+export async function readStableFile(path: string, options: ReadOptions): Promise<FileBytes> {
+  const { maxBytes, stableMs = defaultStableMs } = options;
   let last = await readOnce(path, maxBytes);
   for (let reads = 1; reads < maxReads; reads++) {
-    await sleep(settleMs);
+    await sleep(stableMs);
     const next = await readOnce(path, maxBytes);
     if (isSame(last, next)) return next;
     last = next;

@@ -93,7 +93,7 @@ export class Pipeline {
     if (isRejection(request)) return exchange.refuse(request);
     // A refused target is recorded as it was sent.
     if (request.refusedTarget === undefined) exchange.setRequest(request);
-    if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
+    if (!exchange.slot.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
     const planned = plan(request, rules);
     if (isRejection(planned)) return exchange.refuse(planned);
     return 'endpoint' in planned
@@ -141,7 +141,7 @@ export class Pipeline {
     const { identity, request, observed } = verdict;
     if (observed !== undefined) exchange.observe(observed);
     exchange.sender = identity;
-    if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
+    if (!exchange.slot.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
     return this.#pass(exchange, planned, request, identity);
   }
 

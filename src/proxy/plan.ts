@@ -1,5 +1,5 @@
 import type { ProtectedList, Requirement } from '../access/protected-list.ts';
-import { withoutReferredToken } from '../access/token-places.ts';
+import { withoutReferredToken } from '../access/token-locations.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { buildPathTable, type PathRules } from '../routes/path-table.ts';
@@ -52,7 +52,7 @@ const matchedTwice = reject('lenient-spelling', { reason: 'two-gates' });
 const filteredHandshake = reject('bad-request', { reason: 'websocket' });
 
 /**
- * Decides what happens to a request; no other place does. The pipeline carries the plan out, for WebSocket handshakes too;
+ * Decides what happens to a request; no other code does. The pipeline carries the plan out, for WebSocket handshakes too;
  * `explain` and the console print it. Pure, and without a promise.
  */
 export function plan<F extends Matcher>(request: CanonicalRequest, rules: PlanRules<F>): Plan<F> {

@@ -166,7 +166,7 @@ function rateFields(asked: readonly Asked[]): string[] {
   const limits: string[] = [];
   for (const { limit, taken } of asked) {
     if (taken === undefined) continue;
-    // A string of RFC 9651: no path of a row holds a quote or a backslash.
+    // A string of RFC 9651: no path of a row contains a quote or a backslash.
     const name = `"${limitName(limit)}"`;
     policies.push(`${name};q=${limit.requests};w=${Math.ceil(limit.perMs / 1000)}`);
     limits.push(`${name};r=${taken.remaining};t=${secondsOf(taken.waitUs)}`);

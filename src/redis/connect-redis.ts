@@ -132,10 +132,10 @@ class ConnectedRedis implements Redis {
 
   /**
    * Delays writes until the end of the tick, so that all calls of a tick are sent in one write and answered in one: a
-   * write for each would be half of the cost of a call. `isEndOfTurn`: the caller runs at the end of the tick already, so its
+   * write for each would be half of the cost of a call. `isEndOfTick`: the caller runs at the end of the tick already, so its
    * write waits only for the others there. Not for a Cluster, which chooses its connections itself.
    */
-  #gatherWrites(isEndOfTurn = false): void {
+  #gatherWrites(isEndOfTick = false): void {
     if (this.#isGathering || this.#client instanceof Cluster) return;
     const { stream } = this.#client;
     // Undefined before the first connection.
@@ -146,7 +146,7 @@ class ConnectedRedis implements Redis {
       this.#isGathering = false;
       stream.uncork();
     };
-    if (isEndOfTurn) process.nextTick(write);
+    if (isEndOfTick) process.nextTick(write);
     else setImmediate(write);
   }
 

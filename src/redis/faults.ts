@@ -228,7 +228,7 @@ export function withinDeadline<T>(call: () => Promise<T>, timeoutMs: number): Pr
  * Waits until a claim that failed with `fault` can no longer take effect. It may be released only then, or the release could
  * overtake it. Resolves to `false` if it took no effect and never will. After any other error it resolves to `true` at once.
  */
-export async function mayHoldAfter(fault: unknown): Promise<boolean> {
+export async function mayTakeEffectAfter(fault: unknown): Promise<boolean> {
   if (!(fault instanceof RedisUnavailable)) return true;
   const { mayTakeEffectUntilMs } = fault;
   if (mayTakeEffectUntilMs === undefined) return false;

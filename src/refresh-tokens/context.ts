@@ -9,7 +9,7 @@ export interface RefreshTokensOptions {
   readonly subjectOf: (accessToken: string) => string | undefined;
   /** Milliseconds that a refresh token lives when the shop's response names no lifetime. */
   readonly lifetimeMs: number;
-  /** Milliseconds in which the shop must have answered a refresh; its claim holds `marginMs` longer. */
+  /** Milliseconds in which the shop must have answered a refresh; its claim lasts `marginMs` longer. */
   readonly answerWithinMs: number;
   /** Milliseconds from the start of a claim in which the refresh has to be sent to the shop. Default 5000. */
   readonly marginMs?: number;

@@ -66,7 +66,7 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
         label: 'refresh token',
         text: kinds.map((kind) => kindTexts[kind]).join('; ') || otherMethodText,
         ...(revokes !== undefined && {
-          whenOpen: kinds.map((kind) => (kind === 'revoke' ? nobodyRevokes : kindTexts[kind])).join('; '),
+          whenOpen: kinds.map((kind) => (kind === 'revoke' ? revokesNothing : kindTexts[kind])).join('; '),
         }),
         details: kinds,
       };
@@ -80,7 +80,7 @@ const kindTexts = {
   'revoke-shown': 'ends the refresh token that the request shows, whosever it is',
   revoke: "revokes the user's own refresh token",
 } as const;
-const nobodyRevokes = 'revokes nothing: no row asks for a token, and so nobody is known to be its user';
+const revokesNothing = 'revokes nothing: no row asks for a token, so its user is not known';
 const otherMethodText = 'by another method than the endpoint: refused if it has a refresh token';
 
 /** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */

@@ -8,7 +8,7 @@ import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/h
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint, TokenFields } from './endpoints.ts';
 import { foldName } from './token-request.ts';
-import type { FamilyId, Standing, SubjectDigest } from './token-values.ts';
+import type { FamilyId, GenerationAt, SubjectDigest } from './token-values.ts';
 
 /**
  * What the shop did. `done`: what was asked; `refused`: certainly nothing; `failed`: its complete response is 3xx, 408 or 5xx,
@@ -48,7 +48,7 @@ export function issueHooks(
 
 /**
  * The parts of the hooks that make a response readable: without a content coding, whole, of a type that is parsed here, and
- * held back until it is read. Otherwise a client could have its new token go unrecorded.
+ * buffered until it is read. Otherwise a client could have its new token go unrecorded.
  */
 export function readsAnswer(
   { answerBytes, answerWithinMs }: RefreshTokenContext,
@@ -148,7 +148,7 @@ export function readIssuedTokens(
   if (!Buffer.isBuffer(octets)) return 'unreadable';
   const document = parseJson(octets.toString('utf8').replace(/^\ufeff/, ''));
   if (!isContainer(document)) {
-    return holdsNoToken(octets.toString('latin1'), names) ? nothingIssued : 'unreadable';
+    return containsNoToken(octets.toString('latin1'), names) ? nothingIssued : 'unreadable';
   }
   const issued = tokensOf(document, names);
   return issued.tokens.length > maxTokens ? 'unreadable' : issued;
@@ -188,7 +188,7 @@ function textsOf(value: unknown): readonly string[] {
 }
 
 /** Whether a text, such as `OK`, is printable and has neither the field's name nor a word as long as a secret. */
-function holdsNoToken(text: string, names: readonly TokenFields[]): boolean {
+function containsNoToken(text: string, names: readonly TokenFields[]): boolean {
   if (/[^\t\r\n\x20-\x7e]|[^\s<>"'&;:]{16}/.test(text)) return false;
   const folded = foldName(text);
   return !names.some(({ refreshToken }) => folded.includes(foldName(refreshToken)));
@@ -227,10 +227,10 @@ export async function recordIssued(
   const issuedAtMs = monotonicNow();
   const isRecorded = await retries.write(async (isLate) => {
     const restMs = Math.max(1, Math.floor(lifetimeMs - (isLate ? monotonicNow() - issuedAtMs : 0)));
-    const standing = subject === null ? undefined : await store.standingFor(subject, restMs);
+    const current = subject === null ? undefined : await store.generationFor(subject, restMs);
     // Measured after the reply, so that the time of issue is rather too early than too late.
     const agoMs = monotonicNow() - issuedAtMs;
-    const own = standing === undefined ? 0 : isLate ? generationAgo(standing, agoMs) : standing.generation;
+    const own = current === undefined ? 0 : isLate ? generationAgo(current, agoMs) : current.generation;
     await store.record(token, { subject, generation: since ?? own, family, lifetimeMs: restMs });
     if (isLate) emit('recorded');
   });
@@ -241,6 +241,6 @@ export async function recordIssued(
  * The generation of a token that was issued `agoMs` milliseconds ago: below that of every `mine` since then, which ends it, and
  * above that of those before.
  */
-function generationAgo({ generation, nowMicros }: Standing, agoMs: number): number {
+function generationAgo({ generation, nowMicros }: GenerationAt, agoMs: number): number {
   return Math.max(0, Math.min(generation, Math.floor(nowMicros - (agoMs + clockSlackMs) * 1000)));
 }

@@ -37,7 +37,7 @@ export class MemoryRecords implements Records {
   /** In the order of their last change. */
   readonly #kept = new Map<string, Entry>();
   /** Of unknown tokens, which may not exist: kept apart, so that they never evict another record. */
-  readonly #strays = new Map<string, Entry>();
+  readonly #orphans = new Map<string, Entry>();
   #sweptAtMs = 0;
   readonly #answers = new Map<TokenDigest, string>();
 
@@ -51,13 +51,13 @@ export class MemoryRecords implements Records {
     return this.#kept.size;
   }
 
-  get strays(): number {
-    return this.#strays.size;
+  get orphans(): number {
+    return this.#orphans.size;
   }
 
   read(kind: KindName, id: string): Seen {
     const key = keyOf(kind, id);
-    const { text = '', endsAtMs = 0 } = this.#kept.get(key) ?? this.#strays.get(key) ?? {};
+    const { text = '', endsAtMs = 0 } = this.#kept.get(key) ?? this.#orphans.get(key) ?? {};
     const now = this.#now();
     return { text: endsAtMs > now ? text : '', nowMicros: now * 1000 };
   }
@@ -67,10 +67,10 @@ export class MemoryRecords implements Records {
     if (current.text !== seen) return current;
     const key = keyOf(kind, id);
     this.#kept.delete(key);
-    this.#strays.delete(key);
+    this.#orphans.delete(key);
     const entry = { text: next.text, endsAtMs: this.#now() + next.keptMs };
-    const isStray = kind === 'token' && next.expiresAtMs === undefined;
-    if (next.text !== '') (isStray ? this.#strays : this.#kept).set(key, entry);
+    const isOrphan = kind === 'token' && next.expiresAtMs === undefined;
+    if (next.text !== '') (isOrphan ? this.#orphans : this.#kept).set(key, entry);
     if (this.#kept.size > this.#maxRecords) this.#evict();
     this.#sweep();
     return 'replaced';
@@ -107,12 +107,12 @@ export class MemoryRecords implements Records {
     }
   }
 
-  /** Drops strays that are over; at most once a second, since it visits all of them. */
+  /** Drops orphans that are over; at most once a second, since it visits all of them. */
   #sweep(): void {
     const now = this.#now();
     if (Math.abs(now - this.#sweptAtMs) < 1000) return;
     this.#sweptAtMs = now;
-    for (const [key, { endsAtMs }] of this.#strays) if (endsAtMs <= now) this.#strays.delete(key);
+    for (const [key, { endsAtMs }] of this.#orphans) if (endsAtMs <= now) this.#orphans.delete(key);
   }
 }
 
@@ -136,7 +136,7 @@ export class MemoryTokenStore extends TokenStore {
   }
 
   /** Records of unknown tokens. */
-  get strays(): number {
-    return this.#own.strays;
+  get orphans(): number {
+    return this.#own.orphans;
   }
 }

@@ -1,16 +1,16 @@
+import type { Eventually } from '../lib/eventually.ts';
 import {
+  bearer,
   type ClaimAnswer,
   type FamilyId,
   type IssuedRecord,
+  longestWaitMs,
   type NoteAnswer,
   type SubjectDigest,
   type TokenDigest,
   type TokenState,
   type Use,
-  holder,
-  longestWaitMs,
 } from './token-values.ts';
-import type { Eventually } from '../lib/eventually.ts';
 
 /**
  * The state machine of docs/decisions/refresh-token-states.md: pure steps on one record. A step that changes nothing returns
@@ -33,11 +33,11 @@ export interface TokenRecord {
 interface Note {
   readonly by: SubjectDigest;
   readonly atMs: number;
-  /** The operation that may take it back; null: it is settled. */
+  /** The operation that may take it back; null: it is final. */
   readonly op: string | null;
 }
 
-/** A user's generation: the settled one, and that of each `mine` under way. */
+/** A user's generation: the final one, and that of each `mine` under way. */
 interface SubjectRecord {
   readonly settled: number;
   readonly pending: Readonly<Record<string, number>>;
@@ -76,7 +76,7 @@ export const lateMs = 2000;
 export function claim(
   record: TokenRecord,
   op: string,
-  holdMs: number,
+  claimMs: number,
   now: number,
   mostWaitMs = longestWaitMs,
 ): Step<TokenRecord, ClaimAnswer> {
@@ -104,7 +104,7 @@ export function claim(
       const restMs = untilMs - now;
       if (isIndeterminate) return { record, answer: { kind: state, waitMs: restMs, isIndeterminate } };
       // Retry-After is the duration of the refresh so far, so that clients poll rarely.
-      const waitMs = Math.max(1000, Math.min(restMs, holdMs - restMs, mostWaitMs));
+      const waitMs = Math.max(1000, Math.min(restMs, claimMs - restMs, mostWaitMs));
       const awaitedUntilMs = now + waitMs + lateMs;
       // A client that ignores Retry-After does not cause a write with every request.
       const isNews = awaitedUntilMs >= record.awaitedUntilMs + lateMs / 4;
@@ -114,7 +114,7 @@ export function claim(
     case 'valid': {
       const revokedBy = subject === null ? [...new Set(record.notes.map(({ by }) => by))] : [];
       return {
-        record: { ...record, claim: { op, untilMs: now + holdMs, isIndeterminate: false } },
+        record: { ...record, claim: { op, untilMs: now + claimMs, isIndeterminate: false } },
         answer: { kind: 'granted', subject, generation, family, lifetimeMs, revokedBy },
       };
     }
@@ -170,14 +170,14 @@ export function noteRevocation(
   isAdmitted: boolean,
   now: number,
 ): Step<TokenRecord, NoteAnswer> {
-  const isForeign = record.subject !== null && record.subject !== by && by !== holder;
+  const isForeign = record.subject !== null && record.subject !== by && by !== bearer;
   if (isForeign) return { record, answer: 'foreign' };
   const isNoted = record.notes.some((note) => note.by === by && note.op === null);
   if (record.life === null && !isNoted && !isAdmitted) return { record, answer: 'full' };
   return { record: { ...record, notes: [...record.notes, { by, op, atMs: now }] }, answer: 'noted' };
 }
 
-export function settleRevocation(
+export function concludeRevocation(
   record: TokenRecord,
   by: SubjectDigest,
   op: string,
@@ -186,8 +186,8 @@ export function settleRevocation(
 ): TokenRecord {
   const atMs = record.notes.find((note) => note.op === op)?.atMs ?? now;
   const others = record.notes.filter((note) => note.op !== op);
-  const isSettled = others.some((note) => note.by === by && note.op === null);
-  const notes = stands && !isSettled ? [...others, { by, atMs, op: null }] : others;
+  const isConcluded = others.some((note) => note.by === by && note.op === null);
+  const notes = stands && !isConcluded ? [...others, { by, atMs, op: null }] : others;
   return { ...record, notes };
 }
 
@@ -203,7 +203,7 @@ export function noteAll(
   return { record: { ...record, pending, untilMs: Math.max(record.untilMs, untilMs) }, answer: noted };
 }
 
-export function settleAll(
+export function concludeAll(
   record: SubjectRecord,
   op: string,
   noted: number,
@@ -227,22 +227,22 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
   return record.claim !== null && record.claim.untilMs > now ? 'in-exchange' : 'valid';
 }
 
-/** When the token was revoked, by its own subject or by a holder who has shown it; null: it is not. */
+/** When the token was revoked, by its own subject or by a client that has shown it; null: it is not. */
 export function revokedAt({ subject, notes }: TokenRecord): number | null {
   let first: number | null = null;
   for (const { by, atMs } of notes)
-    if ((by === subject || by === holder) && (first === null || atMs < first)) first = atMs;
+    if ((by === subject || by === bearer) && (first === null || atMs < first)) first = atMs;
   return first;
 }
 
-/** When the record may be dropped; `Infinity`: never. A record without a life lives `strayMs` after its last note. */
+/** When the record may be dropped; `Infinity`: never. A record without a life lives `orphanMs` after its last note. */
 export function endOfToken(
   { life, claim: current, notes }: TokenRecord,
   retentionMs: number,
-  strayMs: number,
+  orphanMs: number,
 ): number {
   if (life !== null) return life.expiresAtMs + retentionMs;
-  return notes.reduce((last, { atMs }) => Math.max(last, atMs + strayMs), current?.untilMs ?? 0);
+  return notes.reduce((last, { atMs }) => Math.max(last, atMs + orphanMs), current?.untilMs ?? 0);
 }
 
 /** A store reads texts, and replaces one if it has not changed since. Rejects with `RedisUnavailable`. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import { isolateLate } from '../lib/faults.ts';
-import { mayHoldAfter, RedisUnavailable } from '../redis/faults.ts';
+import { mayTakeEffectAfter, RedisUnavailable } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
@@ -22,9 +22,9 @@ import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
 import {
   type ClaimAnswer,
   type FamilyId,
+  lifeOf,
   longestWaitMs,
   type SubjectDigest,
-  standingOf,
   type TokenDigest,
   type Use,
 } from './token-values.ts';
@@ -84,7 +84,7 @@ export async function beginRefresh(
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     // The store may have granted a claim whose reply was lost.
-    isolateLate(mayHoldAfter(fault).then(() => releaseAll(refresh, asked)));
+    isolateLate(mayTakeEffectAfter(fault).then(() => releaseAll(refresh, asked)));
     emit('store-unavailable');
     return refuseUnknown(endpoint.format);
   }
@@ -97,7 +97,7 @@ export async function beginRefresh(
       return refresh.sentAtMs - begunAtMs <= marginMs;
     },
     async onOutcome(outcome) {
-      const edits = await settleRefresh(refresh, claimed, outcome);
+      const edits = await concludeRefresh(refresh, claimed, outcome);
       return isObserved ? {} : edits;
     },
   };
@@ -110,7 +110,7 @@ async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise
   const answer = await store.claim(token, op, answerWithinMs + marginMs, mostWaitMs);
   if (answer.kind !== 'granted') return answer;
   // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
-  const { since, isOver } = await standingOf(store, answer);
+  const { since, isOver } = await lifeOf(store, answer);
   if (isOver) return { kind: 'revoked' };
   const { subject, family, lifetimeMs, revokedBy } = answer;
   return { kind: 'claimed', token, subject, since, family, lifetimeMs, revokedBy };
@@ -135,7 +135,7 @@ async function refuse(
   }
 }
 
-async function settleRefresh(
+async function concludeRefresh(
   refresh: Refresh,
   claimed: readonly Claimed[],
   outcome: ForwardOutcome,
@@ -144,7 +144,7 @@ async function settleRefresh(
   const tokens = tokensOf(claimed);
   switch (verdictOf(outcome)) {
     case 'done':
-      return settleSuccess(refresh, claimed, outcome);
+      return concludeSuccess(refresh, claimed, outcome);
     case 'unknown':
       await leaveOpen(refresh, tokens);
       return {};
@@ -155,7 +155,7 @@ async function settleRefresh(
   }
 }
 
-async function settleSuccess(
+async function concludeSuccess(
   refresh: Refresh,
   claimed: readonly Claimed[],
   outcome: ForwardOutcome,

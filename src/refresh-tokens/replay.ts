@@ -7,7 +7,7 @@ import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { readsAnswer } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
-import { standingOf, type TokenDigest, type UsedAnswer } from './token-values.ts';
+import { lifeOf, type TokenDigest, type UsedAnswer } from './token-values.ts';
 
 /** A refresh token as it was sent. */
 export interface PresentedToken {
@@ -35,7 +35,7 @@ export async function answerReplay(
   const isWithinLeeway = used.isAwaited || used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
     const answer = openAnswer(sealedFor(presented), used.sealed);
-    if (answer !== undefined && !(await standingOf(context.store, used)).isOver) {
+    if (answer !== undefined && !(await lifeOf(context.store, used)).isOver) {
       emit('exchange-repeated');
       return answer;
     }

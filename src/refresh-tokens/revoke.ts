@@ -7,12 +7,12 @@ import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
-import { holder, type NoteAnswer } from './token-values.ts';
+import { bearer, type NoteAnswer } from './token-values.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {
   note(op: string): Eventually<NoteAnswer>;
-  settle(op: string, stands: boolean): Eventually<void>;
+  conclude(op: string, stands: boolean): Eventually<void>;
 }
 
 /** Named in the path: a token of the user's own, or `mine`. Shown in the body: any user's token. */
@@ -27,7 +27,7 @@ export async function beginRevocation(
 ): Promise<UpstreamHooks | Rejection | undefined> {
   const { emit, retries } = context;
   const op = randomUUID();
-  const { note, settle } = noteOf(context, revocation);
+  const { note, conclude } = noteOf(context, revocation);
   // First the delayed writes: a `mine` would miss a token that was issued while the store was away and is not recorded yet.
   await retries.flush();
   try {
@@ -48,7 +48,7 @@ export async function beginRevocation(
     async onOutcome(outcome) {
       const stands = verdictOf(outcome) !== 'refused';
       if (!stands) emit('revocation-undone');
-      await retries.write(() => settle(op, stands));
+      await retries.write(() => conclude(op, stands));
       return {};
     },
   };
@@ -57,21 +57,21 @@ export async function beginRevocation(
 function noteOf({ store, digests }: RefreshTokenContext, revocation: Revocation): Note {
   const [by, text] =
     'shown' in revocation
-      ? [holder, revocation.shown]
+      ? [bearer, revocation.shown]
       : [digests.ofSubject(revocation.subject), revocation.named];
-  if (by !== holder && text === 'mine') {
+  if (by !== bearer && text === 'mine') {
     let noted = 0;
     return {
       async note(op) {
         noted = await store.noteRevocationOfAll(by, op);
         return 'noted' as const;
       },
-      settle: (op, stands) => store.settleRevocationOfAll(by, op, noted, stands),
+      conclude: (op, stands) => store.concludeRevocationOfAll(by, op, noted, stands),
     };
   }
   const token = digests.ofToken(text);
   return {
     note: (op) => store.noteRevocation(token, by, op),
-    settle: (op, stands) => store.settleRevocation(token, by, op, stands),
+    conclude: (op, stands) => store.concludeRevocation(token, by, op, stands),
   };
 }

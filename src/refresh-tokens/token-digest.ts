@@ -73,7 +73,7 @@ function interpretationsOf(token: string): readonly string[] {
   return [...interpretations];
 }
 
-/** Characters of base64 that hold 128 bits. A shorter text is no secret, and is taken as it is. */
+/** Characters of base64 that encode 128 bits. A shorter text is no secret, and is taken as it is. */
 const shortest = 22;
 const hexAndMore = /^([0-9A-Fa-f]{22,})[^0-9A-Fa-f.:|~_+/=-]/;
 /** Words and numbers, such as `refresh-token-17`: not base64, and its last digit may count. */

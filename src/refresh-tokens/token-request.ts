@@ -28,7 +28,7 @@ export type NotPlain =
 export type Candidate = { readonly token: string | undefined } | { readonly notPlain: NotPlain };
 
 /**
- * Reads the token of a request to one of `endpoints`. The shop's parser is not known, so the request is held to an allowlist:
+ * Reads the token of a request to one of `endpoints`. The shop's parser is not known, so the request must match an allowlist:
  * an uncoded UTF-8 body of JSON or an urlencoded form, whose names no parser reads in two ways. Linear in its length.
  */
 export function findCandidate(

@@ -1,32 +1,32 @@
-import { type Eventually, andThen } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
+import { NoteLimit, noteMs } from './note-limit.ts';
 import * as protocol from './protocol.ts';
 import {
+  families,
   type Kind,
   type NextRecord,
   type Records,
   type Seen,
   type Step,
-  type TokenRecord,
-  families,
   subjects,
+  type TokenRecord,
   tokens,
 } from './protocol.ts';
 import {
   type ClaimAnswer,
   type FamilyId,
+  type GenerationAt,
   type IssuedRecord,
+  lifeOf,
+  longestWaitMs,
   type NoteAnswer,
-  type Standing,
   type SubjectDigest,
   type TokenDigest,
   type TokenEntry,
   type Use,
   type UsedAnswer,
-  longestWaitMs,
-  standingOf,
 } from './token-values.ts';
-import { NoteLimit, noteMs } from './note-limit.ts';
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
@@ -67,13 +67,13 @@ export class TokenStore {
   }
 
   /**
-   * Claims the token for `holdMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
+   * Claims the token for `claimMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
    * begin again with another `op`.
    */
-  claim(token: TokenDigest, op: string, holdMs: number, mostWaitMs?: number): Eventually<ClaimAnswer> {
+  claim(token: TokenDigest, op: string, claimMs: number, mostWaitMs?: number): Eventually<ClaimAnswer> {
     const claimed = this.#onToken(
       token,
-      (record, now) => this.#steps.claim(record, op, holdMs, now, mostWaitMs),
+      (record, now) => this.#steps.claim(record, op, claimMs, now, mostWaitMs),
       true,
     );
     return andThen(claimed, (answer) => (answer.kind === 'used' ? this.#withAnswer(token, answer) : answer));
@@ -108,7 +108,7 @@ export class TokenStore {
   }
 
   /** What the generation of a token of this subject, which lives for `lifetimeMs`, is computed from. */
-  standingFor(subject: SubjectDigest, lifetimeMs: number): Eventually<Standing> {
+  generationFor(subject: SubjectDigest, lifetimeMs: number): Eventually<GenerationAt> {
     return this.#update(subjects, subject, (record, now, nowMicros) => {
       // A record that has no end need not be written.
       const isKept = this.#retentionMs === Number.POSITIVE_INFINITY || record.untilMs >= now + lifetimeMs;
@@ -140,7 +140,7 @@ export class TokenStore {
   }
 
   /**
-   * Notes a revocation, pending until it is settled. `foreign`: the token is another subject's, and `by` is not the `holder`;
+   * Notes a revocation, pending until it is final. `foreign`: the token is another subject's, and `by` is not the `bearer`;
    * `full`: the token is unknown, and there are too many notes about such tokens. In both cases nothing is noted.
    */
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer> {
@@ -152,27 +152,27 @@ export class TokenStore {
   }
 
   /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
-  settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void> {
+  concludeRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void> {
     return this.#onToken(token, (record, now) =>
-      done(this.#steps.settleRevocation(record, by, op, stands, now)),
+      done(this.#steps.concludeRevocation(record, by, op, stands, now)),
     );
   }
 
-  /** Notes a `mine`. Returns its generation, to be passed to `settleRevocationOfAll`, which may be repeated. */
+  /** Notes a `mine`. Returns its generation, to be passed to `concludeRevocationOfAll`, which may be repeated. */
   noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number> {
     return this.#update(subjects, subject, (record, now, nowMicros) =>
       this.#steps.noteAll(record, op, now + this.#lifetimeMs, nowMicros),
     );
   }
 
-  settleRevocationOfAll(
+  concludeRevocationOfAll(
     subject: SubjectDigest,
     op: string,
     noted: number,
     stands: boolean,
   ): Eventually<void> {
     return this.#update(subjects, subject, (record, now) =>
-      done(this.#steps.settleAll(record, op, noted, stands, now + this.#lifetimeMs)),
+      done(this.#steps.concludeAll(record, op, noted, stands, now + this.#lifetimeMs)),
     );
   }
 
@@ -187,7 +187,7 @@ export class TokenStore {
         const record = decode(tokens, text);
         if (record.life === null || (subject !== undefined && record.subject !== subject)) continue;
         const state = this.#steps.stateOf(record, Math.floor(nowMicros / 1000));
-        const { isOver } = await standingOf(remembered, record);
+        const { isOver } = await lifeOf(remembered, record);
         yield {
           token,
           subject: record.subject,

@@ -1,7 +1,7 @@
 import type { Eventually } from '../lib/eventually.ts';
 
 /** The generation of the token's subject, and whether the token was ended by `mine` or with its family. */
-export async function standingOf(
+export async function lifeOf(
   store: {
     generationOf(subject: SubjectDigest): Eventually<number>;
     isFamilyEnded(family: FamilyId): Eventually<boolean>;
@@ -19,14 +19,14 @@ export async function standingOf(
 export type TokenDigest = string & { readonly tokenDigest: true };
 export type SubjectDigest = string & { readonly subjectDigest: true };
 
-/** Stands for a subject: any client that holds a refresh token may revoke it. It is not the digest of any name. */
-export const holder = '_'.repeat(22) as SubjectDigest;
+/** Stands for a subject: any client that has a refresh token may revoke it. It is not the digest of any name. */
+export const bearer = '_'.repeat(22) as SubjectDigest;
 
 /** Random name of all tokens that descend from one login. */
 export type FamilyId = string & { readonly familyId: true };
 
 /** A subject's generation, and the store's clock at that moment. */
-export interface Standing {
+export interface GenerationAt {
   readonly generation: number;
   /** Microseconds since 1970. */
   readonly nowMicros: number;

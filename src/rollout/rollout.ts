@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { finishInSlices } from '../lib/slices.ts';
@@ -105,7 +105,7 @@ export class Rollout implements Component {
       await store.write(this.#waiting[0] ?? nothing, this.#now() - this.#writtenMs);
       this.#waiting.shift();
       // The memory store answers at once: let requests be served between batches.
-      await nextTurn();
+      await nextIteration();
     } while (this.#waiting.length > 0);
     this.#writtenMs = this.#takenMs;
     const gone = this.#rows.gone.slice();

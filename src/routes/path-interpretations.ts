@@ -176,10 +176,10 @@ function withEmptiesSeen(
   const ids = segments.map(idOf);
   const all: PathInterpretation[] = [{ ids, segments, steps }];
   if (!ids.includes(emptyId)) return all;
-  for (const places of waysWithEmpties(segments, ids)) {
+  for (const kept of waysWithEmpties(segments, ids)) {
     all.push({
-      ids: places.map((i) => ids[i] as number),
-      segments: places.map((i) => segments[i] as string),
+      ids: kept.map((i) => ids[i] as number),
+      segments: kept.map((i) => segments[i] as string),
       steps: [...steps, 'empty-segments'],
     });
   }

@@ -87,7 +87,7 @@ export interface PathTable<T> {
  * - The path is read with and without each ignored prefix, also where it is glued to the next segment, with and without
  *   a version in front and a format suffix at its end, and with each `%2F` both as it stands and as a slash.
  * - A row that ends in a name also matches with one id after it, and a row with a version in front without that version; but
- *   where a row is written for that very path and method, it alone says what holds there.
+ *   where a row is written for that very path and method, only it applies.
  * - Unless `lastPair` is off: a row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
  *   a resource type stands, at an even position (from 0) of an interpretation: `/a/1/carts` meets `/carts`, `/a/carts`, where
  *   `carts` is an id, does not. Under `**` one more segment counts as the row's.

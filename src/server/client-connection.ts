@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
 import { endLingering } from '../http/write-response.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
-import type { ConnectionPlaces } from './in-flight.ts';
+import type { ConnectionSlots } from './in-flight.ts';
 
 /** One request of a connection, with its response. */
 interface Pair {
@@ -31,7 +31,7 @@ type Broken = Readonly<{ why: RejectionName; head: MalformedHead }>;
 interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   /** Told when the connection begins a request, and when it has none in progress. */
-  readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
+  readonly slots?: Pick<ConnectionSlots, 'busy' | 'idle'>;
   /** Octets that are not a request: the callee writes the answer and ends the socket. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
 }
@@ -51,8 +51,8 @@ const lingerMs = 1_000;
 
 /**
  * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining,
- * RFC 9112 section 9.3.2). Nothing is read while one of them waits. Octets that are not a request are answered in their
- * turn: an earlier answer would land inside a response that is being sent.
+ * RFC 9112 section 9.3.2). Nothing is read while one of them waits. Octets that are not a request are answered in
+ * order: an earlier answer would land inside a response that is being sent.
  */
 export class ClientConnection {
   readonly #socket: Socket;
@@ -72,7 +72,7 @@ export class ClientConnection {
     this.#socket = socket;
     this.#options = options;
     // Node resumes the socket by itself after each request and each response.
-    socket.on('resume', isolated(this.#holdReading));
+    socket.on('resume', isolated(this.#pauseReading));
     stopParserWhen(socket, () => this.#isFull());
   }
 
@@ -83,8 +83,8 @@ export class ClientConnection {
   /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room until nothing more is sent. */
   upgrade(): void {
     this.#isUpgraded = true;
-    this.#options.places?.busy(this.#socket);
-    const idle = isolated(() => this.#options.places?.idle(this.#socket));
+    this.#options.slots?.busy(this.#socket);
+    const idle = isolated(() => this.#options.slots?.idle(this.#socket));
     this.#socket.once('finish', idle);
   }
 
@@ -99,11 +99,11 @@ export class ClientConnection {
     else if (this.#isFull()) this.stopAsFull();
     else {
       this.#waiting.push({ incoming, response });
-      this.#holdReading();
+      this.#pauseReading();
     }
   }
 
-  readonly #holdReading = (): void => {
+  readonly #pauseReading = (): void => {
     if (this.#waiting.length === 0 || this.#stopped === 'full') return;
     this.#socket.pause();
     // `pause()` of a paused stream emits nothing, so Node would go on reading: emit it here.
@@ -158,7 +158,7 @@ export class ClientConnection {
   #begin(pair: Pair): void {
     this.#current = pair;
     const { incoming, response } = pair;
-    if (!this.#isBusy) this.#options.places?.busy(this.#socket);
+    if (!this.#isBusy) this.#options.slots?.busy(this.#socket);
     this.#isBusy = true;
     response.on('close', this.#ended);
     this.#markIfLast(pair);
@@ -186,7 +186,7 @@ export class ClientConnection {
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
       // While its end is awaited, it may be closed to make room.
-      this.#options.places?.idle(this.#socket);
+      this.#options.slots?.idle(this.#socket);
       return;
     }
     const next = this.#waiting.shift();
@@ -198,7 +198,7 @@ export class ClientConnection {
     } else if (this.#stopped === 'full') this.#socket.destroySoon();
     else if (this.#stopped === undefined) {
       this.#isBusy = false;
-      this.#options.places?.idle(this.#socket);
+      this.#options.slots?.idle(this.#socket);
       this.#socket.resume();
       if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
-import { type EarlyBody, IncomingMessage as NodeMessage } from '../http/node-http.ts';
-import { EndOfTurn } from '../lib/end-of-turn.ts';
 import type { Readable } from 'node:stream';
+import { type EarlyBody, IncomingMessage as NodeMessage } from '../http/node-http.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
 
 const noOctets: Buffer = Buffer.alloc(0);
 
-const incomplete = new EndOfTurn<ClientMessage>(
+const incomplete = new EndOfTick<ClientMessage>(
   (message) => message.readLate(),
   (message) => message.destroy(),
 );
@@ -67,7 +67,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     return super.push(chunk);
   }
 
-  /** Every way to read a stream calls this, or waits for the end of the turn. */
+  /** Every way to read a stream calls this, or waits for the end of the tick. */
   override read(size?: number): unknown {
     this.#chunks?.beforeRead();
     return super.read(size);
@@ -92,7 +92,7 @@ const waitingBytes = 32_768;
 /** Small chunks that one connection may deliver in one tick of the event loop; the rest waits for the next one. */
 const chunksPerTick = 1_024;
 
-const gathered = new EndOfTurn<GatheredChunks>(
+const gathered = new EndOfTick<GatheredChunks>(
   (chunks) => chunks.handOn(),
   (chunks) => chunks.stream.destroy(),
 );
@@ -139,9 +139,9 @@ class GatheredChunks {
 
   /** Passes on what is gathered; to be called before anything that follows it. */
   release(): void {
-    const held = this.#octets;
-    if (held === undefined) return;
-    const octets = held.subarray(0, this.#length);
+    const gathered = this.#octets;
+    if (gathered === undefined) return;
+    const octets = gathered.subarray(0, this.#length);
     this.#octets = undefined;
     this.#length = 0;
     this.#pushOn(octets);
@@ -158,9 +158,9 @@ class GatheredChunks {
   }
 
   #grow(length: number): void {
-    const held = this.#octets as Buffer;
+    const gathered = this.#octets as Buffer;
     const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, 1_024), maxGathered));
-    held.copy(grown, 0, 0, this.#length);
+    gathered.copy(grown, 0, 0, this.#length);
     this.#octets = grown;
   }
 }

@@ -3,14 +3,14 @@ import type { Socket } from 'node:net';
 import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue, joinFields } from '../http/field-list.ts';
 import { generateRequestId, plainAddress } from '../http/peer.ts';
-import { type OwnFields, toPrivate } from './own-fields.ts';
-import { type Answer, isFailureOfShop, type Rejection, type Sender, reject } from '../http/rejection.ts';
+import { type Answer, isFailureOfShop, type Rejection, reject, type Sender } from '../http/rejection.ts';
 import type { RejectionBodies } from '../http/rejection-bodies.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import { type ExchangeRecord, type RedactPath, redactUserAgent } from '../telemetry/exchange-record.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
 import type { Handled } from './client-connection.ts';
-import type { Place } from './in-flight.ts';
+import type { Slot } from './in-flight.ts';
+import { type OwnFields, toPrivate } from './own-fields.ts';
 
 export interface ExchangeContext {
   readonly rejections: RejectionBodies;
@@ -29,7 +29,7 @@ export class Exchange implements ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Its entry among all requests in progress. */
-  readonly place: Place;
+  readonly slot: Slot;
   route = '*';
   /** Once it was understood. */
   request: CanonicalRequest | undefined;
@@ -43,10 +43,10 @@ export class Exchange implements ForwardCaller, Handled {
   #isRecorded = false;
   #malformed: MalformedRequest | undefined;
 
-  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
+  constructor(incoming: IncomingMessage, response: ServerResponse, slot: Slot, context: ExchangeContext) {
     this.incoming = incoming;
     this.response = response;
-    this.place = place;
+    this.slot = slot;
     this.#context = context;
   }
 
@@ -107,7 +107,7 @@ export class Exchange implements ForwardCaller, Handled {
   }
 
   ended(): void {
-    this.place.leave();
+    this.slot.leave();
   }
 
   answer({ status, fields, body }: Answer): void {

@@ -1,6 +1,6 @@
+import type { Socket } from 'node:net';
 import { plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
-import type { Socket } from 'node:net';
 import { NamedEntries, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
 
@@ -10,12 +10,12 @@ export const beyondShare = reject('overloaded', { reason: 'client-share', retryA
 interface SharedLimit {
   /** Requests, or connections, at once. */
   readonly limit: number;
-  /** Percent of the limit that one client, one peer, or one subject of access tokens may hold. */
+  /** Percent of the limit that one client, one peer, or one subject of access tokens may use. */
   readonly sharePercent: number;
 }
 
 /**
- * The requests in progress, in all and by client. One client never holds more than its share, so the rest stays free
+ * The requests in progress, in all and by client. One client never uses more than its share, so the rest stays free
  * for others. Both its address (of IPv6 the network) and, once known, its subject count: one token rarely comes from
  * many addresses, and accounts are cheaper than addresses.
  */
@@ -36,9 +36,9 @@ export class InFlight {
   }
 
   /** An entry for one more request, even beyond the limit: a refusal takes time, too. */
-  enter(): Place {
+  enter(): Slot {
     this.#count += 1;
-    return new Place(this, this.#count > this.#limit);
+    return new Slot(this, this.#count > this.#limit);
   }
 
   left(): void {
@@ -47,8 +47,8 @@ export class InFlight {
 }
 
 /** The entry of one request among those in progress. */
-export class Place {
-  /** All places were taken. */
+export class Slot {
+  /** The limit was reached. */
   readonly isBeyond: boolean;
   readonly #inFlight: InFlight;
   #ofClient: Share | undefined;
@@ -140,37 +140,37 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-interface ConnectionPlacesOptions extends SharedLimit {
+interface ConnectionSlotsOptions extends SharedLimit {
   /** Whether a peer speaks for many clients, so that the share does not apply to it. */
   isTrusted(address: string): boolean;
 }
 
-/** Connections for which there was no place, since the start. */
+/** Connections beyond the limit, since the start. */
 interface ConnectionCounts {
   /** Closed between two requests, or before the first one, to make room. */
   evicted: number;
-  /** Not accepted: each place belonged to a request in progress. */
+  /** Not accepted: all connections had a request in progress. */
   refused: number;
   /** Not accepted: the peer had its share. */
   refusedOfPeer: number;
 }
 
 /**
- * The places of a listener's connections. If all are taken, the connection that has been idle the longest is closed to
+ * The connections of a listener. At the limit, the connection that has been idle the longest is closed to
  * make room, so that silent connections do not block new clients. A connection with a request in progress is never closed.
  */
-export class ConnectionPlaces {
+export class ConnectionSlots {
   readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };
   readonly limit: number;
-  /** `performance.now()` of the last time that there was no place. */
+  /** `performance.now()` of the last time that the limit was reached. */
   lastFullMs = Number.NEGATIVE_INFINITY;
-  readonly #options: ConnectionPlacesOptions;
+  readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
   /** The longest idle first, by address and port of the peer, which a TLS socket shares with the TCP socket below it. */
   readonly #idle = new Map<string, Socket>();
   #open = 0;
 
-  constructor(options: ConnectionPlacesOptions) {
+  constructor(options: ConnectionSlotsOptions) {
     this.#options = options;
     this.limit = options.limit;
     this.#peers = new Shares(options);

@@ -12,7 +12,7 @@ import { isolated } from '../lib/faults.ts';
 import { ClientConnection, type Handled, type MalformedHead, stoppedParser } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
-import type { ConnectionPlaces } from './in-flight.ts';
+import type { ConnectionSlots } from './in-flight.ts';
 
 /** Exported for its tests. */
 export interface ListenerOptions {
@@ -25,7 +25,7 @@ export interface ListenerOptions {
   /** PEM texts. `requestCert`: clients are asked for a certificate, which no authority has to have signed. Default: false. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly requestCert?: boolean };
   /** Connections at once; default: any number. */
-  readonly places?: ConnectionPlaces;
+  readonly slots?: ConnectionSlots;
   /** What node could not read as a request is refused on its bare socket, which ends. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
   /**
@@ -40,7 +40,7 @@ export interface ListenerOptions {
 interface DrainOptions {
   /**
    * Milliseconds in which requests are still accepted, also on new connections, and every answer says `Connection:
-   * close`, so that balancers turn to other replicas. A connection that waits to be accepted when a listener closes
+   * close`, so that balancers use other replicas. A connection that waits to be accepted when a listener closes
    * would be reset.
    */
   readonly graceMs: number;
@@ -78,7 +78,7 @@ export class Listener {
   readonly #connections = new Map<Duplex, ClientConnection>();
   /** As they were accepted, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
+  /** Asks for an upgrade that is not made; its `request` event comes in the same tick. */
   #declined: IncomingMessage | undefined;
   #draining = false;
 
@@ -161,7 +161,7 @@ export class Listener {
       'secureConnection',
       isolated((socket: TLSSocket) => {
         this.#connectionOf(socket);
-        this.#options.places?.idle(socket);
+        this.#options.slots?.idle(socket);
       }, destroy),
     );
     server.on('request', take);
@@ -192,7 +192,7 @@ export class Listener {
   }
 
   #accept(socket: Socket): void {
-    if (this.#options.places?.admit(socket) === false) return;
+    if (this.#options.slots?.admit(socket) === false) return;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#options.tls === undefined) this.#connectionOf(socket);

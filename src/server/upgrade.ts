@@ -19,15 +19,14 @@ export function createUpgradeHandler(
 ) {
   return (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (head.length > 0) socket.unshift(head);
-    const place = inFlight.enter();
-    const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), place, context);
+    const slot = inFlight.enter();
+    const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), slot, context);
     const ended = isolated(() => handshake.ended());
     socket.once('close', ended);
     // The end of a connection whose handshake was declined may take a while.
     handshake.response.once('finish', ended);
     if (socket.destroyed) handshake.ended();
-    if (place.isBeyond)
-      handshake.refuse(reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 }));
+    if (slot.isBeyond) handshake.refuse(reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 }));
     else handle(handshake);
   };
 }

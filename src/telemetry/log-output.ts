@@ -5,11 +5,11 @@ import { isolated } from '../lib/faults.ts';
 /** Octets of lines that wait for the reader; further lines are dropped and counted. */
 const keptBytes = 1024 * 1024;
 /** Octets that are written to a pipe atomically (PIPE_BUF of Linux): workers share one pipe, and lines must not mix. */
-const pieceBytes = 4096;
+const chunkBytes = 4096;
 /** How long a line waits for others: a write, which wakes up the reader, costs more than a line. */
 const gatherMs = 5;
 /** With so many octets they are written at once: a pipe takes 64 KiB. */
-const gatherBytes = 4 * pieceBytes;
+const gatherBytes = 4 * chunkBytes;
 /** Between two attempts to write. */
 const pauseMs = 50;
 /** How long a process that ends waits for a reader that reads nothing. */
@@ -31,7 +31,7 @@ export interface LogOutputStatus {
 
 interface LogOutputOptions {
   /** Writes what it can without blocking, and returns the number of octets. Throws the system's error. */
-  write(piece: Buffer): number;
+  write(chunk: Buffer): number;
   /** The line that says how many were dropped. */
   droppedLine(count: number): string;
   /** Default 1 MiB. Only tests set it. */
@@ -39,7 +39,7 @@ interface LogOutputOptions {
 }
 
 /** Whole lines that are written together. */
-interface Piece {
+interface Chunk {
   text: string;
   octets: number;
   lines: number;
@@ -52,8 +52,8 @@ interface Piece {
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
-  /** Pieces of which nothing is written yet; the last one takes further lines. */
-  #pieces: Piece[] = [];
+  /** Chunks of which nothing is written yet; the last one takes further lines. */
+  #chunks: Chunk[] = [];
   /** The rest of the buffer that is being written. */
   #current: { bytes: Buffer; readonly lines: number } | undefined;
   #waitingBytes = 0;
@@ -89,7 +89,7 @@ export class LogOutput {
   /** Writes what can be written now; pino calls it after a fatal line. */
   flushSync(): void {
     while (this.#waitingBytes > 0) {
-      this.#current ??= this.#takePiece();
+      this.#current ??= this.#takeChunk();
       const written = this.#tryWrite(this.#current.bytes);
       if (written === undefined) return;
       this.#waitingBytes -= written;
@@ -111,11 +111,11 @@ export class LogOutput {
     }
   }
 
-  #add(line: Piece): void {
+  #add(line: Chunk): void {
     this.#waitingBytes += line.octets;
-    const last = this.#pieces.at(-1);
-    if (last === undefined || last.octets + line.octets > pieceBytes) {
-      this.#pieces.push(line);
+    const last = this.#chunks.at(-1);
+    if (last === undefined || last.octets + line.octets > chunkBytes) {
+      this.#chunks.push(line);
       return;
     }
     last.text += line.text;
@@ -123,8 +123,8 @@ export class LogOutput {
     last.lines += line.lines;
   }
 
-  #takePiece() {
-    const { text, lines } = this.#pieces.shift() as Piece;
+  #takeChunk() {
+    const { text, lines } = this.#chunks.shift() as Chunk;
     return { bytes: Buffer.from(text), lines };
   }
 
@@ -154,8 +154,8 @@ export class LogOutput {
   });
 
   #dropWaiting(): void {
-    for (const { lines } of [...this.#pieces, this.#current ?? { lines: 0 }]) this.#drop(lines);
-    this.#pieces = [];
+    for (const { lines } of [...this.#chunks, this.#current ?? { lines: 0 }]) this.#drop(lines);
+    this.#chunks = [];
     this.#current = undefined;
     this.#waitingBytes = 0;
   }
@@ -178,9 +178,9 @@ export class LogOutput {
  * that other processes that share it still have blocking writes. A socket, or a pipe of another user, cannot be opened again:
  * it is switched to non-blocking for all.
  */
-export function writeToStdout(): (piece: Buffer) => number {
+export function writeToStdout(): (chunk: Buffer) => number {
   const descriptor = openNonBlocking();
-  return (piece) => writeSync(descriptor, piece);
+  return (chunk) => writeSync(descriptor, chunk);
 }
 
 /** Referenced for ever: a collected socket would close the descriptor. */

@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { endResponse, isBodyPending } from '../http/write-response.ts';
-import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
 import { endAlone, isolate } from '../lib/faults.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';
 import { isBodiless } from './response-parser.ts';
@@ -31,7 +31,7 @@ const noOctets = Buffer.alloc(0);
 /** Bytes of a first chunk of body that may wait. */
 const smallBytes = 4096;
 
-const heldHeads = new EndOfTurn<ClientResponse>(
+const pendingHeads = new EndOfTick<ClientResponse>(
   (response) => response.flush(),
   (response) => response.abandon(),
 );
@@ -116,7 +116,7 @@ export class ClientResponse {
   /** The head of a body to come: sent with its first byte, or alone if that is not there at once. */
   begin(status: number, reason: string, fields: FieldList): void {
     this.#head = { status, reason, fields };
-    heldHeads.add(this);
+    pendingHeads.add(this);
   }
 
   /** A whole response. */

@@ -1,7 +1,6 @@
+import { FairQueue, LinkedList, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
 import { Connection, type ConnectionOwner, type OpenSocket } from './connection.ts';
-import { type CallConnections, UpstreamCall } from './upstream-call.ts';
-import { FairQueue, LinkedList, shareOf } from '../lib/fair-queue.ts';
 import type {
   ClientOptions,
   UpstreamClient,
@@ -9,6 +8,7 @@ import type {
   UpstreamHandler,
   UpstreamRequest,
 } from './port.ts';
+import { type CallConnections, UpstreamCall } from './upstream-call.ts';
 
 /** Milliseconds between two looks at idle connections. */
 const sweepMs = 1_000;
@@ -36,7 +36,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   readonly #idle = new LinkedList<Connection>();
   /** Connections that count for a call that is sent on a new connection. */
   readonly #reserved = new Map<Connection, UpstreamCall>();
-  /** Connections that waiters will get, or whose place a new one will take: connecting or ending, and not reserved. */
+  /** Connections that waiters will get, or that a new one will replace: connecting or ending, and not reserved. */
   #coming = 0;
   readonly #sweeper: NodeJS.Timeout;
   readonly #closed = Promise.withResolvers<void>();

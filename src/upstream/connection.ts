@@ -1,8 +1,8 @@
-import { type OnReadOpts, Socket, connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type OnReadOpts, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
-import { EndOfTurn } from '../lib/end-of-turn.ts';
-import { isolate, isolated } from '../lib/faults.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
 import type { Linked, LinkedList } from '../lib/fair-queue.ts';
+import { isolate, isolated } from '../lib/faults.ts';
 import { longestRead } from './llhttp.ts';
 import type { ClientOptions } from './port.ts';
 import { ResponseParser, responseHeadBytes } from './response-parser.ts';
@@ -32,9 +32,9 @@ export type OpenSocket = (options: ClientOptions, onread: OnReadOpts) => Socket;
 const copiedBytes = longestRead / 2;
 
 /** If one read brings more chunks of a body than this, the next read waits for the next tick of the event loop. */
-const chunksPerTurn = 1_024;
+const chunksPerTick = 1_024;
 
-const paused = new EndOfTurn<Connection>(
+const paused = new EndOfTick<Connection>(
   (connection) => connection.continueReading(),
   ({ socket }) => socket.destroy(),
 );
@@ -78,7 +78,7 @@ export class Connection implements Linked<Connection> {
       callback: (length) => this.#read(length),
     };
     this.socket = openOrFail(options, onread, open);
-    if (options.forUpgrades === true) this.socket.on('data', this.#onPiece);
+    if (options.forUpgrades === true) this.socket.on('data', this.#onChunk);
     const timer = setTimeout(() => {
       this.isTimedOut = true;
       this.socket.destroy();
@@ -121,7 +121,7 @@ export class Connection implements Linked<Connection> {
     this.#isDetached = true;
     this.#response.free();
     returnReadBuffer(this.#buffer);
-    return this.socket.off('data', this.#onPiece).pause();
+    return this.socket.off('data', this.#onChunk).pause();
   }
 
   /** The exchange has ended. From now on any byte from the upstream closes the connection. */
@@ -138,11 +138,11 @@ export class Connection implements Linked<Connection> {
   }
 
   /** A socket that a 101 may hand over is read as a stream; its chunks are copied to the buffer. */
-  readonly #onPiece = isolated(
-    (piece: Buffer) => {
+  readonly #onChunk = isolated(
+    (chunk: Buffer) => {
       this.#hasPaused = false;
-      piece.copy(this.#buffer);
-      if (this.#read(piece.length) || this.socket.isPaused()) return;
+      chunk.copy(this.#buffer);
+      if (this.#read(chunk.length) || this.socket.isPaused()) return;
       this.#hasPaused = true;
       this.socket.pause();
     },
@@ -167,7 +167,7 @@ export class Connection implements Linked<Connection> {
     } catch (cause) {
       this.#throwTo(reader, cause);
     }
-    if (response.bodyChunks <= chunksPerTurn) return true;
+    if (response.bodyChunks <= chunksPerTick) return true;
     paused.add(this);
     return false;
   }

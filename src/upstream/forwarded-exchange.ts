@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { editFields, type FieldList } from '../http/field-list.ts';
-import { type Rejection, isRejection } from '../http/rejection.ts';
-import { endAlone, isolate, isolateLate, isolated } from '../lib/faults.ts';
+import { isRejection, type Rejection } from '../http/rejection.ts';
+import { endAlone, isolate, isolated, isolateLate } from '../lib/faults.ts';
 import { type ClientPatience, ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import {
   type ForwardCaller,
@@ -11,7 +11,7 @@ import {
   outcomeOfFault,
   rejectionOfFault,
 } from './forward.ts';
-import { type HookFailure, type ResponseEdits, type UpstreamHooks, askForEdits } from './hooks.ts';
+import { askForEdits, type HookFailure, type ResponseEdits, type UpstreamHooks } from './hooks.ts';
 import type {
   UpstreamClient,
   UpstreamExchange,
@@ -19,8 +19,8 @@ import type {
   UpstreamHandler,
   UpstreamRequest,
 } from './port.ts';
-import { type PublicReferences, endToEndFields } from './response-fields.ts';
 import { type BodyLimits, sendContinue, watchBody } from './request-body.ts';
+import { endToEndFields, type PublicReferences } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 export interface ExchangeOptions extends BodyLimits, ClientPatience {
@@ -42,7 +42,7 @@ type Seen = Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>;
 /** A fault before anything was sent to the upstream. */
 const unsent: Seen = { sent: false, answerBegun: false };
 
-/** Milliseconds for which a body is held back for hooks without a deadline of their own. */
+/** Milliseconds for which a body is buffered for hooks without a deadline of their own. */
 const collectTimeoutMs = 1_000;
 
 /** docs/decisions/forwarded-exchange.md has the events of each state. */
@@ -71,7 +71,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   #upstream: UpstreamExchange | undefined;
   /** Times at which it got a connection, and at which the upstream had finished. */
   #sentMs: number | undefined;
-  #settledMs = 0;
+  #finishedMs = 0;
   #isRetried = false;
   /** Of the upstream's response; 0: there is none yet. */
   #upstreamStatus = 0;
@@ -174,7 +174,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   onUpgrade(fields: FieldList, upstream: Socket): void {
     const { upgrade, request } = this.#input;
-    this.#settle();
+    this.#endUpstream();
     const kept = endToEndFields(fields, 101, this.#options.references, request);
     const downstream = this.#downstream.upgrade(this.#caller.editResponse?.(kept, 101) ?? kept, request);
     if (upgrade === undefined || downstream === undefined) upstream.destroy();
@@ -190,7 +190,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   onEnd(): void {
     this.#expect('streaming');
-    this.#settle();
+    this.#endUpstream();
     const { hooks } = this.#input;
     if (hooks !== undefined && this.#relay !== undefined) this.#answer(hooks, this.#relay);
     else this.#finish({});
@@ -290,9 +290,9 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   /** The upstream has finished: stops all timers, and stops reading the request's body. */
-  #settle(): void {
+  #endUpstream(): void {
     this.#enter('settling');
-    this.#settledMs = performance.now();
+    this.#finishedMs = performance.now();
     this.#stopTimers();
     this.#stopWatching?.();
   }
@@ -338,7 +338,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     { sent, answerBegun, cause }: Seen,
     rejection: Rejection | undefined,
   ): Promise<void> {
-    this.#settle();
+    this.#endUpstream();
     let why = cause;
     if (this.#input.hooks !== undefined) {
       const edits = await askForEdits(this.#input.hooks, outcomeOfFault(fault, sent));
@@ -386,7 +386,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     fault: ForwardFault | undefined,
     cause?: unknown,
   ): ForwardResult {
-    const sentMs = this.#sentMs ?? this.#settledMs;
+    const sentMs = this.#sentMs ?? this.#finishedMs;
     return {
       end,
       rejection,
@@ -395,7 +395,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
       fault,
       cause,
       queuedMs: sentMs - this.#startedMs,
-      upstreamMs: this.#settledMs - sentMs,
+      upstreamMs: this.#finishedMs - sentMs,
       bytes: this.#downstream.bytes,
       retried: this.#isRetried,
     };

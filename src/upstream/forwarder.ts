@@ -57,7 +57,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
         return whole.then((read) => start(input, read, caller));
       } else {
         const leave = enterStreaming(options.streamingBodies, input);
-        if (leave === undefined) start(input, noPlace, caller);
+        if (leave === undefined) start(input, noSlot, caller);
         else start(input, { stream: incoming, length }, leaving(caller, leave));
       }
       return undefined;
@@ -72,7 +72,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   };
 }
 
-const noPlace = reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 });
+const noSlot = reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 });
 
 function leaving(caller: ForwardCaller, leave: () => void): ForwardCaller {
   return {
@@ -92,14 +92,14 @@ function enterStreaming(
   bodies: StreamingBodyLimit,
   { request, incoming }: ForwardInput,
 ): (() => void) | undefined {
-  const place = bodies.enter();
-  if (place.isBeyond || !place.takeFor(request.clientAddress)) {
-    place.leave();
+  const slot = bodies.enter();
+  if (slot.isBeyond || !slot.takeFor(request.clientAddress)) {
+    slot.leave();
     return undefined;
   }
   const leave = isolated(() => {
     incoming.off('end', leave);
-    place.leave();
+    slot.leave();
   });
   incoming.on('end', leave);
   return leave;

@@ -17,12 +17,12 @@ export interface UpstreamHooks {
   /** Milliseconds from the start of the exchange to the complete answer; replaces `upstream.responseTimeout`. */
   readonly answerWithinMs?: number;
   /**
-   * Bytes of response body to hold back so that `onOutcome` can still edit the head; 0: the response streams. A longer
+   * Bytes of response body to buffer so that `onOutcome` can still edit the head; 0: the response streams. A longer
    * (or stalling, or event-stream) body is passed through: `onOutcome` is then called at its end, and its edits are ignored.
    */
   readonly bufferLimit: number;
   /**
-   * Whether a body of this status must not be passed through if it cannot be held back whole: `onOutcome` gets `body:
+   * Whether a body of this status must not be passed through if it cannot be buffered whole: `onOutcome` gets `body:
    * null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
    */
   readonly withholds?: (status: number) => boolean;

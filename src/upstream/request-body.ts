@@ -57,7 +57,7 @@ function collectStream(
   }
   const collected = new CollectedBody(Math.min(limits.bodyLimitBytes, announced));
   const isWhole = (length: number) => announced === Number.POSITIVE_INFINITY || length === announced;
-  const settle = (result: Buffer | Rejection) => {
+  const finish = (result: Buffer | Rejection) => {
     stop();
     incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
     if (!Buffer.isBuffer(result)) incoming.pause();
@@ -69,11 +69,11 @@ function collectStream(
   );
   const onEnd = isolated(
     // A body that was read before ends without an octet.
-    () => settle(isWhole(collected.length) ? collected.octets() : bodyCut),
+    () => finish(isWhole(collected.length) ? collected.octets() : bodyCut),
     () => incoming.destroy(),
   );
-  const onCut = () => settle(bodyCut);
-  const stop = watchBody(incoming, limits, settle);
+  const onCut = () => finish(bodyCut);
+  const stop = watchBody(incoming, limits, finish);
   incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut).resume();
 }
 
@@ -83,21 +83,21 @@ function collectStream(
  */
 export class CollectedBody {
   readonly #mostBytes: number;
-  #held: Buffer = Buffer.alloc(0);
+  #octets: Buffer = Buffer.alloc(0);
   #length = 0;
 
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
   }
 
-  add(piece: Buffer): void {
-    if (this.#length === 0) this.#held = piece;
+  add(chunk: Buffer): void {
+    if (this.#length === 0) this.#octets = chunk;
     else {
-      const length = this.#length + piece.length;
-      if (length > this.#held.length) this.#grow(length);
-      piece.copy(this.#held, this.#length);
+      const length = this.#length + chunk.length;
+      if (length > this.#octets.length) this.#grow(length);
+      chunk.copy(this.#octets, this.#length);
     }
-    this.#length += piece.length;
+    this.#length += chunk.length;
   }
 
   get length(): number {
@@ -105,14 +105,14 @@ export class CollectedBody {
   }
 
   octets(): Buffer {
-    return this.#held.subarray(0, this.#length);
+    return this.#octets.subarray(0, this.#length);
   }
 
   #grow(length: number): void {
     const roomy = Math.min(Math.max(2 * length, 16_384), this.#mostBytes);
     const grown = Buffer.allocUnsafeSlow(Math.max(length, roomy));
-    this.#held.copy(grown, 0, 0, this.#length);
-    this.#held = grown;
+    this.#octets.copy(grown, 0, 0, this.#length);
+    this.#octets = grown;
   }
 }
 

@@ -1,8 +1,8 @@
-import { hopByHopNames } from '../http/field-list.ts';
-import type { UpstreamRequest } from './port.ts';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { hopByHopNames } from '../http/field-list.ts';
 import { isolated } from '../lib/faults.ts';
+import type { UpstreamRequest } from './port.ts';
 
 /** Fields that frame a message or belong to one connection; `requestHead` writes its own and drops these. */
 const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
@@ -88,10 +88,10 @@ export function pumpBody(
     stop();
     events.onBroken(new Error('cannot be sent on'));
   };
-  const move = isolated((piece: Buffer) => {
-    left -= piece.length;
+  const move = isolated((chunk: Buffer) => {
+    left -= chunk.length;
     if (left < 0) events.onBroken(new Error('longer than announced'));
-    else if (piece.length > 0 && !sink.write(piece, goOn)) stream.pause();
+    else if (chunk.length > 0 && !sink.write(chunk, goOn)) stream.pause();
   }, broken);
   const finish = isolated(() => {
     stop();

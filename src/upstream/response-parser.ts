@@ -1,5 +1,5 @@
 import { type FieldList, fieldValue, fieldValues, isOws, trimEndWhile, trimOws } from '../http/field-list.ts';
-import { type ParserAddress, type ParserEvents, llhttp, parserError } from './llhttp.ts';
+import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 import type { ResponseHead } from './port.ts';
 
 /** Bytes of all fields of one response; more is a malformed response. */
@@ -235,7 +235,7 @@ const emptyLine = '\r\n\r\n';
 export class ResponseHeadCheck {
   readonly #maxBytes: number;
   /** Chunks of a head that came in several. */
-  #pieces: string[] = [];
+  #parts: string[] = [];
   /** How much of an empty line they end with. */
   #matched = 0;
   #bytes = 0;
@@ -250,7 +250,7 @@ export class ResponseHeadCheck {
   }
 
   begin(): void {
-    this.#pieces = none;
+    this.#parts = none;
     this.#matched = 0;
     this.#bytes = 0;
     this.#interim = 0;
@@ -259,25 +259,25 @@ export class ResponseHeadCheck {
   }
 
   /** Checks the next bytes; returns why they are no response, if that is certain already. */
-  read(piece: Buffer, length: number): string | undefined {
+  read(chunk: Buffer, length: number): string | undefined {
     this.text = '';
     let at = 0;
     while (!this.isDone && at < length) {
-      const end = this.#endOfHead(piece, at, length);
-      const text = piece.toString('latin1', at, Math.min(end, length));
+      const end = this.#endOfHead(chunk, at, length);
+      const text = chunk.toString('latin1', at, Math.min(end, length));
       this.#bytes += text.length;
       if (this.#bytes > this.#maxBytes) return 'response fields are too long';
       if (end > length) {
-        if (this.#pieces === none) this.#pieces = [];
-        this.#pieces.push(text);
+        if (this.#parts === none) this.#parts = [];
+        this.#parts.push(text);
         return undefined;
       }
-      const whole = this.#pieces.length === 0 ? text : this.#pieces.join('') + text;
-      if (at === 0 && this.#pieces.length === 0) this.text = text;
-      this.#pieces = none;
+      const whole = this.#parts.length === 0 ? text : this.#parts.join('') + text;
+      if (at === 0 && this.#parts.length === 0) this.text = text;
+      this.#parts = none;
       this.#matched = 0;
       if (!head.test(whole)) return 'not the head of a response';
-      if (otherCoding.test(whole)) return 'a transfer coding that nobody asked for';
+      if (otherCoding.test(whole)) return 'a transfer coding that was not asked for';
       this.isDone = whole.charCodeAt(9) !== interimDigit || whole.startsWith('101', 9);
       if (!this.isDone && ++this.#interim > mostInterim) return 'too many interim responses';
       at = end;
@@ -286,13 +286,13 @@ export class ResponseHeadCheck {
   }
 
   /** After the empty line at the end of a head, or beyond `length`. */
-  #endOfHead(piece: Buffer, start: number, length: number): number {
-    if (this.#pieces.length === 0) {
-      const at = piece.indexOf(emptyLine, start, 'latin1');
+  #endOfHead(chunk: Buffer, start: number, length: number): number {
+    if (this.#parts.length === 0) {
+      const at = chunk.indexOf(emptyLine, start, 'latin1');
       if (at !== -1 && at + emptyLine.length <= length) return at + emptyLine.length;
     }
     for (let at = start; at < length; at += 1) {
-      const octet = piece[at] as number;
+      const octet = chunk[at] as number;
       if (octet === emptyLine.charCodeAt(this.#matched)) this.#matched += 1;
       else this.#matched = octet === carriageReturn ? 1 : 0;
       if (this.#matched === emptyLine.length) return at + 1;

@@ -1,5 +1,5 @@
 import type { Method } from '../http/canonical-request.ts';
-import { type FieldEdits, type FieldList, editFields, fieldValue } from '../http/field-list.ts';
+import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
@@ -16,7 +16,7 @@ export class ResponseRelay {
   readonly #downstream: ClientResponse;
   readonly #caller: ForwardCaller;
   /** Body that is kept back; undefined while the response streams. */
-  #held: CollectedBody | undefined;
+  #collected: CollectedBody | undefined;
   /** The body is too long to be kept back and must not be passed on: its bytes are dropped. */
   #isDropped = false;
 
@@ -37,44 +37,44 @@ export class ResponseRelay {
   /** Whether the body will be kept back. */
   begin(): boolean {
     const { bufferLimit } = this.#hooks;
-    const isHeld = isCollectable(this.#method, this.#head, bufferLimit);
-    if (isHeld) this.#held = new CollectedBody(bufferLimit);
+    const isCollected = isCollectable(this.#method, this.#head, bufferLimit);
+    if (isCollected) this.#collected = new CollectedBody(bufferLimit);
     else this.#passOn();
-    return isHeld;
+    return isCollected;
   }
 
   /** `false`: wait until the client has drained. `release`: see `UpstreamHandler.onData`. */
   write(chunk: Buffer, release?: () => void): boolean {
     if (this.#isDropped) return true;
-    if (this.#held === undefined) return this.#downstream.write(chunk, release);
-    this.#held.add(chunk);
-    return this.#held.length <= this.#hooks.bufferLimit || this.passThrough();
+    if (this.#collected === undefined) return this.#downstream.write(chunk, release);
+    this.#collected.add(chunk);
+    return this.#collected.length <= this.#hooks.bufferLimit || this.passThrough();
   }
 
   /** The body is too long, or too slow, to be kept back. */
   passThrough(): boolean {
-    const held = this.#held;
-    this.#held = undefined;
-    if (held === undefined) return true;
+    const collected = this.#collected;
+    this.#collected = undefined;
+    if (collected === undefined) return true;
     this.#passOn();
-    return held.length === 0 || this.write(held.octets());
+    return collected.length === 0 || this.write(collected.octets());
   }
 
-  /** Whether a refusal may still take the response's place. */
+  /** Whether a refusal may still replace the response. */
   get mayBeReplaced(): boolean {
-    return this.#held !== undefined || this.#isDropped;
+    return this.#collected !== undefined || this.#isDropped;
   }
 
   /** What `onOutcome` receives of a whole response. */
   outcome(): ForwardOutcome {
     const { status, fields } = this.#head;
-    return { kind: 'answered', status, fields, body: this.#heldBody() };
+    return { kind: 'answered', status, fields, body: this.#collectedBody() };
   }
 
   end(edits: ResponseEdits): void {
-    // There is no response that could be given in its place.
+    // There is no response that could replace it.
     if (this.#isDropped) throw new TypeError('a withheld response was not refused');
-    const body = this.#heldBody();
+    const body = this.#collectedBody();
     if (body === null) {
       this.#downstream.end();
       return;
@@ -83,8 +83,8 @@ export class ResponseRelay {
     this.#downstream.send(answer.status, answer.reason, this.#finalFields(answer), answer.body);
   }
 
-  #heldBody(): Buffer | null {
-    return this.#held?.octets() ?? null;
+  #collectedBody(): Buffer | null {
+    return this.#collected?.octets() ?? null;
   }
 
   #passOn(): void {

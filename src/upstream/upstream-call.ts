@@ -1,8 +1,8 @@
 import { type FieldList, fieldValue } from '../http/field-list.ts';
-import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { EndOfTick } from '../lib/end-of-tick.ts';
+import { QueueMember } from '../lib/fair-queue.ts';
 import { endAlone, isolate, isolated } from '../lib/faults.ts';
 import type { Connection, ResponseReader } from './connection.ts';
-import { QueueMember } from '../lib/fair-queue.ts';
 import type {
   ResponseHead,
   UpstreamExchange,
@@ -27,7 +27,7 @@ export interface CallConnections {
 /** Bytes of a body that is copied after its head, so that both leave in one write. */
 const copiedBytes = 4_096;
 
-const requests = new EndOfTurn<UpstreamCall>(
+const requests = new EndOfTick<UpstreamCall>(
   (call) => call.send(),
   (call) => call.abort(),
 );

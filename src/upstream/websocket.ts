@@ -24,15 +24,15 @@ class FrameReader {
   }
 
   /** Reads a chunk; with `stops` only to the end of the present frame. Returns the octets that it has read. */
-  read(piece: Buffer, stops = false): number {
+  read(chunk: Buffer, stops = false): number {
     let at = 0;
-    while (at < piece.length && !(stops && this.isBetween)) {
+    while (at < chunk.length && !(stops && this.isBetween)) {
       if (this.#left > 0) {
-        const length = Math.min(this.#left, piece.length - at);
+        const length = Math.min(this.#left, chunk.length - at);
         this.#left -= length;
         at += length;
       } else {
-        this.#head[this.#headLength] = piece[at] as number;
+        this.#head[this.#headLength] = chunk[at] as number;
         this.#headLength += 1;
         at += 1;
         this.#endHead();
@@ -63,7 +63,7 @@ interface Way {
   readonly to: Socket;
   readonly frames: FrameReader;
   /** `to` takes nothing, and `from` is not read. */
-  isHeld: boolean;
+  isPaused: boolean;
   /** The Close frame was written; what `from` still sends is dropped. */
   isClosed: boolean;
 }
@@ -98,7 +98,7 @@ export class OpenWebSocket {
     const destroyBoth = () => this.#destroyBoth();
     from.on(
       'data',
-      isolated((piece: Buffer) => this.#move(way, piece), destroyBoth),
+      isolated((chunk: Buffer) => this.#move(way, chunk), destroyBoth),
     );
     to.on(
       'drain',
@@ -128,12 +128,12 @@ export class OpenWebSocket {
     this.#watch(this.#stallTimeoutMs);
   }
 
-  #move(way: Way, piece: Buffer): void {
+  #move(way: Way, chunk: Buffer): void {
     const { from, to, frames } = way;
     if (way.isClosed || !to.writable) return;
-    const length = frames.read(piece, this.#code !== undefined);
-    if (length > 0 && !to.write(length === piece.length ? piece : piece.subarray(0, length))) {
-      way.isHeld = true;
+    const length = frames.read(chunk, this.#code !== undefined);
+    if (length > 0 && !to.write(length === chunk.length ? chunk : chunk.subarray(0, length))) {
+      way.isPaused = true;
       from.pause();
       this.#watch(this.#stallTimeoutMs);
     }
@@ -141,10 +141,10 @@ export class OpenWebSocket {
   }
 
   #goOn(way: Way): void {
-    if (!way.isHeld) return;
-    way.isHeld = false;
+    if (!way.isPaused) return;
+    way.isPaused = false;
     way.from.resume();
-    if (this.#isEnding || this.#ways.some(({ isHeld }) => isHeld)) return;
+    if (this.#isEnding || this.#ways.some(({ isPaused }) => isPaused)) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
@@ -166,7 +166,7 @@ export class OpenWebSocket {
 }
 
 function wayOf(from: Socket, to: Socket): Way {
-  return { from, to, frames: new FrameReader(), isHeld: false, isClosed: false };
+  return { from, to, frames: new FrameReader(), isPaused: false, isClosed: false };
 }
 
 /** RFC 6455 section 5.5.1; what goes to the shop is masked. */

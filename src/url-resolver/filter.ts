@@ -6,25 +6,25 @@ import type { Matcher } from '../proxy/filter.ts';
 import { createOwnPathTest } from '../routes/path-interpretations.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import { createMappingTag, jsonText } from './envelope.ts';
-import { PurgeFollower, type Purge } from './purges.ts';
 import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
-import { type ResolverEvent, type ResolverStats, type UrlResolverOptions, startCounts } from './options.ts';
-import { type Partition, createPartitions, longestStore } from './partition.ts';
+import { type ResolverEvent, type ResolverStats, startCounts, type UrlResolverOptions } from './options.ts';
+import { createPartitions, longestStore, type Partition } from './partition.ts';
+import { type Purge, PurgeFollower } from './purges.ts';
 import {
-  type ReadQuery,
-  type ResolverFields,
   createQueryReader,
   keyOf,
   missing,
+  type ReadQuery,
+  type ResolverFields,
   readResolverFields,
   unusable,
 } from './resolver-query.ts';
 import {
-  type Provenance,
   answerMapping,
   cacheStatus,
+  type Provenance,
   refuseFailure,
   refuseMissing,
   refuseUnknown,
@@ -139,7 +139,7 @@ export class UrlResolver {
       this.#cache?.find({ url, partition, client: this.#clientOf(request.clientAddress), key }) ??
       notInFile(this.#lifetimes);
     if (result instanceof Promise) {
-      return result.then((settled) => this.#write(settled, request, fields, partition.locale, read));
+      return result.then((outcome) => this.#write(outcome, request, fields, partition.locale, read));
     }
     return this.#write(result, request, fields, partition.locale, read);
   }

@@ -1,8 +1,8 @@
 import type { FairSemaphore } from '../lib/fair-semaphore.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
-import type { PurgeLog } from './purges.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
+import type { PurgeLog } from './purges.ts';
 import type { AskUpstream } from './source.ts';
 
 /** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
@@ -30,7 +30,7 @@ export interface UrlResolverOptions {
         readonly permits: Pick<FairSemaphore, 'acquire'>;
       }
     | undefined;
-  readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'settleMs'>) | undefined;
+  readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'stableMs'>) | undefined;
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. Default 1000. */
   readonly staleWaitMs?: number;

@@ -70,7 +70,7 @@ export class UpstreamSource {
     return withinTime(exchange, leftMs, () => fail('timeout', 'timeout'));
   }
 
-  /** Keeps its permit until the port has settled, also after the deadline: the upstream is still busy with it. */
+  /** Keeps its permit until the port has answered, also after the deadline: the upstream is still busy with it. */
   async #exchange(
     url: string,
     partition: Partition,

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../unit/access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../unit/access/signing.ts';
 
 const secret = 'a shared secret of more than thirty-two octets';
 const signers = {
@@ -109,7 +109,7 @@ it('a shared secret: HS256 is accepted; another secret or algorithm is 401', asy
   }
 });
 
-describe('a subject claim that holds JSON', () => {
+describe('a subject claim that is JSON', () => {
   const sub = JSON.stringify({ customer_reference: 'DE--21', id_customer: 21 });
   const subjectLines = (shopward: RunningShopward) =>
     shopward.log().filter(({ event }) => event === 'subject-is-json');
@@ -130,7 +130,7 @@ describe('a subject claim that holds JSON', () => {
       expect.objectContaining({
         level: 'warn',
         setting: 'auth.subject',
-        msg: 'the claim sub holds JSON: name the user in it, such as auth.subject: sub.customer_reference',
+        msg: 'the claim sub is JSON: name the user in it, such as auth.subject: sub.customer_reference',
       }),
     ]);
     expect(shopward.output()).not.toContain('DE--21');

@@ -141,7 +141,7 @@ export async function startSentinel({
         }
       });
       await awaitNewPrimary(before);
-      await until(() => isSettled(sentinel, name));
+      await until(() => isConcluded(sentinel, name));
     },
     close: () => closeAll([sentinel, ...servers]),
   };
@@ -201,7 +201,7 @@ async function knownReplicas(sentinel: RedisProcess, name: string): Promise<numb
 }
 
 /** No failover is under way and every replica follows the primary: the next failover may begin. */
-async function isSettled(sentinel: RedisProcess, name: string): Promise<boolean> {
+async function isConcluded(sentinel: RedisProcess, name: string): Promise<boolean> {
   const primary = toRecord(await ask(sentinel.port, 'SENTINEL', 'MASTER', name));
   const replicas = (await ask(sentinel.port, 'SENTINEL', 'REPLICAS', name)) as unknown[];
   return (

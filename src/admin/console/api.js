@@ -59,13 +59,13 @@ export function createApi(askToken) {
   const answers = new Map();
   /** As `get`, but gives the last answer again for twenty times as long as it took, unless `isStale`. */
   const getPaced = async (path, { isStale = false } = {}) => {
-    const [place] = path.split('?');
-    const known = answers.get(place);
+    const [key] = path.split('?');
+    const known = answers.get(key);
     const beganMs = performance.now();
     if (known?.path === path && !isStale && beganMs < known.untilMs) return known.answer;
     const answer = await json(path);
     const endedMs = performance.now();
-    answers.set(place, { path, answer, untilMs: endedMs + (endedMs - beganMs) / mostShare });
+    answers.set(key, { path, answer, untilMs: endedMs + (endedMs - beganMs) / mostShare });
     return answer;
   };
 

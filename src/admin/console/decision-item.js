@@ -94,10 +94,10 @@ async function fillDetail(api, decision, detail) {
   }
 }
 
-async function showReason(api, name, { reason }, place) {
+async function showReason(api, name, { reason }, parent) {
   const text = await reasonText(api, name, reason);
   show(
-    place,
+    parent,
     el('p', {}, link(name, { reason: name }), reason !== undefined && ` (${reason})`),
     text && el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),
     text?.cure && el('p', {}, el('b', {}, 'What to do: '), withCode(text.cure)),

@@ -1,5 +1,5 @@
 /**
- * The only place that makes elements. Text becomes text nodes and attributes come from a closed list, so that nothing
+ * Elements are made only here. Text becomes text nodes and attributes come from a closed list, so that nothing
  * a client of the shop sent can become markup.
  */
 
@@ -94,24 +94,24 @@ export function show(element, ...children) {
   element.replaceChildren(shown);
 }
 
-/** Sets a text only if it differs, so that a selection or a screen reader keeps its place. */
+/** Sets a text only if it differs, so that a selection or a screen reader keeps its position. */
 export function say(element, text) {
   const wanted = visible(text);
   if (element.textContent !== wanted) element.textContent = wanted;
 }
 
 /**
- * As `show`, but changes only what differs, so that focus, selection and screen reader keep their place however often it
+ * As `show`, but changes only what differs, so that focus, selection and screen reader keep their position however often it
  * is called. The children must have no event listeners.
  */
 export function renew(element, ...children) {
   match(element, nodes(children));
 }
 
-function match(place, wanted) {
+function match(parent, wanted) {
   for (const [i, node] of wanted.entries()) {
-    const old = place.childNodes[i];
-    if (old === undefined) place.append(node);
+    const old = parent.childNodes[i];
+    if (old === undefined) parent.append(node);
     else if (old.nodeName !== node.nodeName) old.replaceWith(node);
     else if (node.nodeType === Node.TEXT_NODE) {
       if (old.data !== node.data) old.data = node.data;
@@ -120,7 +120,7 @@ function match(place, wanted) {
       match(old, [...node.childNodes]);
     }
   }
-  while (place.childNodes.length > wanted.length) place.lastChild.remove();
+  while (parent.childNodes.length > wanted.length) parent.lastChild.remove();
 }
 
 function matchAttributes(old, wanted) {

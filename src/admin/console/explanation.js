@@ -18,7 +18,7 @@ function factElement(line) {
 
 /**
  * The output of `shopward explain` for a request, or of `shopward token` for a token, as elements. `question`: `url` (whatever
- * was pasted), optionally `method`, `fields` (lines) and `body`. Sent in the body of a POST, for it may hold a token.
+ * was pasted), optionally `method`, `fields` (lines) and `body`. Sent in the body of a POST, because it may contain a token.
  */
 export async function explainRequest(api, question) {
   const { verdict, text } = await api.post('api/explain', question);
@@ -100,10 +100,10 @@ export function startExplainBox(api) {
     const url = withoutAnswers(text.value.trim());
     if (url === '') return;
     const method = byId('explain-method').value;
-    const mine = ++asked;
+    const number = ++asked;
     const explained = await explainRequest(api, { ...(method !== '' && { method }), url, ...more() }).catch(
       (fault) => el('p', { class: 'fault' }, fault.message),
     );
-    if (mine === asked) show(result, explained);
+    if (number === asked) show(result, explained);
   });
 }

@@ -15,7 +15,7 @@ export class LineChart {
   #format;
   #isStacked;
   #plot;
-  #place;
+  #area;
   #about;
   #moment;
   #legend;
@@ -28,7 +28,7 @@ export class LineChart {
     this.#isStacked = isStacked;
     this.#format = format;
     this.#about = el('span', { class: 'quiet' });
-    this.#place = el('div', {
+    this.#area = el('div', {
       class: 'plot',
       tabindex: 0,
       role: 'slider',
@@ -41,10 +41,10 @@ export class LineChart {
     this.#moment = el('p', { class: 'moment quiet' });
     this.#legend = el('ul', { class: 'legend' });
     const caption = el('figcaption', {}, el('b', {}, title), ' ', this.#about, choice);
-    show(figure, caption, this.#place, this.#moment, this.#legend);
-    this.#place.addEventListener('keydown', (event) => this.#move(event));
-    this.#place.addEventListener('blur', () => this.#point(null));
-    new ResizeObserver(() => this.#resize()).observe(this.#place);
+    show(figure, caption, this.#area, this.#moment, this.#legend);
+    this.#area.addEventListener('keydown', (event) => this.#move(event));
+    this.#area.addEventListener('blur', () => this.#point(null));
+    new ResizeObserver(() => this.#resize()).observe(this.#area);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', () => this.#plot?.redraw());
   }
@@ -66,8 +66,8 @@ export class LineChart {
     const drawn = (value, at) => (at < first || at > newest ? null : value);
     const lines = this.#isStacked ? stack(series) : series.map(({ values }) => values);
     this.#plot.setData([times, ...lines.map((values) => values.map(drawn))]);
-    this.#place.setAttribute('aria-valuemin', from);
-    this.#place.setAttribute('aria-valuemax', Math.max(0, steps - 1));
+    this.#area.setAttribute('aria-valuemin', from);
+    this.#area.setAttribute('aria-valuemax', Math.max(0, steps - 1));
     if (this.#index !== null) this.#index = Math.max(from, Math.min(this.#index, steps - 1));
     this.#tell();
   }
@@ -82,7 +82,7 @@ export class LineChart {
       ticks: { show: false },
     };
     const options = {
-      width: Math.max(200, this.#place.clientWidth),
+      width: Math.max(200, this.#area.clientWidth),
       height,
       // Half of the last time's label stands beyond the last step.
       padding: [10, 30, null, null],
@@ -124,7 +124,7 @@ export class LineChart {
       }),
       hooks: { setCursor: [(plot) => this.#hover(plot)], draw: [(plot) => this.#drawMarks(plot, colour)] },
     };
-    this.#plot = new uPlot(options, [[], ...this.#data.series.map(() => [])], this.#place);
+    this.#plot = new uPlot(options, [[], ...this.#data.series.map(() => [])], this.#area);
   }
 
   #drawMarks({ ctx, bbox, valToPos }, colour) {
@@ -149,7 +149,7 @@ export class LineChart {
   }
 
   #resize() {
-    const width = this.#place.clientWidth;
+    const width = this.#area.clientWidth;
     if (this.#plot !== undefined && width > 0 && width !== this.#plot.width)
       this.#plot.setSize({ width, height });
   }
@@ -223,9 +223,9 @@ export class LineChart {
       },
       'li',
     );
-    this.#place.setAttribute('aria-valuenow', Math.max(0, at));
+    this.#area.setAttribute('aria-valuenow', Math.max(0, at));
     const words = series.map((one) => `${one.label} ${valueText(one)}`).join(', ');
-    this.#place.setAttribute('aria-valuetext', `${time}: ${words || 'nothing'}`);
+    this.#area.setAttribute('aria-valuetext', `${time}: ${words || 'nothing'}`);
   }
 }
 
@@ -248,6 +248,6 @@ function stack(series) {
 }
 
 /** A line needs two values. */
-function isAlone({ data }, place) {
-  return data[place].filter((value) => value !== null).length < 2;
+function isAlone({ data }, at) {
+  return data[at].filter((value) => value !== null).length < 2;
 }

@@ -89,7 +89,7 @@ function showSilence(text) {
 }
 
 const poll = new Poll(refresh, () => !document.hidden);
-// A view that was just shown does not wait for its turn.
+// A view that was just shown does not wait for the next refresh.
 const shownView = startRouter((view, params) => {
   views[view].show(params);
   poll.again();

@@ -38,7 +38,7 @@ export function startRequests(api) {
     const known = items.get(keyOf(decision));
     return known ?? decisionItem(api, decision, () => setFollowing(false));
   };
-  const place = (found, kept) => {
+  const showFound = (found, kept) => {
     const fresh = new Map(found.decisions.map((decision) => [keyOf(decision), itemOf(decision)]));
     items = new Map([...kept, ...fresh]);
     const wanted = [...items.values()];
@@ -69,16 +69,16 @@ export function startRequests(api) {
     say(byId('search-state'), 'loading');
     renew(byId('search-common'), []);
   };
-  const load = async (isHeld = () => false) => {
-    const mine = ++asked;
+  const load = async (isPaused = () => false) => {
+    const number = ++asked;
     const found = await search({ limit: pageSize });
-    if (mine === asked && !isHeld()) place(found, new Map());
+    if (number === asked && !isPaused()) showFound(found, new Map());
   };
   const loadOlder = async () => {
     const kept = items;
     const found = await search({ limit: pageSize, before: next });
     // They are older than what was shown then, and belong to nothing else.
-    if (kept === items) place(found, kept);
+    if (kept === items) showFound(found, kept);
   };
   /** A decision under the pointer is about to be pressed. */
   const isPointedAt = () => items.size > 0 && list.matches(':hover, :focus-within');
@@ -136,7 +136,7 @@ export function startRequests(api) {
       attempt(showReason(api, params.get('reason'), () => shown === params));
     },
     async refresh() {
-      if (isFollowing) say(follow, isPointedAt() ? 'Following (held)' : 'Following');
+      if (isFollowing) say(follow, isPointedAt() ? 'Following (paused)' : 'Following');
       // Asked again when the answer is there: the pointer may have come meanwhile.
       if (isFollowing && !isPointedAt()) await load(isPointedAt);
     },
@@ -145,12 +145,12 @@ export function startRequests(api) {
 
 /** Cause and cure of the reason that is searched for; run books link here. */
 async function showReason(api, name, isStill) {
-  const place = byId('reason-about');
+  const about = byId('reason-about');
   const text = name === null ? undefined : await reasonText(api, name);
   if (!isStill()) return;
-  place.hidden = text === undefined;
+  about.hidden = text === undefined;
   renew(
-    place,
+    about,
     text && [
       el('h3', {}, el('code', {}, name), ` (${text.status})`),
       el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),

@@ -48,10 +48,10 @@ export function startRows(api) {
     say(byId('list-about'), `${found.file}, in force since ${fullTime(found.inForceSinceMs)}`);
   };
   const load = async (options) => {
-    const mine = ++asked;
+    const number = ++asked;
     const wanted = { q: search.value.trim(), kind: kind.value, order: 'met', limit: most };
     const found = await api.getPaced(`api/rows?${new URLSearchParams(wanted)}`, options);
-    if (mine === asked) showRows(found);
+    if (number === asked) showRows(found);
   };
   const attempt = () => void load().catch((fault) => say(byId('row-count'), fault.message));
   let typing;
@@ -73,7 +73,7 @@ export function startRows(api) {
 function rowElement(row) {
   const requests = el('td', { class: 'number' });
   const refusals = el('td', { class: 'secondary' });
-  /** Takes the place of the column on a phone, which has no room for it. */
+  /** Replaces the column on a phone, which has no room for it. */
   const narrow = el('span', { class: 'narrow' });
   const seen = el('td', { class: 'secondary' });
   const element = el(

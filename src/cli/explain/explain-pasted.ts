@@ -8,7 +8,7 @@ import { type AskedRequest, explainRequest, tokenToInspect } from './explain-req
 import {
   type Explanation,
   explainMalformed,
-  reasonPlace,
+  reasonLink,
   refusalOf,
   withInspection,
   withRefusal,
@@ -130,7 +130,7 @@ function recordText(record: PastedRecord): string {
     ...(why === '' ? [] : [why]),
     ...(part === undefined ? [] : [partTexts[part]]),
     ...(observed === undefined ? [] : [`observe mode let pass ${observed}`]),
-    ...(isOurs ? [`see ${reasonPlace(rejection as RejectionName, reason)}`] : []),
+    ...(isOurs ? [`see ${reasonLink(rejection as RejectionName, reason)}`] : []),
   ];
   return `the record says of ${requestId}: ${decision}, ${status}${more.map((one) => `; ${one}`).join('')}`;
 }

@@ -7,7 +7,7 @@ import {
   headerAlone,
   type PresentedToken,
   readPresentedToken,
-} from '../../access/token-places.ts';
+} from '../../access/token-locations.ts';
 import { compileRules, type FilterDefinition, largestBody } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';

@@ -2,7 +2,7 @@ import { requirementText } from '../../access/requirement-check.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import { isRejection } from '../../http/rejection.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
-import { type ExplainedRow, type Explanation, type Refusal, reasonPlace } from './explanation.ts';
+import { type ExplainedRow, type Explanation, type Refusal, reasonLink } from './explanation.ts';
 import type { PastedRecord } from './pasted-request.ts';
 
 /** The explanation for people, one line for each fact. `record`: the log record, which says what happened. */
@@ -64,7 +64,7 @@ export function inspectionFacts({ checks, verdict }: TokenInspection): string[] 
   if (isGood) say('accepted', 'every check passes; whether its scopes suffice depends on the row');
   else {
     say('refused', [verdict.rejection, ...(verdict.reason === undefined ? [] : [verdict.reason])].join(', '));
-    say('see', reasonPlace(verdict.rejection, verdict.reason));
+    say('see', reasonLink(verdict.rejection, verdict.reason));
   }
   for (const { name, outcome, text } of checks)
     say(name, outcome === 'failed' ? `FAILED: ${text}` : `${outcome}: ${text}`);
@@ -77,11 +77,11 @@ function verdictText({ token }: Explanation): string {
   }
   const needs = requirementText(token);
   const { missing, invalid } = token;
-  const places = token.in.every((place) => place === 'header') ? '' : `, in one of ${token.in.join(', ')}`;
+  const locations = token.in.every((one) => one === 'header') ? '' : `, in one of ${token.in.join(', ')}`;
   const refusals = `${missing.status} code ${missing.code} without, ${invalid.status} code ${invalid.code} with a bad one`;
   const orShop = token.credentials === 'shop' ? ', or credentials that the shop checks' : '';
   const observed = token.observed ? '; observe mode: refusals are only logged and counted' : '';
-  return `needs a valid access token${needs}${places}${orShop}; ${refusals}${observed}`;
+  return `needs a valid access token${needs}${locations}${orShop}; ${refusals}${observed}`;
 }
 
 function rowText({

@@ -1,6 +1,6 @@
 import type { RowConditions } from '../../access/claim-conditions.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
-import type { TokenPlace } from '../../access/token-places.ts';
+import type { TokenLocation } from '../../access/token-locations.ts';
 import type { Config } from '../../config/schema.ts';
 import {
   buildRejections,
@@ -21,7 +21,7 @@ export interface Refusal {
   readonly detail: string;
   /** The detail that the log has. */
   readonly reason?: string;
-  /** The place in the docs with its cause and cure. */
+  /** The section of the docs with its cause and cure. */
   readonly see: string;
 }
 
@@ -46,7 +46,7 @@ export interface Explanation {
     /** The conditions of the rows, with the parameters of this path. */
     readonly conditions: readonly RowConditions[];
     /** Where the request may have it. */
-    readonly in: readonly TokenPlace[];
+    readonly in: readonly TokenLocation[];
     /** `shop`: HTTP Basic and session cookies also count; the shop checks them. */
     readonly credentials: 'shop' | null;
     /** The token must be bound to a key of the client. Undefined: it need not. */
@@ -169,8 +169,8 @@ const tokenReasons: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** The place of a refusal in the docs. */
-export function reasonPlace(rejection: RejectionName, reason = ''): string {
+/** The section of the docs about a refusal. */
+export function reasonLink(rejection: RejectionName, reason = ''): string {
   const isOfToken = tokenRejections.includes(rejection) && tokenReasons.has(reason);
   return `docs/reasons.md#${isOfToken ? reason : rejection}`;
 }
@@ -186,6 +186,6 @@ export function refusalOf(
     code,
     detail,
     ...(reason !== undefined && { reason }),
-    see: reasonPlace(rejection, reason),
+    see: reasonLink(rejection, reason),
   };
 }

@@ -10,15 +10,15 @@ export function readHar(document: JsonObject): PastedParts | undefined {
       : [Array.isArray(document.headers) ? { request: document } : document];
   const isRefused = ({ response }: JsonObject) =>
     isObject(response) && typeof response.status === 'number' && response.status >= 400;
-  const place = Math.max(0, entries.findIndex(isRefused));
-  const { request } = entries[place] ?? {};
+  const index = Math.max(0, entries.findIndex(isRefused));
+  const { request } = entries[index] ?? {};
   if (!isObject(request) || typeof request.url !== 'string' || !Array.isArray(request.headers))
     return undefined;
   const pairs = request.headers
     .filter(isObject)
     .map(({ name, value }) => [String(name), String(value)] as const);
   const { postData } = request;
-  const which = isRefused(entries[place] ?? {}) ? 'the first one that was refused' : 'the first one';
+  const which = isRefused(entries[index] ?? {}) ? 'the first one that was refused' : 'the first one';
   return {
     method: typeof request.method === 'string' ? request.method : 'GET',
     url: request.url,
@@ -29,7 +29,7 @@ export function readHar(document: JsonObject): PastedParts | undefined {
     body: isObject(postData) && typeof postData.text === 'string' ? postData.text : undefined,
     notes: [
       entries.length > 1
-        ? `entry ${place + 1} of ${entries.length} of a HAR file: ${which}`
+        ? `entry ${index + 1} of ${entries.length} of a HAR file: ${which}`
         : 'read from a HAR entry',
     ],
   };

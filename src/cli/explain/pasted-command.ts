@@ -169,7 +169,7 @@ function readData(given: readonly GivenOption[], notes: string[]): string | unde
   for (const { name, value: data } of given) {
     if (name !== 'json' && !name.startsWith('data')) continue;
     const isFile = name !== 'data-raw' && data.startsWith('@');
-    if (isFile) notes.push(`${data}: what that file holds is not known`);
+    if (isFile) notes.push(`${data}: the content of that file is not known`);
     const text = isFile ? '' : data;
     body = body === undefined ? text : `${body}${name === 'json' ? '' : '&'}${text}`;
   }

@@ -10,7 +10,7 @@ export interface ShopFacts {
   /** Why there is no answer. */
   readonly fault: string | undefined;
   readonly jwks: string | undefined;
-  /** A key set of another host that the discovery document names. It is not used: whoever has that host decides who gets in. */
+  /** A key set of another host that the discovery document names. It is not used: the owner of that host would decide who gets in. */
   readonly foreignJwks: string | undefined;
   /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
@@ -49,7 +49,7 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
   let foreignJwks: string | undefined;
   const bases = [...new Set([base, address.origin])];
-  for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
+  for (const one of bases.flatMap((base) => discoveryPaths.map((path) => base + path))) {
     const document = await getJson(one);
     const { jwks_uri: jwks, issuer } = document ?? {};
     if (isForeign(jwks, address)) {
@@ -61,9 +61,9 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
       return { ...facts, jwks, algorithms, issuer: typeof issuer === 'string' ? issuer : undefined };
     }
   }
-  for (const place of bases) {
-    const algorithms = await algorithmsAt(place + jwksPath);
-    if (algorithms.length > 0) return { ...facts, jwks: place + jwksPath, algorithms };
+  for (const base of bases) {
+    const algorithms = await algorithmsAt(base + jwksPath);
+    if (algorithms.length > 0) return { ...facts, jwks: base + jwksPath, algorithms };
   }
   return { ...facts, foreignJwks };
 }

@@ -49,13 +49,13 @@ function changeText({ before, row: after, what, isLooser }: RouteChange): string
     if (part === 'scopes')
       return `scopes ${before.scopes.join(' ') || 'none'} -> ${after.scopes.join(' ') || 'none'}`;
     if (part === 'require') return `conditions ${asked(before)} -> ${asked(after)}`;
-    if (part === 'tokenIn') return `token in ${placesText(before)} -> ${placesText(after)}`;
+    if (part === 'tokenIn') return `token in ${locationsText(before)} -> ${locationsText(after)}`;
     if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
     return after.credentials === 'shop' ? 'the shop checks credentials now' : 'only tokens count now';
   });
   return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
 }
 
-function placesText({ tokenIn = ['header'] }: ProtectedResource): string {
+function locationsText({ tokenIn = ['header'] }: ProtectedResource): string {
   return tokenIn.join(' ');
 }

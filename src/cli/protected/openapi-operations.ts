@@ -48,7 +48,7 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
     const item = followReference(document, value);
     if (item === undefined) {
       faults.push(
-        `${path}: its path item is in another place, or is not a map: bundle the document into one file first`,
+        `${path}: its path item is in another document, or is not a map: bundle the document into one file first`,
       );
       continue;
     }

@@ -86,9 +86,9 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
     .slice(1)
     .split('/')
     .findIndex((part) => /^[{*]/.test(part));
-  const place = Math.max(0, (firstFree === -1 ? segments.length : firstFree) - 1);
-  const name = segments[place] ?? '';
-  const withName = (text: string) => `/${segments.with(place, text).join('/')}`;
+  const index = Math.max(0, (firstFree === -1 ? segments.length : firstFree) - 1);
+  const name = segments[index] ?? '';
+  const withName = (text: string) => `/${segments.with(index, text).join('/')}`;
   const lastSlash = path.lastIndexOf('/');
   const all = [
     withName(name.toUpperCase()),
@@ -99,7 +99,7 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
     `/shopward-verify/..${path}`,
     `/shopward-verify/%2e%2e${path}`,
     `/shopward-verify\\..\\${path.slice(1)}`,
-    ...(place === segments.length - 1 ? [] : [withName(`${name}/x/${name}`)]),
+    ...(index === segments.length - 1 ? [] : [withName(`${name}/x/${name}`)]),
     ...(lastSlash === 0 ? [] : [`${path.slice(0, lastSlash)}%2F${path.slice(lastSlash + 1)}`]),
     ...ignoredPrefixes.map((prefix) => `${prefix}${path}`),
   ];

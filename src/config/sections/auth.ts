@@ -50,7 +50,7 @@ const keys = z
   .transform((given, context): KeysConfig => {
     const { jwks, files, secret, discover } = given;
     const count = [jwks, files, secret, discover].filter((one) => one !== undefined).length;
-    if (count !== 1) context.addIssue('must hold exactly one of jwks, files, secret and discover');
+    if (count !== 1) context.addIssue('must have exactly one of jwks, files, secret and discover');
     if (jwks !== undefined) return { jwks };
     if (discover !== undefined) return { discover };
     return files !== undefined ? { files } : { secret: secret ?? '' };
@@ -98,7 +98,7 @@ const tokenType = z
     }),
   })
   .refine(({ header, claim }) => (header === undefined) !== (claim === undefined), {
-    error: 'must hold exactly one of header and claim',
+    error: 'must have exactly one of header and claim',
   });
 const claimPaths = z.array(claimPath).min(1).max(16);
 

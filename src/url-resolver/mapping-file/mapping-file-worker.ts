@@ -3,10 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { readMappingFile } from './read-mapping-file.ts';
 
 // A worker reads one file, transfers the result, and ends.
-const { path, settleMs, entityTypes } = workerData as {
+const { path, stableMs, entityTypes } = workerData as {
   path: string;
-  settleMs: number;
+  stableMs: number;
   entityTypes: readonly string[];
 };
-const reading = await readMappingFile(path, () => sleep(settleMs), entityTypes);
+const reading = await readMappingFile(path, () => sleep(stableMs), entityTypes);
 parentPort?.postMessage(reading, 'problems' in reading ? [] : [reading.records, reading.slots]);

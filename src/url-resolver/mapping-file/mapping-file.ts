@@ -7,7 +7,7 @@ import { contractEntityTypes, type Mapping } from '../envelope.ts';
 import type { FileReading } from './read-mapping-file.ts';
 import { MappingTable } from './table.ts';
 
-interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'settleMs'> {
+interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'stableMs'> {
   readonly path: string;
   /** Types that a row may have. Default: those of the contract. */
   readonly entityTypes?: readonly string[];
@@ -107,11 +107,11 @@ const workerFile = new URL(`./mapping-file-worker${extname(import.meta.url)}`, i
 /** Reads a mapping file in a worker thread. Rejects only when the thread fails. */
 export function loadMappingFile({
   path,
-  settleMs = 100,
+  stableMs = 100,
   entityTypes = contractEntityTypes,
 }: Omit<MappingFileOptions, 'onEvent'>): Promise<LoadedFile> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(workerFile, { workerData: { path, settleMs, entityTypes }, execArgv: [] });
+    const worker = new Worker(workerFile, { workerData: { path, stableMs, entityTypes }, execArgv: [] });
     const read = isolated((reading: FileReading) => {
       if ('problems' in reading)
         resolve({ problems: reading.problems.map((problem) => ({ file: path, ...problem })) });

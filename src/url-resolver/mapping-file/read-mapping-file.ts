@@ -16,17 +16,17 @@ export type FileReading = TableData | { readonly problems: readonly PlacedProble
 const attempts = 20;
 
 /**
- * Reads a mapping file (CSV with a header, RFC 4180) of any length. It is accepted once its stamp is the same from `settle` before
+ * Reads a mapping file (CSV with a header, RFC 4180) of any length. It is accepted once its stamp is the same from `stable` before
  * the reading to its end, so that a half-written file is not taken for a whole one.
  */
 export async function readMappingFile(
   path: string,
-  settle: () => Promise<unknown>,
+  stable: () => Promise<unknown>,
   entityTypes: readonly string[],
 ): Promise<FileReading> {
   let before = await stampOf(path);
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    await settle();
+    await stable();
     const fault = await checkReadable(path);
     if (fault !== undefined) return refuse(fault);
     const chunks = createReadStream(path, { highWaterMark: 1024 * 1024 });

@@ -4,7 +4,7 @@ import { type Mapping, maxUrlBytes } from '../envelope.ts';
  * A mapping file in memory: two buffers, built in a worker and handed over without a copy. A million rows are a few tens of
  * megabytes and no object for the garbage collector.
  *
- * `records` holds one record after the other: index of the type (1 byte), length of the key (2, little-endian) and of the id
+ * `records` is one record after the other: index of the type (1 byte), length of the key (2, little-endian) and of the id
  * (1), then key and id in UTF-8. `slots` is a hash table with open addressing: 0, or the offset of a record + 1.
  */
 export interface TableData {

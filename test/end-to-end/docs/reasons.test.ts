@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inspectionReasons } from '../../../src/access/token-inspection.ts';
-import { reasonPlace } from '../../../src/cli/explain/explanation.ts';
+import { reasonLink } from '../../../src/cli/explain/explanation.ts';
 import { buildRejections } from '../../../src/http/rejection.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
@@ -39,13 +39,13 @@ describe('docs/reasons.md', () => {
     ),
   )('has the token reason %s, and the lookup finds it', (reason) => {
     expect(ofTokenReasons).toContain(`|<a id="${reason}"></a>\`${reason}\`|`);
-    const place = reasonPlace('access-token-invalid', reason);
+    const place = reasonLink('access-token-invalid', reason);
     expect(place).toBe(`docs/reasons.md#${reason}`);
   });
 
   it('links each refusal to the page, also one with an unlisted reason', () => {
     for (const name of Object.keys(buildRejections()) as (keyof ReturnType<typeof buildRejections>)[]) {
-      expect(reasonPlace(name, 'whatever')).toBe(`docs/reasons.md#${name}`);
+      expect(reasonLink(name, 'whatever')).toBe(`docs/reasons.md#${name}`);
     }
   });
 

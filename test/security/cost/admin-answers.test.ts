@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { compileProtectedList, type ProtectedResource } from '../../../src/access/protected-list.ts';
 import { askEndpoint } from '../../../src/admin/admin-endpoint.ts';
@@ -39,7 +39,7 @@ async function shareOfLongestTick(work: () => Promise<unknown>): Promise<number>
     isOver = true;
   });
   while (!isOver) {
-    await nextTurn();
+    await nextIteration();
     ticks.push(await counter.take());
   }
   await done;

@@ -60,8 +60,8 @@ describe('usable keys', () => {
 
 describe('keys that are refused', () => {
   it.each<[string, unknown, string]>([
-    ['private JWK', { ...rsa.privateKey.export({ format: 'jwk' }) }, 'the key holds private parts'],
-    ['private EC JWK', { ...ec.privateKey.export({ format: 'jwk' }) }, 'the key holds private parts'],
+    ['private JWK', { ...rsa.privateKey.export({ format: 'jwk' }) }, 'the key contains private parts'],
+    ['private EC JWK', { ...ec.privateKey.export({ format: 'jwk' }) }, 'the key contains private parts'],
     [
       'private PEM',
       rsa.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
@@ -91,8 +91,8 @@ describe('keys that are refused', () => {
     ['no key at all', { keys: [null] }, 'key 1 is not a JSON Web Key'],
     ['broken PEM', publicPem(rsa).replace(/MII/, 'AAA'), 'PEM block 1 cannot be read'],
     ['other PEM', '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----', 'PEM block 1 is a X509 CRL'],
-    ['empty file', '', 'holds neither PEM nor JSON'],
-    ['half a PEM', publicPem(rsa).slice(0, 200), 'holds neither PEM nor JSON'],
+    ['empty file', '', 'contains neither PEM nor JSON'],
+    ['half a PEM', publicPem(rsa).slice(0, 200), 'contains neither PEM nor JSON'],
     ['half a JSON', JSON.stringify(publicJwk(rsa)).slice(0, 200), 'is not valid JSON'],
     ['other JSON', { a: 1 }, 'is not a JSON Web Key or a set of them'],
   ])('%s', (_, document, problem) => {
@@ -105,7 +105,7 @@ describe('keys that are refused', () => {
     'a public key with the private member %s',
     (name) => {
       const { keys, problems } = read({ ...publicJwk(rsa), [name]: 'AQAB' });
-      expect([keys, problems]).toEqual([[], [expect.stringContaining('holds private parts')]]);
+      expect([keys, problems]).toEqual([[], [expect.stringContaining('contains private parts')]]);
     },
   );
 
@@ -172,7 +172,7 @@ describe('the limits of a document', () => {
     const keys = (count: number) => ({ keys: Array.from({ length: count }, () => publicJwk(ec)) });
     expect(readKeyDocument(JSON.stringify(keys(100)), algorithms).keys).toHaveLength(100);
     const { isKeySet, problems } = readKeyDocument(JSON.stringify(keys(101)), algorithms);
-    expect([isKeySet, problems]).toEqual([false, ['holds more than 100 keys']]);
+    expect([isKeySet, problems]).toEqual([false, ['contains more than 100 keys']]);
   });
 
   it('names a key by the first 64 characters of its kid', () => {

@@ -138,7 +138,7 @@ describe('a row that is refused', () => {
     ['12', `3:7 error ${plain}`],
     ['0123', `3:7 error ${plain}`],
     ['null', `3:7 error ${plain}`],
-    ['[GET /a]', '3:7 error a text is needed here; put quotes around what holds { } [ ] or ": "'],
+    ['[GET /a]', '3:7 error a text is needed here; put quotes around a value with { } [ ] or ": "'],
     ['*a', '3:7 error aliases are not allowed: write the text out'],
     ['{ <<: *b, match: "GET /y" }', /not allowed/],
     ['!x GET', '3:7 error tags are not allowed; put quotes around a text that begins with !'],
@@ -158,7 +158,7 @@ describe('a row that is refused', () => {
     ['{ match: GET /a, scopes: [a, 1] }', `3:36 error ${plain}`],
     [
       '{ match: GET /a, scopes: [a, [b]] }',
-      /^3:36 error a text is needed here; put quotes around what holds/,
+      /^3:36 error a text is needed here; put quotes around a value with/,
     ],
     ['{ match: GET /a, scopes: [a, null] }', /^3:36 error a text is needed here/],
     ['{ match: GET /a, observe: yes }', '3:33 error observe is true or false'],
@@ -302,9 +302,9 @@ describe('tokenIn', () => {
   });
 
   it.each([
-    ['body', 'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
+    ['body', 'a location is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
     ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
-    ['[]', 'tokenIn is a place, or a list of places, at least one'],
+    ['[]', 'tokenIn is a location, or a list of locations, at least one'],
   ])('%s is an error in a row and at the top', (places, problem) => {
     for (const text of [
       list('', `{ match: GET /a, tokenIn: ${places} }`),

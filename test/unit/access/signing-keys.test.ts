@@ -86,7 +86,7 @@ describe('key files', () => {
     expect(lines.findLast((line) => 'problems' in line)).toMatchObject({
       level: 'error',
       event: 'keys-refused',
-      problems: [{ file, text: 'holds neither PEM nor JSON' }],
+      problems: [{ file, text: 'contains neither PEM nor JSON' }],
     });
     const fault = 'unusable: the log (keys-refused) names the file';
     expect(keys.health()).toMatchObject({

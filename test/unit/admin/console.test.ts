@@ -141,7 +141,7 @@ describe.concurrent('the console', () => {
       await decisions().first().hover();
       await fetch(`${shopward.url}/returns`);
       await held.letGo();
-      await page.getByRole('button', { name: 'Following (held)' }).waitFor();
+      await page.getByRole('button', { name: 'Following (paused)' }).waitFor();
       expect(await decisions().count()).toBe(1);
       await page.mouse.move(0, 0);
       await context.expect.poll(() => decisions().count()).toBe(2);

@@ -79,7 +79,7 @@ describe('a curl command', () => {
   );
 
   it.each([
-    ['-d @body.json', '@body.json: what that file holds'],
+    ['-d @body.json', '@body.json: the content of that file'],
     ['-H @fields', '-H @fields: it is no field'],
   ])('%s: a note says what is unknown', (option, note) =>
     expect(of(`${option} https://s/a`)).toMatchObject({

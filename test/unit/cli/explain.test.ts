@@ -223,7 +223,7 @@ describe('explain prints', () => {
         'PATCH /carts/17?include=items',
         '  protected       needs a valid access token; 401 code 002 without, 401 code 001 with a bad one',
         '  row             PATCH /carts/{cart_id} (config/protected-resources.yaml:6), group Carts',
-        '  entity tag      a change of /carts/{cart_id}: If-Match must hold its current ETag (ifMatch: strict); 428 code 005 without, 412 code 006 with another',
+        '  entity tag      a change of /carts/{cart_id}: If-Match must be its current ETag (ifMatch: strict); 428 code 005 without, 412 code 006 with another',
         '  forwarded       PATCH /carts/17?include=items to http://127.0.0.1:9000',
       ],
       err: [],

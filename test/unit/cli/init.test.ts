@@ -10,8 +10,8 @@ import { fileValidators } from '../../../src/cli/file-validators.ts';
 import { probeShop } from '../../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../../src/cli/init.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { oddAnswers } from './odd-answers.ts';
 import { document, secured } from './openapi-sample.ts';
@@ -290,7 +290,7 @@ describe('init', () => {
     const upstream = `${known.upstream}/api/v2`;
     const { read, out } = await initIn({ openapi: 'o.json', ...known, upstream }, cwd);
     expect(parse(read('protected-resources.yaml')).groups).toEqual({ baskets: ['GET /api/v2/baskets'] });
-    expect(out.join('\n')).toContain(`found: nobody answers at ${upstream} (`);
+    expect(out.join('\n')).toContain(`found: no answer from ${upstream} (`);
     expect((await initIn({ blank: true, upstream })).read('protected-resources.yaml')).toContain(
       'GET /api/v2/orders',
     );
@@ -353,7 +353,7 @@ describe('init', () => {
     expect((await check('config/loose.yaml')).out).toContainEqual(expect.stringMatching(loose));
     for (const none of ['empty', 'missing']) {
       const refused = await initIn({ blank: true, token: none, force: true }, cwd);
-      expect([refused.code, refused.err]).toEqual([2, [`--token: ${none} holds no JSON Web Token`]]);
+      expect([refused.code, refused.err]).toEqual([2, [`--token: ${none} contains no JSON Web Token`]]);
     }
   });
 

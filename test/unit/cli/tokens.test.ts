@@ -47,7 +47,7 @@ async function run(action: string, options: object = {}, more = `store: { url: "
 
 async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
   const [token, owner] = [digests.ofToken(name), digests.ofSubject(subject)];
-  const { generation } = await store.standingFor(owner, lifetimeMs);
+  const { generation } = await store.generationFor(owner, lifetimeMs);
   await store.record(token, { subject: owner, generation, family: newFamily(), lifetimeMs });
   return token;
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { type Channel, createChannel, type Line } from '../../../src/cluster/channel.ts';
 
@@ -72,7 +72,7 @@ describe('a question to another process', () => {
     await expect(channel.ask('late', undefined, 1)).rejects.toThrow('no answer to late');
     clearInterval(alive);
     late.resolve('too late');
-    while (there.sent.length === 0) await nextTurn();
+    while (there.sent.length === 0) await nextIteration();
     expect(await channel.ask('soon', undefined, neverMs)).toBe('soon');
   });
 
@@ -97,7 +97,7 @@ describe('what is told to another process', () => {
     const { here, there, channel } = connect({ list: (text: string) => void heard.push(text) });
     await channel.emit('list', 'a');
     expect(heard).toEqual(['a']);
-    await nextTurn();
+    await nextIteration();
     expect([here.sent.length, there.sent.length]).toEqual([1, 0]);
   });
 });

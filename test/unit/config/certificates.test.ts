@@ -56,7 +56,7 @@ describe('the setting that names the files', () => {
     expect(pair(testCertificate, strangeKey)).toEqual([
       `${names} the private key is not that of the certificate`,
     ]);
-    expect(pair('nonsense', testKey)).toEqual([`${names} the first one holds no certificate in PEM`]);
+    expect(pair('nonsense', testKey)).toEqual([`${names} the first one contains no certificate in PEM`]);
     expect(pair(testCertificate, 'nonsense')).toEqual([
       `${names} they cannot be used as certificate and private key`,
     ]);
@@ -77,7 +77,7 @@ describe('the setting that names the files', () => {
   it.each([
     [testCertificate, []],
     [testCertificate + testCertificate, []],
-    ['nonsense', ['error: upstream.tls.ca names upstream-ca.pem: it holds no certificate in PEM']],
+    ['nonsense', ['error: upstream.tls.ca names upstream-ca.pem: it contains no certificate in PEM']],
     [
       testCertificate + broken,
       ['error: upstream.tls.ca names upstream-ca.pem: a certificate in it cannot be read'],

@@ -269,11 +269,11 @@ describe('keys and algorithms', () => {
     ['auth: {}', ['1:1: error: auth.keys is required']],
     [
       'auth: { keys: {} }',
-      ['1:15: error: auth.keys must hold exactly one of jwks, files, secret and discover'],
+      ['1:15: error: auth.keys must have exactly one of jwks, files, secret and discover'],
     ],
     [
       `auth: { keys: { jwks: "https://a/b", secret: ${long} } }`,
-      ['1:15: error: auth.keys must hold exactly one of jwks, files, secret and discover'],
+      ['1:15: error: auth.keys must have exactly one of jwks, files, secret and discover'],
     ],
     ...['mtls', 'any'].map(
       (proof) =>

@@ -29,7 +29,7 @@ function watchInTest(
   };
   const fileWatch = new FileWatch(file, change, {
     pollMs: 5,
-    settleMs: 1,
+    stableMs: 1,
     known: readFileSync(file),
     ...options,
   });
@@ -196,7 +196,7 @@ it('the last of many quick edits is reported last', async () => {
 it('reports nothing after close()', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const closed = watchInTest(file);
-  const open = watchInTest(file, { settleMs: 60 });
+  const open = watchInTest(file, { stableMs: 60 });
   writeFileSync(file, 'after');
   closed.close();
   await open.until('after');
@@ -248,7 +248,7 @@ it('waits for the listener, and then reports the last content only', async () =>
       first.resolve();
       return taken.promise;
     },
-    { pollMs: 20, settleMs: 1, known: Buffer.from('zero') },
+    { pollMs: 20, stableMs: 1, known: Buffer.from('zero') },
   );
   onTestFinished(() => watch.close());
   writeFileSync(file, 'one');

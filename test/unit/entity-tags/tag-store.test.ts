@@ -4,7 +4,7 @@ import { digest, guardedKey, randomTag } from '../../../src/entity-tags/keys.ts'
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
-import { mayHoldAfter } from '../../../src/redis/faults.ts';
+import { mayTakeEffectAfter } from '../../../src/redis/faults.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel, until } from '../../harness/redis-processes.ts';
@@ -224,7 +224,7 @@ describe.concurrent('redis: the data', () => {
     expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
   });
 
-  test('claims whose reply is lost: each one took effect, and mayHoldAfter is true, so that it can be released', async () => {
+  test('claims whose reply is lost: each one took effect, and mayTakeEffectAfter is true, so that it can be released', async () => {
     const server = open(await startRedis({}));
     const way = open(await startFaultProxy(server.process?.port ?? 0));
     const redis = await connect(`redis://127.0.0.1:${way.port}`, 1000);
@@ -243,7 +243,7 @@ describe.concurrent('redis: the data', () => {
       const fault = each.status === 'rejected' ? each.reason : undefined;
       // Each claim took effect.
       expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBe('lease');
-      expect(await mayHoldAfter(fault)).toBe(true);
+      expect(await mayTakeEffectAfter(fault)).toBe(true);
       const release = {
         token: `t${i}`,
         tagged: false,

@@ -8,7 +8,7 @@ import {
   FileWatch,
   readOnce,
   readSecret,
-  readSettledFile,
+  readStableFile,
 } from '../../../src/lib/watched-file.ts';
 import { makeFolder } from '../config/config-folder.ts';
 
@@ -31,7 +31,7 @@ describe('how large a file may be', () => {
   ])('%s', async (_, bytes, found) => {
     const file = makeFile(Buffer.alloc(bytes));
     expect(outcome(await readOnce(file, 10))).toBe(found);
-    expect(outcome(await readSettledFile(file, { maxBytes: 10, settleMs: 1 }))).toBe(found);
+    expect(outcome(await readStableFile(file, { maxBytes: 10, stableMs: 1 }))).toBe(found);
   });
 
   it.runIf(existsSync('/proc/version'))('one that holds more than it says it does', async () => {
@@ -46,7 +46,7 @@ describe('how large a file may be', () => {
     const seen = [told, later];
     truncateSync(file, 16 * mib);
     const watch = new FileWatch(file, (content) => seen.shift()?.resolve(content), {
-      settleMs: 1,
+      stableMs: 1,
       pollMs: 5,
       known: Buffer.from('old'),
     });
@@ -112,7 +112,7 @@ describe('what is no file to read', () => {
 const everNew = '/proc/sys/kernel/random/uuid';
 
 it.runIf(existsSync(everNew))('a file that never is the same twice is given up', async () => {
-  const read = await readSettledFile(everNew, { maxBytes: 100, settleMs: 1 });
+  const read = await readStableFile(everNew, { maxBytes: 100, stableMs: 1 });
   expect(outcome(read)).toBe('it keeps changing');
 });
 
@@ -125,7 +125,7 @@ it('of a file that comes later, its coming is a change', async () => {
     return readOnce(path, 100);
   };
   const watch = new FileWatch(file, (content) => told.push(outcome(content)), {
-    ...{ read, settleMs: 1, pollMs: 5 },
+    ...{ read, stableMs: 1, pollMs: 5 },
   });
   onTestFinished(() => watch.close());
   await expect.poll(() => looks).toBeGreaterThan(2);

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis as RawClient } from 'ioredis';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
-import { mayHoldAfter, RedisUnavailable } from '../../../src/redis/faults.ts';
+import { mayTakeEffectAfter, RedisUnavailable } from '../../../src/redis/faults.ts';
 import { defineClaim, defineScript, type Redis } from '../../../src/redis/redis.ts';
-import { startShiftedRedis } from '../../resilience/faults/shifted-redis.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startCluster, startRedis, until } from '../../harness/redis-processes.ts';
 import type { RedisProcess } from '../../harness/redis-server.ts';
+import { startShiftedRedis } from '../../resilience/faults/shifted-redis.ts';
 
 /** The deadline in tests in which claims time out. Other claims get `patientMs`, because the machine may be busy. */
 const timeoutMs = 500;
@@ -82,7 +82,7 @@ async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     // Like the features: the release is not awaited and may fail.
-    if (await mayHoldAfter(fault)) redis.runScript(giveBack, [key], [token]).catch(() => {});
+    if (await mayTakeEffectAfter(fault)) redis.runScript(giveBack, [key], [token]).catch(() => {});
     return fault.word;
   }
 }
@@ -148,7 +148,8 @@ describe.concurrent('a claim takes no effect after its caller has got an answer'
             ({ replicas: confirmed }) => expect(confirmed).toBe(0),
             (error: unknown) => error,
           );
-          if (fault instanceof RedisUnavailable && !(await mayHoldAfter(fault))) ends.push('never held');
+          if (fault instanceof RedisUnavailable && !(await mayTakeEffectAfter(fault)))
+            ends.push('never held');
           else ends.push(await giveBackFor(key));
         }),
       );
@@ -185,7 +186,7 @@ describe.concurrent('a claim takes no effect after its caller has got an answer'
     },
   );
 
-  test('after a broken connection, mayHoldAfter waits until the claim can no longer take effect', async (context) => {
+  test('after a broken connection, mayTakeEffectAfter waits until the claim can no longer take effect', async (context) => {
     const { open, connect, raw } = opening(context);
     const server = open(await startRedis({}));
     const proxy = open(await startFaultProxy(server.process?.port ?? 0));
@@ -201,7 +202,7 @@ describe.concurrent('a claim takes no effect after its caller has got an answer'
     await proxy.heal();
     const fault = (await call) as RedisUnavailable;
     expect(fault.mayTakeEffectUntilMs).toBeGreaterThanOrEqual(startedMs + shortMs);
-    expect(await mayHoldAfter(fault)).toBe(true);
+    expect(await mayTakeEffectAfter(fault)).toBe(true);
     expect(performance.now()).toBeGreaterThanOrEqual(fault.mayTakeEffectUntilMs ?? Number.POSITIVE_INFINITY);
   });
 

@@ -5,7 +5,7 @@ import {
   isNotPrimary,
   isUnknownScript,
   lateSince,
-  mayHoldAfter,
+  mayTakeEffectAfter,
   RedisUnavailable,
   toRedisFault,
   wasNotRun,
@@ -172,12 +172,12 @@ describe('a call within a deadline', () => {
     expect(outcome).toMatchObject({ name: 'RedisUnavailable', word: 'timeout' });
   });
 
-  test('mayHoldAfter is false for a claim that was not sent, and waits for one that may take effect', async () => {
-    expect(await mayHoldAfter(new Error('a bug'))).toBe(true);
-    expect(await mayHoldAfter(new RedisUnavailable('connection'))).toBe(false);
-    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, 0))).toBe(true);
+  test('mayTakeEffectAfter is false for a claim that was not sent, and waits for one that may take effect', async () => {
+    expect(await mayTakeEffectAfter(new Error('a bug'))).toBe(true);
+    expect(await mayTakeEffectAfter(new RedisUnavailable('connection'))).toBe(false);
+    expect(await mayTakeEffectAfter(new RedisUnavailable('timeout', undefined, 0))).toBe(true);
     const untilMs = performance.now() + 20;
-    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, untilMs))).toBe(true);
+    expect(await mayTakeEffectAfter(new RedisUnavailable('timeout', undefined, untilMs))).toBe(true);
     expect(performance.now()).toBeGreaterThan(untilMs);
   });
 });

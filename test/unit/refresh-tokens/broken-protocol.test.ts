@@ -3,7 +3,7 @@ import type { Redis } from '../../../src/redis/redis.ts';
 import * as steps from '../../../src/refresh-tokens/protocol.ts';
 import { buildTokenScripts } from '../../../src/refresh-tokens/redis-store.ts';
 import type { TokenSteps } from '../../../src/refresh-tokens/token-store.ts';
-import { holder } from '../../../src/refresh-tokens/token-values.ts';
+import { bearer } from '../../../src/refresh-tokens/token-values.ts';
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 import { anybodyReleases, claimFrom, keptIsUsed, recordFrom } from './broken-steps.ts';
 import { contract, type Subject } from './store-contract.ts';
@@ -28,7 +28,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     },
   },
   'a Retry-After may be longer than the leeway': {
-    claim: (record, op, holdMs, now) => steps.claim(record, op, holdMs, now, 60_000),
+    claim: (record, op, claimMs, now) => steps.claim(record, op, claimMs, now, 60_000),
   },
   'a claim never lapses': {
     claim: (record, op, _, now) => steps.claim(record, op, 1e12, now),
@@ -84,34 +84,34 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   },
   'a client that shows the token counts as another user': {
     noteRevocation: (record, by, ...rest) =>
-      by === holder && record.subject !== null
+      by === bearer && record.subject !== null
         ? { record, answer: 'foreign' }
         : steps.noteRevocation(record, by, ...rest),
   },
   'the note of a client that shows the token does not count': {
     claim: (record, ...rest) =>
-      steps.claim({ ...record, notes: record.notes.filter(({ by }) => by !== holder) }, ...rest),
+      steps.claim({ ...record, notes: record.notes.filter(({ by }) => by !== bearer) }, ...rest),
   },
   'every note counts as that of a client that shows the token': {
-    noteRevocation: (record, _, ...rest) => steps.noteRevocation(record, holder, ...rest),
+    noteRevocation: (record, _, ...rest) => steps.noteRevocation(record, bearer, ...rest),
   },
   'a pending revocation does not count': {
     claim: (record, ...rest) =>
       steps.claim({ ...record, notes: record.notes.filter(({ op }) => op === null) }, ...rest),
   },
   'a refused revocation stays in force': {
-    settleRevocation: (record, by, op, _, now) => steps.settleRevocation(record, by, op, true, now),
+    concludeRevocation: (record, by, op, _, now) => steps.concludeRevocation(record, by, op, true, now),
   },
   'a refused revocation removes another one': {
-    settleRevocation: (record, by, op, stands, now) => {
-      const settled = steps.settleRevocation(record, by, op, stands, now);
+    concludeRevocation: (record, by, op, stands, now) => {
+      const settled = steps.concludeRevocation(record, by, op, stands, now);
       return stands ? settled : { ...settled, notes: [] };
     },
   },
   'a confirmed revocation needs its note': {
-    settleRevocation: (record, by, op, stands, now) =>
+    concludeRevocation: (record, by, op, stands, now) =>
       record.notes.some((note) => note.op === op)
-        ? steps.settleRevocation(record, by, op, stands, now)
+        ? steps.concludeRevocation(record, by, op, stands, now)
         : record,
   },
   'a note on an unknown token counts for every user': {
@@ -121,13 +121,13 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     },
   },
   'a refused `mine` stays in force': {
-    settleAll: (record, op, noted, _, untilMs) => steps.settleAll(record, op, noted, true, untilMs),
+    concludeAll: (record, op, noted, _, untilMs) => steps.concludeAll(record, op, noted, true, untilMs),
   },
   'a second `mine` does not raise the generation': {
     noteAll: (_, ...rest) => steps.noteAll(steps.blankSubject, ...rest),
   },
   'a confirmed `mine` is lost': {
-    settleAll: (record, op, noted, _, untilMs) => steps.settleAll(record, op, noted, false, untilMs),
+    concludeAll: (record, op, noted, _, untilMs) => steps.concludeAll(record, op, noted, false, untilMs),
   },
   'a pending `mine` does not count': { generationIn: ({ settled }) => settled },
   'a release removes the used mark': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },

@@ -55,7 +55,7 @@ test('notes and claims of unknown tokens expire; a record ends after its lifetim
   await store.markUsed(token, { owner: null, family, answer: null });
   await store.noteRevocation(noted, newSubject(), 'r');
   await store.claim(claimed, 'a', 100);
-  expect(store.strays).toBe(2);
+  expect(store.orphans).toBe(2);
   clock.nowMs += lifetimeMs + 499;
   expect(await store.claim(token, 'a', 1)).toMatchObject({ kind: 'used' });
   expect(await store.claim(noted, 'a', 1)).toMatchObject({ kind: 'granted', revokedBy: [] });
@@ -63,7 +63,7 @@ test('notes and claims of unknown tokens expire; a record ends after its lifetim
   expect(await store.claim(token, 'a', 1)).toMatchObject({ kind: 'granted' });
   clock.nowMs += 1000;
   await issue();
-  expect(store.strays).toBe(0);
+  expect(store.orphans).toBe(0);
 });
 
 test('a released claim of an unknown token leaves no record', async () => {
@@ -71,7 +71,7 @@ test('a released claim of an unknown token leaves no record', async () => {
   const token = newToken();
   await store.claim(token, 'a', 100);
   await store.release(token, 'a');
-  expect([store.strays, store.size]).toEqual([0, 0]);
+  expect([store.orphans, store.size]).toEqual([0, 0]);
 });
 
 test('of 1001 sealed answers the oldest is dropped', async () => {
@@ -95,6 +95,6 @@ test('of 5,000 revocations of unknown tokens by one user 256 are noted, and no t
   const answers = { noted: 0, full: 0, foreign: 0 };
   for (let i = 0; i < 5000; i += 1) answers[await store.noteRevocation(newToken(), customer, 'r')] += 1;
   expect(answers).toEqual({ noted: 256, full: 4744, foreign: 0 });
-  expect([store.strays, clock.evicted]).toEqual([256, 0]);
+  expect([store.orphans, clock.evicted]).toEqual([256, 0]);
   expect((await all(store.list())).every(({ state }) => state === 'used')).toBe(true);
 });

@@ -24,7 +24,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
   ],
   'a claim lasts for half of its time': [
     {
-      steps: { ...steps, claim: (record, op, holdMs, now) => steps.claim(record, op, holdMs / 2, now) },
+      steps: { ...steps, claim: (record, op, claimMs, now) => steps.claim(record, op, claimMs / 2, now) },
     },
     /twice at a time/,
   ],

@@ -29,7 +29,7 @@ test('a login needs less than 450 bytes in Redis, a refresh less than 360 more',
     token: newToken(),
   }));
   const record = async ({ subject, family, token }: (typeof logins)[number]) => {
-    const { generation } = await store.standingFor(subject, lifetimeMs);
+    const { generation } = await store.generationFor(subject, lifetimeMs);
     await store.record(token, { subject, generation, family, lifetimeMs });
   };
   const before = await usedBytes();

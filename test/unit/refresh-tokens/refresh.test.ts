@@ -9,8 +9,8 @@ import { createRefreshTokens, createTokenMatcher } from '../../../src/refresh-to
 import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import type { TokenStore } from '../../../src/refresh-tokens/token-store.ts';
-import { requestOf } from '../entity-tags/tag-filter.ts';
 import { runFilter } from '../../harness/run-filter.ts';
+import { requestOf } from '../entity-tags/tag-filter.ts';
 import { newSubject } from './store-contract.ts';
 import { shopEndpoints } from './token-front.ts';
 
@@ -119,7 +119,7 @@ test.each([
   const token = createDigests().ofToken('a');
   const by = newSubject();
   expect(store.noteRevocation(token, by, 'r')).toBe('noted');
-  store.settleRevocation(token, by, 'r', true);
+  store.concludeRevocation(token, by, 'r', true);
   const hooks = await forward('a');
   expect(await hooks.onOutcome(answered)).toMatchObject({ rejection: { reason: 'revoked' } });
   expect(events).toContain('answer-withheld');
@@ -272,9 +272,9 @@ test('a claim lasts for answerWithinMs and marginMs', async () => {
   const { forward } = open((store) => {
     const claim = store.claim.bind(store);
     return {
-      claim: (token, op, holdMs) => {
-        holds.push(holdMs);
-        return claim(token, op, holdMs);
+      claim: (token, op, claimMs) => {
+        holds.push(claimMs);
+        return claim(token, op, claimMs);
       },
     };
   });

@@ -109,7 +109,7 @@ describe.concurrent('the data in Redis', () => {
     const use = { family, answer: null };
     const lifetimeMs = 1500;
     const brief = new RedisTokenStore({ redis, lifetimeMs, retentionMs: 1500 });
-    const { generation } = await brief.standingFor(subject, lifetimeMs);
+    const { generation } = await brief.generationFor(subject, lifetimeMs);
     await brief.record(token, { subject, generation, family, lifetimeMs });
     await brief.noteRevocation(ofToken('unknown'), subject, 'r');
     await brief.claim(ofToken('claimed'), 'c', 100);
@@ -134,9 +134,9 @@ describe.concurrent('the data in Redis', () => {
     const use = async (retentionMs: number | 'keep') => {
       const store = new RedisTokenStore({ redis, lifetimeMs: hourMs, retentionMs });
       const subject = createDigests().ofSubject('a user');
-      await store.standingFor(subject, 3 * hourMs);
+      await store.generationFor(subject, 3 * hourMs);
       const noted = await store.noteRevocationOfAll(subject, 'op');
-      await store.settleRevocationOfAll(subject, 'op', noted, true);
+      await store.concludeRevocationOfAll(subject, 'op', noted, true);
       await store.endFamily(newFamily(), 3 * hourMs);
     };
     await use(hourMs);

@@ -3,9 +3,9 @@ import { newFamily } from '../../../src/refresh-tokens/issue.ts';
 import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import type { TokenStore } from '../../../src/refresh-tokens/token-store.ts';
 import {
+  bearer,
   type ClaimAnswer,
   type FamilyId,
-  holder,
   type SubjectDigest,
   type TokenDigest,
   type TokenEntry,
@@ -21,7 +21,7 @@ export interface Subject {
 }
 
 export const lifetimeMs = 60_000;
-const holdMs = 50_000;
+const claimMs = 50_000;
 /** Ends only when the test moves the clock: no test takes that long. */
 const shortMs = 20_000;
 const digests = createDigests('store contract');
@@ -34,25 +34,25 @@ const use: Use = { owner: null, family, answer: null };
 export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   async 'an unknown token is granted once at a time, over both replicas'({ stores: [one, other] }) {
     const token = newToken();
-    same((await one.claim(token, 'a', holdMs)).kind, 'granted');
-    const refused = await other.claim(token, 'b', holdMs);
+    same((await one.claim(token, 'a', claimMs)).kind, 'granted');
+    const refused = await other.claim(token, 'b', claimMs);
     same(refused.kind, 'in-exchange');
     same(refused.kind === 'in-exchange' && refused.waitMs, 1000);
   },
   async 'of fifty concurrent claims one is granted'({ stores }) {
     const token = newToken();
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => stores[i % 2]?.claim(token, `op-${i}`, holdMs)),
+      Array.from({ length: 50 }, (_, i) => stores[i % 2]?.claim(token, `op-${i}`, claimMs)),
     );
     same(answers.filter((answer) => answer?.kind === 'granted').length, 1);
   },
   async 'a release ends only the claim of its own operation'({ stores: [one, other] }) {
     const token = newToken();
-    await one.claim(token, 'a', holdMs);
+    await one.claim(token, 'a', claimMs);
     await other.release(token, 'b');
-    same((await other.claim(token, 'b', holdMs)).kind, 'in-exchange');
+    same((await other.claim(token, 'b', claimMs)).kind, 'in-exchange');
     await one.release(token, 'a');
-    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    same((await other.claim(token, 'b', claimMs)).kind, 'granted');
   },
   async 'a claim ends by itself, and its late release does not end the next one'({
     stores: [one, other],
@@ -61,22 +61,22 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const token = newToken();
     await one.claim(token, 'a', shortMs);
     await pass(shortMs);
-    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    same((await other.claim(token, 'b', claimMs)).kind, 'granted');
     await one.release(token, 'a');
-    same((await one.claim(token, 'c', holdMs)).kind, 'in-exchange');
+    same((await one.claim(token, 'c', claimMs)).kind, 'in-exchange');
   },
   async 'used is final: with or without a claim, after a late release, after the token is issued again'({
     stores: [one, other],
   }) {
     for (const before of ['claim', 'none', 'record']) {
       const token = newToken();
-      if (before === 'claim') await one.claim(token, 'a', holdMs);
+      if (before === 'claim') await one.claim(token, 'a', claimMs);
       if (before === 'record') await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
       await one.markUsed(token, use);
-      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+      same((await other.claim(token, 'b', claimMs)).kind, 'used');
       await one.release(token, 'a');
       await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
-      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+      same((await other.claim(token, 'b', claimMs)).kind, 'used');
     }
   },
   async 'a used mark counts although its claim has ended and another one runs'({
@@ -86,10 +86,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const token = newToken();
     await one.claim(token, 'a', shortMs);
     await pass(shortMs);
-    await other.claim(token, 'b', holdMs);
+    await other.claim(token, 'b', claimMs);
     await one.markUsed(token, use);
     await other.release(token, 'b');
-    same((await other.claim(token, 'c', holdMs)).kind, 'used');
+    same((await other.claim(token, 'c', claimMs)).kind, 'used');
   },
   async 'after an unknown outcome the claim is indeterminate until it ends, and the next one is not'({
     stores: [one, other],
@@ -97,27 +97,27 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   }) {
     const token = newToken();
     const indeterminate = async () => {
-      const answer = await other.claim(token, 'z', holdMs);
+      const answer = await other.claim(token, 'z', claimMs);
       return answer.kind === 'in-exchange' && answer.isIndeterminate;
     };
     await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
     await one.claim(token, 'a', shortMs);
-    await one.markIndeterminate(token, 'b', holdMs);
+    await one.markIndeterminate(token, 'b', claimMs);
     same(await indeterminate(), false);
-    await one.markIndeterminate(token, 'a', holdMs);
+    await one.markIndeterminate(token, 'a', claimMs);
     same(await indeterminate(), true);
     await pass(shortMs);
-    same((await one.claim(token, 'c', holdMs)).kind, 'granted');
+    same((await one.claim(token, 'c', claimMs)).kind, 'granted');
     same(await indeterminate(), false);
   },
   async 'an unknown outcome can shorten the claim'({ stores: [one, other], pass }) {
     const token = newToken();
     await one.claim(token, 'a', 10 * shortMs);
     await one.markIndeterminate(token, 'a', shortMs);
-    const answer = await other.claim(token, 'b', holdMs);
+    const answer = await other.claim(token, 'b', claimMs);
     same(answer.kind === 'in-exchange' && answer.waitMs > 0 && answer.waitMs <= shortMs, true);
     await pass(shortMs);
-    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    same((await other.claim(token, 'b', claimMs)).kind, 'granted');
   },
   async 'waitMs grows with the age of the claim, up to the limit of the caller and at least a second'({
     stores: [one, other],
@@ -125,10 +125,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   }) {
     const token = newToken();
     const waitOf = async (mostWaitMs: number) => {
-      const answer = await other.claim(token, 'b', holdMs, mostWaitMs);
+      const answer = await other.claim(token, 'b', claimMs, mostWaitMs);
       return answer.kind === 'in-exchange' && Math.floor(answer.waitMs / 1000);
     };
-    await one.claim(token, 'a', holdMs);
+    await one.claim(token, 'a', claimMs);
     same([await waitOf(30_000), await waitOf(100)], [1, 1]);
     await pass(shortMs);
     same([await waitOf(30_000), await waitOf(2000), await waitOf(100)], [20, 2, 1]);
@@ -140,16 +140,16 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [token, alone, again] = [newToken(), newToken(), newToken()];
     const answer = { sealed: 'sealed', leewayMs: 1 };
     const isAwaited = async (each: TokenDigest) => {
-      const claimed = await other.claim(each, 'z', holdMs);
+      const claimed = await other.claim(each, 'z', claimMs);
       return claimed.kind === 'used' && [claimed.isAwaited, claimed.sealed];
     };
     for (const each of [token, alone, again]) {
       await one.record(each, { subject: null, generation: 0, family, lifetimeMs });
-      await one.claim(each, 'a', holdMs);
-      if (each !== alone) await other.claim(each, 'b', holdMs);
+      await one.claim(each, 'a', claimMs);
+      if (each !== alone) await other.claim(each, 'b', claimMs);
     }
     await one.release(again, 'a');
-    await one.claim(again, 'c', holdMs);
+    await one.claim(again, 'c', claimMs);
     for (const each of [token, alone, again]) await one.markUsed(each, { ...use, answer });
     await pass(1);
     same(await isAwaited(token), [true, 'sealed']);
@@ -171,10 +171,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await one.markUsed(unknown, { ...use, family: first }), first);
     same(await one.markUsed(unknown, use), first);
     for (const token of [issued, unknown]) {
-      const answer = await other.claim(token, 'a', holdMs);
+      const answer = await other.claim(token, 'a', claimMs);
       same(answer.kind === 'used' && answer.family, first);
     }
-    const answer = await other.claim(issued, 'a', holdMs);
+    const answer = await other.claim(issued, 'a', claimMs);
     same(
       answer.kind === 'used' && answer.lifetimeMs >= lifetimeMs && answer.lifetimeMs < 2 * lifetimeMs,
       true,
@@ -184,7 +184,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     stores: [one, other],
   }) {
     const [ended, going, token, subject] = [newFamily(), newFamily(), newToken(), newSubject()];
-    const { generation } = await one.standingFor(subject, lifetimeMs);
+    const { generation } = await one.generationFor(subject, lifetimeMs);
     await one.record(token, { subject, generation, family: ended, lifetimeMs });
     same(await other.isFamilyEnded(ended), false);
     await one.endFamily(ended, lifetimeMs);
@@ -200,13 +200,13 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.markUsed(token, { ...use, answer: { sealed: 'sealed', leewayMs: shortMs } });
     await one.markUsed(another, use);
     const sealedOf = async (each: typeof token) => {
-      const answer = await other.claim(each, 'a', holdMs);
+      const answer = await other.claim(each, 'a', claimMs);
       return answer.kind === 'used' && answer.sealed;
     };
     same([await sealedOf(token), await sealedOf(another)], ['sealed', null]);
     await pass(shortMs);
     same(await sealedOf(token), null);
-    const answer = await other.claim(token, 'a', holdMs);
+    const answer = await other.claim(token, 'a', claimMs);
     same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
   },
   async 'the limit of notes about unknown tokens is for each subject'({ stores: [one] }) {
@@ -217,10 +217,10 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same([...new Set(noted)], ['noted']);
     const token = newToken();
     same(await one.noteRevocation(token, greedy, 'r'), 'full');
-    same((await one.claim(token, 'a', holdMs)).kind, 'granted');
+    same((await one.claim(token, 'a', claimMs)).kind, 'granted');
     same(await one.noteRevocation(token, modest, 'm'), 'noted');
     // A second note about the same token does not count.
-    await one.settleRevocation(token, modest, 'm', true);
+    await one.concludeRevocation(token, modest, 'm', true);
     for (let i = 0; i < 2 * notesOfSubject; i += 1)
       same(await one.noteRevocation(token, modest, `n${i}`), 'noted');
     // A note about a recorded token does not count either.
@@ -244,14 +244,14 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     });
     await other.release(token, 'a');
     await pass(shortMs);
-    same((await other.claim(token, 'b', holdMs)).kind, 'expired');
+    same((await other.claim(token, 'b', claimMs)).kind, 'expired');
   },
   async 'a token that is issued again lives longer and keeps its subject'({ stores: [one, other], pass }) {
     const [token, subject] = [newToken(), newSubject()];
     await one.record(token, { subject, generation: 1, family, lifetimeMs: shortMs });
     await one.record(token, { subject: newSubject(), generation: 2, family, lifetimeMs });
     await pass(shortMs);
-    const answer = await other.claim(token, 'a', holdMs);
+    const answer = await other.claim(token, 'a', claimMs);
     same(answer.kind === 'granted' && [answer.subject, answer.generation], [subject, 1]);
   },
   async 'a token that is issued again during its refresh stays claimed until the release'({
@@ -260,30 +260,30 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [token, subject] = [newToken(), newSubject()];
     await one.record(token, { subject, generation: 1, family, lifetimeMs });
     for (const op of ['a', 'b', 'c']) {
-      same((await one.claim(token, op, holdMs)).kind, 'granted');
+      same((await one.claim(token, op, claimMs)).kind, 'granted');
       await one.record(token, { subject, generation: 1, family, lifetimeMs });
-      same((await other.claim(token, 'x', holdMs)).kind, 'in-exchange');
+      same((await other.claim(token, 'x', claimMs)).kind, 'in-exchange');
       await one.release(token, op);
     }
-    await other.claim(token, 'd', holdMs);
+    await other.claim(token, 'd', claimMs);
     await other.markUsed(token, { owner: subject, family, answer: null });
     await one.record(token, { subject, generation: 1, family, lifetimeMs });
-    same((await one.claim(token, 'e', holdMs)).kind, 'used');
+    same((await one.claim(token, 'e', claimMs)).kind, 'used');
   },
   async 'a revocation by its user counts at once, and after it is confirmed'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
     same(await one.noteRevocation(token, subject, 'r'), 'noted');
-    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
-    await one.settleRevocation(token, subject, 'r', true);
-    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
+    await one.concludeRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
     await one.record(token, { subject, generation: 9, family, lifetimeMs });
-    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
   },
   async 'a revocation that is withdrawn leaves the token valid'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
     await one.noteRevocation(token, subject, 'r');
-    await one.settleRevocation(token, subject, 'r', false);
-    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+    await one.concludeRevocation(token, subject, 'r', false);
+    same((await other.claim(token, 'a', claimMs)).kind, 'granted');
   },
   async 'of two revocations of one token the refused one does not undo the other, in any order'({
     stores: [one, other],
@@ -295,41 +295,41 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       const { token, subject } = await issue(one);
       await one.noteRevocation(token, subject, 'r');
       await other.noteRevocation(token, subject, 's');
-      for (const op of order) await one.settleRevocation(token, subject, op, op === 'r');
-      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+      for (const op of order) await one.concludeRevocation(token, subject, op, op === 'r');
+      same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
     }
   },
   async 'a revocation that is confirmed without its note (after a flush) counts'({ stores: [one, other] }) {
     const { token, subject } = await issue(one);
-    await one.settleRevocation(token, subject, 'r', true);
-    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    await one.concludeRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
   },
   async 'a revocation of a known token by another user is refused'({ stores: [one, other] }) {
     const { token } = await issue(one);
     same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
-    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+    same((await other.claim(token, 'a', claimMs)).kind, 'granted');
   },
   async 'notes on an unknown token name their users, and that of its user counts once the token is recorded'({
     stores: [one, other],
   }) {
     const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
     same(await one.noteRevocation(token, otherSubject, 'r'), 'noted');
-    await one.settleRevocation(token, otherSubject, 'r', true);
+    await one.concludeRevocation(token, otherSubject, 'r', true);
     same(await other.noteRevocation(token, subject, 's'), 'noted');
-    const answer = await other.claim(token, 'a', holdMs);
+    const answer = await other.claim(token, 'a', claimMs);
     same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, otherSubject].sort());
     await other.release(token, 'a');
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
-    same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
+    same((await other.claim(token, 'b', claimMs)).kind, 'revoked');
   },
   async 'a revocation by another user, noted before the token was recorded, does not count'({
     stores: [one, other],
   }) {
     const [token, subject, otherSubject] = [newToken(), newSubject(), newSubject()];
     await one.noteRevocation(token, otherSubject, 'r');
-    await one.settleRevocation(token, otherSubject, 'r', true);
+    await one.concludeRevocation(token, otherSubject, 'r', true);
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
-    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    same((await other.claim(token, 'b', claimMs)).kind, 'granted');
   },
   async 'a client that shows a token revokes it: recorded, without a subject, or unknown'({
     stores: [one, other],
@@ -337,15 +337,15 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     for (const subject of [newSubject(), null, undefined]) {
       const token = newToken();
       if (subject !== undefined) await one.record(token, { subject, generation: 0, family, lifetimeMs });
-      same(await one.noteRevocation(token, holder, 'r'), 'noted');
-      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
-      await other.settleRevocation(token, holder, 'r', false);
-      same((await one.claim(token, 'b', holdMs)).kind, 'granted');
+      same(await one.noteRevocation(token, bearer, 'r'), 'noted');
+      same((await other.claim(token, 'a', claimMs)).kind, 'revoked');
+      await other.concludeRevocation(token, bearer, 'r', false);
+      same((await one.claim(token, 'b', claimMs)).kind, 'granted');
       await one.release(token, 'b');
-      await one.settleRevocation(token, holder, 's', true);
-      same((await other.claim(token, 'c', holdMs)).kind, 'revoked');
+      await one.concludeRevocation(token, bearer, 's', true);
+      same((await other.claim(token, 'c', claimMs)).kind, 'revoked');
       await one.record(token, { subject: newSubject(), generation: 0, family, lifetimeMs });
-      same((await other.claim(token, 'd', holdMs)).kind, 'revoked');
+      same((await other.claim(token, 'd', claimMs)).kind, 'revoked');
       const listed = (await all(other.list())).find((each) => each.token === token);
       same([listed?.state, typeof listed?.revokedAtMs], ['revoked', 'number']);
     }
@@ -354,12 +354,12 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     stores: [one, other],
   }) {
     const [token, used] = [newToken(), newToken()];
-    await one.claim(token, 'a', holdMs);
-    same(await other.noteRevocation(token, holder, 'r'), 'noted');
-    same((await one.claim(token, 'b', holdMs)).kind, 'revoked');
+    await one.claim(token, 'a', claimMs);
+    same(await other.noteRevocation(token, bearer, 'r'), 'noted');
+    same((await one.claim(token, 'b', claimMs)).kind, 'revoked');
     await one.markUsed(used, use);
-    same(await other.noteRevocation(used, holder, 'r'), 'noted');
-    same((await one.claim(used, 'a', holdMs)).kind, 'used');
+    same(await other.noteRevocation(used, bearer, 'r'), 'noted');
+    same((await one.claim(used, 'a', claimMs)).kind, 'used');
   },
   async 'mine: each one raises the generation at once, and a refused one lowers it again'({
     stores: [one, other],
@@ -367,7 +367,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const subject = newSubject();
     const seen = [await one.generationOf(subject)];
     const first = await one.noteRevocationOfAll(subject, 'r');
-    seen.push((await other.standingFor(subject, lifetimeMs)).generation);
+    seen.push((await other.generationFor(subject, lifetimeMs)).generation);
     const second = await one.noteRevocationOfAll(subject, 's');
     seen.push(await other.generationOf(subject));
     same(
@@ -375,29 +375,29 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       [...new Set(seen)].sort((a, b) => a - b),
     );
     same(seen, [0, first, second]);
-    await one.settleRevocationOfAll(subject, 's', second, false);
+    await one.concludeRevocationOfAll(subject, 's', second, false);
     same(await other.generationOf(subject), first);
-    await one.settleRevocationOfAll(subject, 'r', first, true);
+    await one.concludeRevocationOfAll(subject, 'r', first, true);
     same(await other.generationOf(subject), first);
     const third = await one.noteRevocationOfAll(subject, 't');
-    await one.settleRevocationOfAll(subject, 't', third, false);
+    await one.concludeRevocationOfAll(subject, 't', third, false);
     same(await other.generationOf(subject), first);
   },
   async 'mine that is confirmed without its note (after a flush) sets the generation of its subject only'({
     stores: [one, other],
   }) {
     const [subject, otherSubject] = [newSubject(), newSubject()];
-    await one.settleRevocationOfAll(subject, 'r', 1.7e15, true);
+    await one.concludeRevocationOfAll(subject, 'r', 1.7e15, true);
     same(await other.generationOf(subject), 1.7e15);
     same(await other.generationOf(otherSubject), 0);
   },
   async 'mine that is confirmed twice does not raise the generation again'({ stores: [one, other], pass }) {
     const subject = newSubject();
     const noted = await one.noteRevocationOfAll(subject, 'r');
-    await one.settleRevocationOfAll(subject, 'r', noted, true);
+    await one.concludeRevocationOfAll(subject, 'r', noted, true);
     await pass(1000);
-    const { generation } = await other.standingFor(subject, lifetimeMs);
-    await one.settleRevocationOfAll(subject, 'r', noted, true);
+    const { generation } = await other.generationFor(subject, lifetimeMs);
+    await one.concludeRevocationOfAll(subject, 'r', noted, true);
     same([generation, await other.generationOf(subject)], [noted, noted]);
   },
   async 'a list shows the states of the tokens of one subject'({ stores: [one, other], pass }) {
@@ -416,15 +416,15 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.noteRevocation(revoked, subject, 'r');
     mark(revoked, 'revoked');
     const claimed = await make(subject);
-    await one.claim(claimed, 'a', holdMs);
+    await one.claim(claimed, 'a', claimMs);
     mark(claimed, 'in-exchange');
     mark(await make(subject, shortMs), 'expired');
     await make(otherSubject);
-    await one.claim(newToken(), 'b', holdMs);
+    await one.claim(newToken(), 'b', claimMs);
     await pass(shortMs);
     const states = async () => toStates(await all(other.list(subject)));
     same(await states(), expected);
-    await other.settleRevocationOfAll(subject, 'm', await one.noteRevocationOfAll(subject, 'm'), true);
+    await other.concludeRevocationOfAll(subject, 'm', await one.noteRevocationOfAll(subject, 'm'), true);
     same([...new Set(Object.values(await states()))].sort(), ['revoked', 'used']);
     same(
       toStates(await all(other.list(otherSubject))),
@@ -451,7 +451,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
 /** Records a new token. */
 async function issue(store: TokenStore, subject = newSubject(), lifetime = lifetimeMs) {
   const token = newToken();
-  const { generation } = await store.standingFor(subject, lifetime);
+  const { generation } = await store.generationFor(subject, lifetime);
   await store.record(token, { subject, generation, family, lifetimeMs: lifetime });
   return { token, subject };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { connectionsFor } from '../../../src/app/places.ts';
+import { connectionsFor } from '../../../src/app/connection-slots.ts';
 import { plainAddress } from '../../../src/http/peer.ts';
 import { InFlight, networkOf, Shares } from '../../../src/server/in-flight.ts';
 
@@ -39,19 +39,19 @@ it('the network does not depend on the spelling of an IPv6 address', () => {
 describe('shares of requests in flight', () => {
   it('limit an address and a subject to half of 8, and are given back', () => {
     const inFlight = new InFlight({ limit: 8, sharePercent: 50 });
-    const places = Array.from({ length: 6 }, () => inFlight.enter());
-    expect(places.map((place) => place.takeFor('192.0.2.1'))).toEqual([true, true, true, true, false, false]);
-    expect(places[4]?.takeFor('192.0.2.2')).toBe(true);
-    expect(places.map((place) => place.takeForSubject('a'))).toEqual([true, true, true, true, false, false]);
-    for (const place of places) {
-      place.leave();
-      place.leave();
+    const slots = Array.from({ length: 6 }, () => inFlight.enter());
+    expect(slots.map((slot) => slot.takeFor('192.0.2.1'))).toEqual([true, true, true, true, false, false]);
+    expect(slots[4]?.takeFor('192.0.2.2')).toBe(true);
+    expect(slots.map((slot) => slot.takeForSubject('a'))).toEqual([true, true, true, true, false, false]);
+    for (const slot of slots) {
+      slot.leave();
+      slot.leave();
     }
     expect(inFlight.count).toBe(0);
     const again = Array.from({ length: 5 }, () => inFlight.enter());
     const four = [true, true, true, true, false];
-    expect(again.map((place) => place.takeFor('192.0.2.1'))).toEqual(four);
-    expect(again.map((place) => place.takeForSubject('a'))).toEqual(four);
+    expect(again.map((slot) => slot.takeFor('192.0.2.1'))).toEqual(four);
+    expect(again.map((slot) => slot.takeForSubject('a'))).toEqual(four);
   });
 
   it('without a request are forgotten, and no others', () => {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { endResponse } from '../../../src/http/write-response.ts';
-import { EndOfTurn } from '../../../src/lib/end-of-turn.ts';
+import { EndOfTick } from '../../../src/lib/end-of-tick.ts';
 import { hearFaults } from '../../../src/lib/faults.ts';
 import { Listener, type ListenerOptions } from '../../../src/server/listener.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
@@ -48,7 +48,7 @@ describe('the end of a turn', () => {
     const seen: number[] = [];
     hearFaults((fault) => faults.push(fault));
     faults = [];
-    const work = new EndOfTurn<number>(
+    const work = new EndOfTick<number>(
       (item) => (item % 2 === 0 ? bug() : void seen.push(item)),
       (item) => {
         seen.push(-item);

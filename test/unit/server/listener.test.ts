@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { buildRejections } from '../../../src/http/rejection.ts';
 import { RejectionBodies } from '../../../src/http/rejection-bodies.ts';
 import { createRejectMalformed } from '../../../src/server/client-error.ts';
-import { ConnectionPlaces } from '../../../src/server/in-flight.ts';
+import { ConnectionSlots } from '../../../src/server/in-flight.ts';
 import { Listener, type ListenerOptions } from '../../../src/server/listener.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
@@ -93,10 +93,10 @@ describe('octets that are no request', () => {
 });
 
 it('over TLS, a busy connection keeps its slot, and an idle one is closed for a new one', async () => {
-  const places = new ConnectionPlaces({ limit: 1, sharePercent: 100, isTrusted: () => false });
+  const slots = new ConnectionSlots({ limit: 1, sharePercent: 100, isTrusted: () => false });
   const held = Promise.withResolvers<ServerResponse>();
   const { port } = await start({
-    places,
+    slots,
     tls: { cert: testCertificate, key: testKey },
     handle: (_incoming, response) => {
       held.resolve(response);
@@ -114,14 +114,14 @@ it('over TLS, a busy connection keeps its slot, and an idle one is closed for a 
   busy.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
   const response = await held.promise;
   await open();
-  expect(places.counts).toEqual({ evicted: 0, refused: 1, refusedOfPeer: 0 });
+  expect(slots.counts).toEqual({ evicted: 0, refused: 1, refusedOfPeer: 0 });
   const answered = once(busy, 'data');
   response.end('whole');
   expect(String((await answered)[0])).toContain('200 OK');
   await expect
     .poll(async () => {
       await open();
-      return places.counts.evicted;
+      return slots.counts.evicted;
     })
     .toBeGreaterThan(0);
 });

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 function setUp(keptBytes?: number) {
   const reader = {
     ...{ room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '', writes: 0 },
-    onPiece: (_: string) => {},
+    onChunk: (_: string) => {},
   };
   const output = new LogOutput({
     ...(keptBytes !== undefined && { keptBytes }),
@@ -17,7 +17,7 @@ function setUp(keptBytes?: number) {
       if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
       reader.room -= bytes;
       reader.writes += 1;
-      reader.onPiece(piece.toString());
+      reader.onChunk(piece.toString());
       reader.taken += piece.toString('utf8', 0, bytes);
       return bytes;
     },
@@ -42,7 +42,7 @@ test('lines of 5 ms are written together, in order', () => {
 test('16 KiB of lines are written at once, in pieces of whole lines and at most 4,096 octets', () => {
   const { output, reader } = setUp();
   const pieces = { longest: 0 };
-  reader.onPiece = (piece) => {
+  reader.onChunk = (piece) => {
     pieces.longest = Math.max(pieces.longest, piece.length);
     expect(piece.endsWith('\n')).toBe(true);
   };

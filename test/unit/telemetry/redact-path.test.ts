@@ -22,7 +22,7 @@ it.each([
 });
 
 /** What a pipe takes in one piece: of workers that share one, longer lines are torn. */
-const pieceBytes = 4096;
+const chunkBytes = 4096;
 
 it.each([
   ['segments of 80 characters', 'x'.repeat(80)],
@@ -47,7 +47,7 @@ it.each([
     expect(logged.endsWith('/…')).toBe(true);
     expect(Buffer.byteLength(logged)).toBeLessThanOrEqual(1408);
     expect(lines.map((line) => Buffer.byteLength(line))).toEqual([expect.any(Number)]);
-    expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(pieceBytes);
+    expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(chunkBytes);
   }
 });
 
@@ -59,6 +59,6 @@ it.each(['long "words" ', 'ä', '\u0001', '\ud800', '😀'])(
     const err = new Error(piece.repeat(5000));
     log.error({ event: 'request-failed', err }, 'a request failed');
     expect(JSON.parse(lines[0] ?? '').err.message.startsWith(piece)).toBe(true);
-    expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(pieceBytes);
+    expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(chunkBytes);
   },
 );

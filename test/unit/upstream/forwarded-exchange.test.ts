@@ -374,13 +374,13 @@ class Stage {
     for (const { timesGivenBack } of this.connections) assert.ok(timesGivenBack <= 1);
     // At most one connection at a time; none at the end.
     const held = this.connections.filter(({ timesGivenBack }) => timesGivenBack === 0).length;
-    const isSettled = outcomes.length > 0 || result !== undefined;
-    assert.ok(held <= (isSettled ? 0 : 1));
+    const isConcluded = outcomes.length > 0 || result !== undefined;
+    assert.ok(held <= (isConcluded ? 0 : 1));
     // The body has no reader and the exchange no timer, except for a response that waits for its client.
-    if (isSettled) assert.equal(this.incoming.listenerCount('data'), 0);
-    if (isSettled && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
-    if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isSettled, true);
-    if (event === 'client reads' && !isSettled) assert.notEqual(this.connections.at(-1)?.isPaused, true);
+    if (isConcluded) assert.equal(this.incoming.listenerCount('data'), 0);
+    if (isConcluded && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
+    if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isConcluded, true);
+    if (event === 'client reads' && !isConcluded) assert.notEqual(this.connections.at(-1)?.isPaused, true);
     // At most one response. The caller writes a refusal, so nothing was written and nothing will be.
     const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     assert.ok(heads.length <= 1);

@@ -41,9 +41,9 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
     const turns: number[] = [0];
     const seen = { octets: 0, most: 0 };
     let isOver = false;
-    const nextTurn = () => {
+    const nextIteration = () => {
       turns.push(0);
-      if (!isOver) setImmediate(nextTurn);
+      if (!isOver) setImmediate(nextIteration);
     };
     await new Promise<void>((resolve, reject) => {
       let isWaiting = true;
@@ -57,7 +57,7 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
             if (!isWaiting) return true;
             isWaiting = false;
             setTimeout(() => {
-              nextTurn();
+              nextIteration();
               exchange.resume();
             }, 200);
             return false;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import fc from 'fast-check';
 
 /** The answer of an upstream to one request, and how it is written. */
@@ -139,7 +139,7 @@ export async function play(script: UpstreamScript, socket: Socket): Promise<void
   for (const piece of writesOf(script)) {
     socket.write(piece, 'latin1');
     // Usually long enough for the other side to read it separately; no result depends on it.
-    for (let i = 0; i < 3; i++) await nextTurn();
+    for (let i = 0; i < 3; i++) await nextIteration();
   }
   if (script.ending === 'reset') socket.resetAndDestroy();
   else if (script.ending === 'close' || !mayKeep(script)) socket.end();

@@ -22,7 +22,7 @@ describe('a mapping file as a source', () => {
   async function start(more = {}) {
     const path = join(directory, 'map.csv');
     writeFileSync(path, row('1'));
-    const resolver = createResolver({ mappingFile: { path, pollMs: 10, settleMs: 5 }, ...more });
+    const resolver = createResolver({ mappingFile: { path, pollMs: 10, stableMs: 5 }, ...more });
     expect(await resolver.start()).toEqual([]);
     const idNow = async () => entityOf((await resolve(resolver, acer)).body)[1];
     return { path, resolver, idNow };
@@ -88,7 +88,7 @@ describe('a mapping file as a source', () => {
   it('start returns the problems of the first load', async () => {
     const path = join(directory, 'bad.csv');
     writeFileSync(path, 'x\n');
-    const resolver = createResolver({ mappingFile: { path, settleMs: 0 } });
+    const resolver = createResolver({ mappingFile: { path, stableMs: 0 } });
     expect((await resolver.start()).map(({ text }) => text)).toContain('unknown column x');
     await resolver.close();
   });

@@ -1,33 +1,33 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
 import { foldName, mayBeNamed } from '../http/form-encoding.ts';
-import { type Rejection, isRejection, reject } from '../http/rejection.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 
 /**
  * Where a row expects the token, in the spelling of the list: `header` (the field `Authorization`), `cookie:NAME`,
  * `query:NAME`, or `subprotocol:NAME`: the handshake of a WebSocket offers `NAME, <token>`.
  */
-export type TokenPlace = 'header' | `${NamedPlace}:${string}`;
-type NamedPlace = 'cookie' | 'query' | 'subprotocol';
+export type TokenLocation = 'header' | `${NamedLocation}:${string}`;
+type NamedLocation = 'cookie' | 'query' | 'subprotocol';
 
-const placePattern = /^(?:header|(?:cookie|query|subprotocol):[A-Za-z0-9_-]{1,64})$/;
+const locationPattern = /^(?:header|(?:cookie|query|subprotocol):[A-Za-z0-9_-]{1,64})$/;
 
-export function isTokenPlace(text: string): text is TokenPlace {
-  return placePattern.test(text);
+export function isTokenLocation(text: string): text is TokenLocation {
+  return locationPattern.test(text);
 }
 
 /** What both rows allow, for a request that matches both. Undefined: only the field `Authorization`. */
-export function commonPlaces(
-  one: readonly TokenPlace[] | undefined,
-  other: readonly TokenPlace[] | undefined,
-): readonly TokenPlace[] | undefined {
+export function commonLocations(
+  one: readonly TokenLocation[] | undefined,
+  other: readonly TokenLocation[] | undefined,
+): readonly TokenLocation[] | undefined {
   if (one === undefined && other === undefined) return undefined;
-  const common = (one ?? headerAlone).filter((place) => (other ?? headerAlone).includes(place));
+  const common = (one ?? headerAlone).filter((location) => (other ?? headerAlone).includes(location));
   return common.length === 1 && common[0] === 'header' ? undefined : common;
 }
 
-export const headerAlone: readonly TokenPlace[] = ['header'];
+export const headerAlone: readonly TokenLocation[] = ['header'];
 
 /** A token, and the request without it. */
 export interface PresentedToken extends BearerCredentials {
@@ -38,7 +38,7 @@ export interface PresentedToken extends BearerCredentials {
  * Reads the token, and removes it from the request unless it is in `Authorization`. Any name that some backend may read as
  * the configured one counts as a token, too (`mayBeNamed`), so that the shop cannot find another token. Pure.
  *
- * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (tokens in two places), and
+ * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (two tokens), and
  * `cross-site-request`: a change, or the handshake of a WebSocket, with a cookie but not from a page of the shop.
  *
  * @param pageOrigins Origins whose pages may send changes, besides the request's own host.
@@ -47,27 +47,27 @@ export interface PresentedToken extends BearerCredentials {
  */
 export function readPresentedToken(
   request: CanonicalRequest,
-  places: readonly TokenPlace[],
+  locations: readonly TokenLocation[],
   pageOrigins: readonly string[],
   takesOpaque = false,
   takesDpop = false,
 ): PresentedToken | Rejection {
-  const found: (Found & { readonly place: TokenPlace })[] = [];
-  for (const place of places) {
-    const at = place === 'header' ? undefined : findAt(place, request);
-    if (at !== undefined) found.push({ ...at, place });
+  const found: (Found & { readonly location: TokenLocation })[] = [];
+  for (const location of locations) {
+    const at = location === 'header' ? undefined : findAt(location, request);
+    if (at !== undefined) found.push({ ...at, location });
   }
   const isInHeader = fieldValues(request.fields, 'authorization').some((value) => trimOws(value) !== '');
   if (found.length + Number(isInHeader) > 1) return reject('access-token-repeated', { reason: 'two-places' });
   const [only] = found;
   if (only === undefined) {
-    if (!places.includes('header'))
+    if (!locations.includes('header'))
       return reject('access-token-missing', { reason: isInHeader ? 'other-place' : 'missing' });
     const credentials = readBearerCredentials(request.fields, takesOpaque, takesDpop);
     return isRejection(credentials) ? credentials : { ...credentials, request };
   }
   if (only.token === undefined) return reject('access-token-invalid', { reason: only.reason });
-  if (only.place.startsWith('cookie:') && isChange(request) && !isOfOwnPage(request, pageOrigins))
+  if (only.location.startsWith('cookie:') && isChange(request) && !isOfOwnOrigin(request, pageOrigins))
     return reject('cross-site-request', { reason: 'origin' });
   const credentials = readBearerCredentials(['Authorization', `Bearer ${only.token}`], takesOpaque);
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
@@ -110,10 +110,10 @@ type Found =
   | { readonly token: string; readonly request: CanonicalRequest }
   | { readonly token?: undefined; readonly reason: 'repeated' | 'malformed' };
 
-function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined {
-  const separator = place.indexOf(':');
-  const name = place.slice(separator + 1);
-  switch (place.slice(0, separator) as NamedPlace) {
+function findAt(location: TokenLocation, request: CanonicalRequest): Found | undefined {
+  const separator = location.indexOf(':');
+  const name = location.slice(separator + 1);
+  switch (location.slice(0, separator) as NamedLocation) {
     case 'cookie':
       return findCookie(name, request);
     case 'query':
@@ -206,7 +206,7 @@ function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
  * Whether a page of the shop has sent the request, by `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch Metadata). One of
  * `pageOrigins` is enough. Else at least one of the fields must be there, and each must name the request's own origin.
  */
-function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
+function isOfOwnOrigin(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
   const origins = fieldValues(request.fields, 'origin');
   const sites = fieldValues(request.fields, 'sec-fetch-site');
   const [origin] = origins;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
 import { compileTrust } from '../http/peer.ts';
-import { type Component, type MetricSpec, counter, gauge, healthOf } from '../lib/component.ts';
-import { ConnectionPlaces } from '../server/in-flight.ts';
+import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
+import { ConnectionSlots } from '../server/in-flight.ts';
 import { questionConnections } from './upstream.ts';
 
 /** File descriptors kept for Redis, files, pipes, the event loop, and the admin port with its connections. */
@@ -11,23 +11,23 @@ const ownDescriptors = 96;
 const maxByDefault = 10_000;
 /** A limit of open files below this is a mistake, or an old default. */
 const fewDescriptors = 1_024;
-/** Milliseconds for which `/readyz` reports that all places were taken. */
+/** Milliseconds for which `/readyz` reports that all connections were in use. */
 const fullForMs = 10_000;
 
-/** The places for connections of the public listener, and their component. */
-export function createPlaces(config: Config): { places: ConnectionPlaces; connections: Component } {
+/** The connections that the public listener accepts, and their component. */
+export function createConnectionSlots(config: Config): { slots: ConnectionSlots; connections: Component } {
   const descriptors = openFilesLimit();
   const fitting = connectionsFor(descriptors, config);
   const limit = config.listen.maxConnections ?? Math.min(fitting, maxByDefault);
   const isTrusted = compileTrust(config.trustedProxies);
-  const places = new ConnectionPlaces({ limit, sharePercent: config.limits.clientShare, isTrusted });
+  const slots = new ConnectionSlots({ limit, sharePercent: config.limits.clientShare, isTrusted });
   return {
-    places,
+    slots,
     connections: {
       name: 'connections',
       title: false,
-      health: () => healthOf(connectionProblems(places, descriptors, fitting)),
-      metrics: connectionMetrics(places),
+      health: () => healthOf(connectionProblems(slots, descriptors, fitting)),
+      metrics: connectionMetrics(slots),
     },
   };
 }
@@ -44,39 +44,39 @@ export function connectionsFor(descriptors: number, { upstream }: Pick<Config, '
 }
 
 /** Why clients may be turned away, for `/readyz`. */
-function connectionProblems(places: ConnectionPlaces, descriptors: number, fitting: number): string[] {
+function connectionProblems(slots: ConnectionSlots, descriptors: number, fitting: number): string[] {
   const problems: string[] = [];
-  if (places.limit > fitting || descriptors < fewDescriptors) {
+  if (slots.limit > fitting || descriptors < fewDescriptors) {
     problems.push(
-      `open files: this process may have ${descriptors}, so that ${places.limit} clients find a place; raise the limit (ulimit -n, LimitNOFILE)`,
+      `open files: this process may have ${descriptors}, so that ${slots.limit} clients can connect; raise the limit (ulimit -n, LimitNOFILE)`,
     );
   }
-  if (performance.now() - places.lastFullMs < fullForMs) {
+  if (performance.now() - slots.lastFullMs < fullForMs) {
     problems.push(
-      `connections: all ${places.limit} places are taken (listen.maxConnections), idle ones are ended for new ones`,
+      `connections: all ${slots.limit} connections are in use (listen.maxConnections), idle ones are ended for new ones`,
     );
   }
   return problems;
 }
 
-function connectionMetrics(places: ConnectionPlaces): MetricSpec[] {
+function connectionMetrics(slots: ConnectionSlots): MetricSpec[] {
   return [
-    gauge('shopward_connections', 'Connections of clients.', 'sum', () => places.open),
+    gauge('shopward_connections', 'Connections of clients.', 'sum', () => slots.open),
     gauge(
       'shopward_connections_limit',
       'Connections of clients that are taken at most (`listen.maxConnections`).',
       'sum',
-      () => places.limit,
+      () => slots.limit,
     ),
     counter(
       'shopward_connections_evicted',
       'Idle connections of clients that were ended to make room for others.',
-      () => places.counts.evicted,
+      () => slots.counts.evicted,
     ),
     counter(
       'shopward_connections_refused',
       'Connections of clients that were not taken: there was no room, or the peer had its share.',
-      () => places.counts.refused + places.counts.refusedOfPeer,
+      () => slots.counts.refused + slots.counts.refusedOfPeer,
     ),
   ];
 }

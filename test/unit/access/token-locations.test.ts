@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
-  commonPlaces,
-  isTokenPlace,
+  commonLocations,
+  isTokenLocation,
   readPresentedToken,
-  type TokenPlace,
+  type TokenLocation,
   withoutReferredToken,
-} from '../../../src/access/token-places.ts';
+} from '../../../src/access/token-locations.ts';
 import { type CanonicalRequest, extensionMethods } from '../../../src/http/canonical-request.ts';
 import { fieldValues } from '../../../src/http/field-list.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
@@ -30,7 +30,7 @@ function requestOf({ method = 'GET', url = '/a', fields = [], isHandshake = fals
 }
 
 /** The token and the query, cookies and subprotocols that are forwarded; or the refusal and its reason. */
-function read(sent: Sent, places: readonly TokenPlace[], origins: readonly string[] = []) {
+function read(sent: Sent, places: readonly TokenLocation[], origins: readonly string[] = []) {
   const request = requestOf(sent);
   const found = readPresentedToken(request, places, origins);
   if (isRejection(found)) return `${found.rejection} ${found.reason}`;
@@ -43,7 +43,7 @@ function read(sent: Sent, places: readonly TokenPlace[], origins: readonly strin
 }
 
 const bearer = ['Authorization', `Bearer ${token}`];
-const every: readonly TokenPlace[] = ['header', 'cookie:sid', 'query:access_token', 'subprotocol:bearer'];
+const every: readonly TokenLocation[] = ['header', 'cookie:sid', 'query:access_token', 'subprotocol:bearer'];
 
 describe('one place', () => {
   it.each<[string, Sent, string]>([
@@ -231,16 +231,16 @@ it('an opaque token may be percent-encoded in a query or a cookie', () => {
   expect(read(['Cookie', 'sid=%0d%0aX: y'], '/a')).toBe('malformed');
 });
 
-it('isTokenPlace refuses unknown kinds and special characters', () => {
-  expect(every.every(isTokenPlace)).toBe(true);
+it('isTokenLocation refuses unknown kinds and special characters', () => {
+  expect(every.every(isTokenLocation)).toBe(true);
   for (const text of ['cookie:', 'cookie', 'cookie:a b', 'query:a=b', 'body:a', 'header:x', 'cookie:é', ''])
-    expect(isTokenPlace(text)).toBe(false);
+    expect(isTokenLocation(text)).toBe(false);
 });
 
 it('a request that matches two rows may use the places that both accept', () => {
-  expect(commonPlaces(undefined, undefined)).toBe(undefined);
-  expect(commonPlaces(every, undefined)).toBe(undefined);
-  expect(commonPlaces(['cookie:a'], undefined)).toEqual([]);
-  expect(commonPlaces(['cookie:a', 'header'], ['cookie:a', 'cookie:b'])).toEqual(['cookie:a']);
+  expect(commonLocations(undefined, undefined)).toBe(undefined);
+  expect(commonLocations(every, undefined)).toBe(undefined);
+  expect(commonLocations(['cookie:a'], undefined)).toEqual([]);
+  expect(commonLocations(['cookie:a', 'header'], ['cookie:a', 'cookie:b'])).toEqual(['cookie:a']);
   expect(read({ fields: bearer }, [])).toBe('access-token-missing other-place');
 });

@@ -4,7 +4,7 @@ import { endAlone } from './faults.ts';
  * Defers work to the end of the current tick of the event loop, after everything that was read in it, in order. Writes belong
  * there: several in a row cost less than several that each wake up their reader. A tick with one request ends at once.
  */
-export class EndOfTurn<T> {
+export class EndOfTick<T> {
   readonly #run: (item: T) => void;
   readonly #failed: (item: T) => void;
   /** The items of this tick. Two arrays alternate, so that no tick allocates one. */
