@@ -48,6 +48,11 @@ export function packList({ rows, open = [] }: Rows, rules: PathRules): PackedLis
   };
 }
 
+/** Compiles a parsed list for this process alone. */
+export function compileProtectedList(list: Rows, rules: PathRules): ProtectedList {
+  return openPackedList(packList(list, rules), list.rows[0]?.source.file ?? '');
+}
+
 /** `file` is named as the source of the rows. */
 export function openPackedList({ table, openTable, ...packed }: PackedList, file: string): ProtectedList {
   return tableOfPacked({ ...openRows(packed, file), terms: packed.rows.terms }, table, openTable);

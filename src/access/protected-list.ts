@@ -6,9 +6,7 @@ import {
   openPathTable,
   type PackedPathTable,
   type PathMatch,
-  type PathRules,
   type PathTableRequest,
-  packPathTable,
 } from '../routes/path-table.ts';
 import type { ClaimCondition, RowConditions } from './claim-conditions.ts';
 import { commonLocations, type TokenLocation } from './token-locations.ts';
@@ -178,18 +176,12 @@ export function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
   };
 }
 
-/** Compiles a parsed list. Rows are matched as by `packPathTable`; the strictest of all matching rows counts. */
-export function compileProtectedList({ rows, open = [] }: Rows, rules: PathRules): ProtectedList {
-  const table = packPathTable(rows, rules, readsParameters);
-  return tableOfPacked({ rows, open, terms: rows }, table, packPathTable(open, rules));
-}
-
 /** Whether a condition depends on the path, so that each interpretation of it must be kept. */
 export function readsParameters({ require = [] }: Pick<ProtectedResource, 'require'>): boolean {
   return require.some(({ parameter }) => parameter !== undefined);
 }
 
-/** The same for tables that are already packed. */
+/** A list of compiled tables. The strictest of all rows that match a request counts. */
 export function tableOfPacked(
   parts: Pick<ProtectedList, 'rows' | 'open' | 'terms'>,
   packedTable: PackedPathTable,

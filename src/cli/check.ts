@@ -1,4 +1,4 @@
-import { compileProtectedList } from '../access/protected-list.ts';
+import { compileProtectedList } from '../access/packed-list.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { quote } from 'shell-quote';
-import { compileProtectedList } from '../access/protected-list.ts';
+import { compileProtectedList } from '../access/packed-list.ts';
 import type { Config } from '../config/schema.ts';
 import { findDecision } from './admin-verbs.ts';
 import {

@@ -1,5 +1,5 @@
+import { compileProtectedList } from '../access/packed-list.ts';
 import {
-  compileProtectedList,
   type ProtectedList,
   type ProtectedResources,
   readsParameters,
@@ -51,8 +51,10 @@ function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Proble
     if (parts.length !== 4 || !parts[3]?.startsWith('{')) return [];
     const target = `${template.replace(/\{[^{}]*\}/g, '1')}/x/y`;
     const request = read({ method: method === 'ANY' ? 'GET' : method, target, host: 'localhost' });
-    if (isRejection(request) || !compiled.matchRows(request).some((met) => met.row === row)) return [];
-    const text = `${resourceId(row)}: also applies to ${target}, which a Spryker shop may read as this row; set request.profile to plain for any other shop, to spryker for this one`;
+    const id = resourceId(row);
+    if (isRejection(request) || !compiled.matchRows(request).some((met) => resourceId(met.row) === id))
+      return [];
+    const text = `${id}: also applies to ${target}, which a Spryker shop may read as this row; set request.profile to plain for any other shop, to spryker for this one`;
     return [{ ...row.source, severity: 'warning', text }];
   });
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isCompactToken } from '../access/bearer-credentials.ts';
 import type { Claims } from '../access/claim-paths.ts';
-import { compileProtectedList } from '../access/protected-list.ts';
+import { compileProtectedList } from '../access/packed-list.ts';
 import { type InspectToken, inspectToken, type TokenInspection } from '../access/token-inspection.ts';
 import { createIssuers } from '../app/issuers.ts';
 import type { Config } from '../config/schema.ts';

@@ -6,22 +6,22 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { runPurge } from '../../src/cli/admin-verbs.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { isFailureOfShop, type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
-import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
-import { makeSigner, publicJwk } from '../unit/access/signing.ts';
-import { runCommand } from '../unit/cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { issueToken, type RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
+import { makeSigner, publicJwk } from '../unit/access/signing.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
 import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileProtectedList, type ProtectedList } from '../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../src/access/packed-list.ts';
+import type { ProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { canonicaliseTarget } from '../../src/http/request-target.ts';

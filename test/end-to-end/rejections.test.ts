@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';

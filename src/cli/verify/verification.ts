@@ -1,8 +1,5 @@
-import {
-  compileProtectedList,
-  type ProtectedResource,
-  type ProtectedResources,
-} from '../../access/protected-list.ts';
+import { compileProtectedList } from '../../access/packed-list.ts';
+import type { ProtectedResource, ProtectedResources } from '../../access/protected-list.ts';
 import type { Config } from '../../config/schema.ts';
 import type { RejectionRow, Rejections } from '../../http/rejection.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';

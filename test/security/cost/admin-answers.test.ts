@@ -1,6 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { compileProtectedList, type ProtectedResource } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
+import type { ProtectedResource } from '../../../src/access/protected-list.ts';
 import { askEndpoint } from '../../../src/admin/admin-endpoint.ts';
 import { createRolloutEndpoint } from '../../../src/admin/rollout-endpoint.ts';
 import { RowCounts } from '../../../src/admin/row-counts.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { encodeIdentity } from '../../../src/access/identity-fields.ts';
 import { readKeyDocument } from '../../../src/access/key-document.ts';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { readPresentedToken, withoutReferredToken } from '../../../src/access/token-locations.ts';
 import { explainPasted } from '../../../src/cli/explain/explain-pasted.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { parseSourceDocument, readPlainValue } from '../../../src/config/source-document.ts';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
-import { isProtectedToShop } from '../differential/shop-rule.ts';
 import { canonicaliseSample, sampleHead } from '../../unit/http/sample-request.ts';
+import { isProtectedToShop } from '../differential/shop-rule.ts';
 import { fieldLines, method, target } from './arbitraries.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 

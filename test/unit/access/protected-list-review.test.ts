@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  compileProtectedList,
-  type ProtectedResources,
-  resourceId,
-} from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
+import { type ProtectedResources, resourceId } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { differencesOf, findSuspicious } from '../../../src/access/protected-list-review.ts';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { differencesOf } from '../../../src/access/protected-list-review.ts';
 
@@ -11,8 +11,8 @@ import { fileValidators, startValidators } from '../../../src/cli/file-validator
 import { adviceValidators } from '../../../src/cli/list-advice.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { formatProblem } from '../../../src/lib/problem.ts';
-import { tableRequest } from '../routes/path-table-request.ts';
 import { contractRows } from '../../end-to-end/demo/contract-calls.ts';
+import { tableRequest } from '../routes/path-table-request.ts';
 
 const config = path.join(import.meta.dirname, '../../../config');
 const files = ['protected-resources.yaml', 'protected-resources.hardened.yaml'] as const;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import {
   type ExplainedPaste,

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { compileProtectedList, type ProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
+import type { ProtectedList } from '../../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import {
   canonicaliseAsked,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileProtectedList } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { checkSpellings } from '../../../src/cli/verify/access-checks.ts';
 import { checkPublishedList } from '../../../src/cli/verify/endpoint-checks.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compileProtectedList, type ProtectedResource } from '../../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../../src/access/packed-list.ts';
+import type { ProtectedResource } from '../../../src/access/protected-list.ts';
 import { RowCounts } from '../../../src/admin/row-counts.ts';
 import { bounds, DecisionCounts, dayMs, sumRows } from '../../../src/telemetry/decision-counts.ts';
 import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
