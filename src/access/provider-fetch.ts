@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
-import { decodeContent } from '../http/content-coding.ts';
+import { decodeNow } from '../http/content-coding.ts';
 import type { FieldList } from '../http/field-list.ts';
 import * as http from '../http/node-http.ts';
 import type { ComponentLog } from '../lib/component.ts';
@@ -164,7 +164,7 @@ function statusError(status: number): ProviderError {
  * stored. Some name a coding that does not exist (`utf-8`, `aws-chunked`): that document is parsed without decoding.
  */
 function read(bytes: Buffer, fields: FieldList, maxBytes: number): Fetched {
-  const octets = decodeContent(bytes, fields, maxBytes);
+  const octets = decodeNow(bytes, fields, maxBytes);
   if (octets === 'too-long') return { error: 'too-large' };
   const value =
     octets === 'broken' ? undefined : parseJson((octets === 'unknown' ? bytes : octets).toString('utf8'));

@@ -1,6 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
-import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { AnonymousRecords } from './anonymous-records.ts';
@@ -101,8 +100,7 @@ export function answerOctets(
   fields: readonly string[],
   body: Buffer,
 ): Eventually<Buffer> {
-  const coding = fieldValue(fields, 'content-encoding');
-  return andThen(decodeBody(body, coding, trackedResponseBytes * maxExpansion), (octets) => octets ?? body);
+  return andThen(decodeBody(body, fields, trackedResponseBytes * maxExpansion), (octets) => octets ?? body);
 }
 
 /** The store's reply, synchronously if it is known already; `otherwise` if the store is away. */

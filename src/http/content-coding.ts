@@ -31,55 +31,34 @@ const decodedHereBytes = 16_384;
 /** A small body may decode to megabytes: one that decodes to more bytes than this is decoded in the thread pool. */
 const expandedHereBytes = 65_536;
 
-/**
- * Decodes a body of one content coding (RFC 9110 section 8.4) to at most `maxBytes` bytes. Null: an unknown coding,
- * several codings, a broken body, or a longer one.
- */
-export function decodeBody(
-  body: Buffer,
-  coding: string | undefined,
-  maxBytes: number,
-): Eventually<Buffer | null> {
-  const name = coding?.trim().toLowerCase() ?? '';
-  if (name === '' || name === 'identity') return body;
-  const decoder = decoders.get(name);
-  if (decoder === undefined) return null;
-  const inPool = () => decoder.inPool(body, { maxOutputLength: maxBytes }).catch(() => null);
-  if (body.length > decodedHereBytes) return inPool();
+/** Why a body was not decoded. `unknown`: another coding, or several. */
+type Undecoded = 'too-long' | 'unknown' | 'broken';
+
+/** Decodes a body of at most one content coding (RFC 9110 section 8.4) to at most `maxBytes` bytes, in this call. */
+export function decodeNow(body: Buffer, fields: FieldList, maxBytes: number): Buffer | Undecoded {
+  const name = codingOf(fields);
+  if (name === undefined) return body;
   try {
-    return decoder.now(body, { maxOutputLength: Math.min(maxBytes, expandedHereBytes) });
+    return decoders.get(name)?.now(body, { maxOutputLength: maxBytes }) ?? 'unknown';
   } catch (fault) {
-    return isTooLong(fault) && maxBytes > expandedHereBytes ? inPool() : null;
+    return (fault as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too-long' : 'broken';
   }
 }
 
-/**
- * Decodes all content codings of `fields` in this call. `too-long`: more than `maxBytes`, or more codings than anybody
- * needs; `unknown`: an unknown coding; `broken`: not what the coding says.
- */
-export function decodeContent(
-  body: Buffer,
-  fields: FieldList,
-  maxBytes: number,
-): Buffer | 'too-long' | 'unknown' | 'broken' {
-  const codings = fieldValues(fields, 'content-encoding')
-    .flatMap((value) => value.split(','))
-    .map((coding) => coding.trim().toLowerCase())
-    .filter((coding) => coding !== '' && coding !== 'identity');
-  if (codings.length > 3) return 'too-long';
-  let decoded = body;
-  for (const coding of codings.reverse()) {
-    const decoder = decoders.get(coding);
-    if (decoder === undefined) return 'unknown';
-    try {
-      decoded = decoder.now(decoded, { maxOutputLength: maxBytes });
-    } catch (fault) {
-      return isTooLong(fault) ? 'too-long' : 'broken';
-    }
-  }
-  return decoded;
+/** The same, in the thread pool if it takes long. Null: it was not decoded. */
+export function decodeBody(body: Buffer, fields: FieldList, maxBytes: number): Eventually<Buffer | null> {
+  const isShort = body.length <= decodedHereBytes;
+  const here = isShort ? decodeNow(body, fields, Math.min(maxBytes, expandedHereBytes)) : 'too-long';
+  if (here !== 'too-long') return Buffer.isBuffer(here) ? here : null;
+  const name = codingOf(fields);
+  if (name === undefined) return body;
+  const decoder = decoders.get(name);
+  return decoder === undefined ? null : decoder.inPool(body, { maxOutputLength: maxBytes }).catch(() => null);
 }
 
-function isTooLong(fault: unknown): boolean {
-  return (fault as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+function codingOf(fields: FieldList): string | undefined {
+  const lines = fieldValues(fields, 'content-encoding');
+  if (lines.length === 0) return undefined;
+  const name = lines.join(',').trim().toLowerCase();
+  return name === '' || name === 'identity' ? undefined : name;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { decodeContent } from '../http/content-coding.ts';
+import { decodeNow } from '../http/content-coding.ts';
 import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
 import { isContainer, parseJson } from '../lib/json.ts';
@@ -144,7 +144,7 @@ export function readIssuedTokens(
   names: readonly TokenFields[],
   maxBytes: number,
 ): IssuedAnswer {
-  const octets = decodeContent(body, fields, maxBytes);
+  const octets = decodeNow(body, fields, maxBytes);
   if (!Buffer.isBuffer(octets)) return 'unreadable';
   const document = parseJson(octets.toString('utf8').replace(/^\ufeff/, ''));
   if (!isContainer(document)) {

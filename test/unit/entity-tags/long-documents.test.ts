@@ -69,11 +69,12 @@ describe('documents, short and too long for one turn of the event loop', () => {
       }[coding];
       const short = Buffer.alloc(1000, 'a');
       const long = Buffer.alloc(1_000_000, 'a');
-      expect(decodeBody(encode(short), coding, 2_000_000)).toEqual(short);
-      const decoded = decodeBody(encode(long), coding, 2_000_000);
+      const fields = ['Content-Encoding', coding];
+      expect(decodeBody(encode(short), fields, 2_000_000)).toEqual(short);
+      const decoded = decodeBody(encode(long), fields, 2_000_000);
       expect(decoded).toBeInstanceOf(Promise);
       expect(long.equals((await decoded) as Buffer)).toBe(true);
-      expect(await decodeBody(encode(long), coding, 500_000)).toBe(null);
+      expect(await decodeBody(encode(long), fields, 500_000)).toBe(null);
     },
   );
 });
