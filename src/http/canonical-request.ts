@@ -62,21 +62,9 @@ export interface CanonicalRequest {
   readonly refusedTarget?: Rejection;
 }
 
-/** The section that defines the method as safe. Null: the method is unsafe. */
-const safeBy: Readonly<Record<Method, string | null>> = {
-  GET: 'RFC 9110 section 9.2.1',
-  HEAD: 'RFC 9110 section 9.2.1',
-  OPTIONS: 'RFC 9110 section 9.2.1',
-  PROPFIND: 'RFC 4918 section 9.1',
-  REPORT: 'RFC 3253 section 3.6',
-  SEARCH: 'RFC 5323 section 2.1',
-  QUERY: 'RFC 10008',
-  POST: null,
-  PUT: null,
-  PATCH: null,
-  DELETE: null,
-};
+/** RFC 9110 section 9.2.1; of the others: RFC 5323, RFC 10008, RFC 4918 and RFC 3253. */
+const safeMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS', ...extensionMethods]);
 
 export function isSafe(method: Method): boolean {
-  return safeBy[method] !== null;
+  return safeMethods.has(method);
 }
