@@ -17,6 +17,7 @@ it.each([
   ],
   ...['/catalog/..%20/orders', '/catalog/%20../orders', '/catalog/.%20./orders', '/catalog/..%20;x/orders'],
   ...['//../orders', '//x/../orders', '/carts/../../orders', '/catalog/../orders?x=1'],
+  ...['/catalog;/../orders', '/..%3b/orders', '/a/%2e%20', '/a/..%20.%20/orders'],
 ])('P1: 400 for %s', async (target) => {
   await stage.refuses(request(`GET ${target}`), 400, 'bad-request-target');
 });

@@ -14,7 +14,7 @@ export const secret = '0123456789abcdef0123456789abcdef';
 
 export const rsa = makeSigner('RS256');
 export const otherRsa = makeSigner('RS256');
-export const pss = makeSigner('PS256', 'pss');
+const pss = makeSigner('PS256', 'pss');
 export const ec = makeSigner('ES256', 'ec');
 export const ed = makeSigner('EdDSA', 'ed');
 export const all = [
@@ -26,7 +26,7 @@ export const all = [
 ];
 const allAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'];
 
-export type Options = Partial<TokenVerifierOptions & { readonly keySource: StubKeySource }>;
+type Options = Partial<TokenVerifierOptions & { readonly keySource: StubKeySource }>;
 
 /** A verifier whose keys and clock a test changes. */
 export function createVerifier(options: Options = {}) {

@@ -116,14 +116,6 @@ describe('X-Request-Id', () => {
 });
 
 describe('Host and X-Forwarded-Host', () => {
-  it('Host is that of the upstream, or with forwardHost that of the client', () => {
-    const head = sampleHead({ rawHeaders: ['Host', 'SHOP.example:8080'] });
-    expect(fieldValues(accepted(head).fields, 'host')).toEqual(['upstream.internal:9000']);
-    const passing = accepted(head, { forwardHost: true });
-    expect(fieldValues(passing.fields, 'host')).toEqual(['shop.example:8080']);
-    expect(fieldValues(passing.fields, 'x-forwarded-host')).toEqual(['shop.example:8080']);
-  });
-
   it.each([
     ['an untrusted peer', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
     ['a trusted peer', trusting, 'shop.example'],
@@ -170,17 +162,6 @@ describe('trusted fields', () => {
     const build = () =>
       buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1, trustedProxies: ['10.0.0.0/33'] });
     expect(build).toThrow('10.0.0.0/33');
-  });
-});
-
-describe('Via', () => {
-  it.each([
-    [1, '1.1 edge'],
-    [0, '1.0 edge'],
-  ])('is added after that of the client for HTTP/1.%i', (httpVersionMinor, value) => {
-    const head = sampleHead({ httpVersionMinor, fields: ['Via', '1.1 client'] });
-    expect(fieldValues(accepted(head, { viaName: 'edge' }).fields, 'via')).toEqual(['1.1 client', value]);
-    expect(fieldValues(accepted(head).fields, 'via')).toEqual(['1.1 client']);
   });
 });
 

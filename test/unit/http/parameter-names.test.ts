@@ -1,31 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, expect, it } from 'vitest';
-import { foldName, mayBeNamed, mayHaveParameter } from '../../../src/http/form-encoding.ts';
-
-describe('some server reads the parameter _method in the query', () => {
-  it.each([
-    ...['?_method=PATCH', '?_method', '?a=1&_method=DELETE', '?a=1;_method=DELETE', '?&&_method=DELETE'],
-    ...['?%5fmethod=PATCH', '?%5Fm%65thod=PATCH', '?+_method=PATCH', '?++%20+_method=PATCH', '?.method=x'],
-    ...['?%2emethod=PATCH', '?_method%00x=PATCH', '?_method[]=PATCH', '?_method%5b%5d=PATCH', '?[method=x'],
-    ...['?_method[;]=PATCH', '?_METHOD=PATCH', '?_method%20=PATCH'],
-    ...['?%u005fmethod=PATCH', '?%255fmethod=PATCH', '?%_method', '?a=1&%25_method=PATCH', '?x%=1'],
-  ])('%j', (query) => {
-    expect(mayHaveParameter(query, '_method')).toBe(true);
-  });
-  it.each([
-    ...['', '?', '?include=items', '?method=PATCH', '?__method=PATCH', '?_methods=PATCH', '?_method_=PATCH'],
-    ...[
-      '?a=_method',
-      '?a[_method]=PATCH',
-      '?a=%26_method=PATCH',
-      '?%00_method=PATCH',
-      '?%E4=%zz',
-      '?a=%u005f',
-    ],
-  ])('not %j', (query) => {
-    expect(mayHaveParameter(query, '_method')).toBe(false);
-  });
-});
+import { expect, it } from 'vitest';
+import { foldName, mayBeNamed } from '../../../src/http/form-encoding.ts';
 
 it('matches each reading of a name; one with a % left matches any name', () => {
   const parts = [

@@ -62,6 +62,8 @@ describe('a template', () => {
     '/a%2',
     '/a%zz',
     '/a\u00a0',
+    ...['/a//b', '/a/', '/a/**/b', '/a;b', '/a%3bb', '/a.', '/a%20', '/..', '/%2E%2e', '/a b', '/ü', '/a?b'],
+    ...['/a#b', '/a\\b', '/a%5cb', '/a%2fb', '/a%00', '/a%252e', '/a%ff'],
   ])('%j', (text) => {
     expect(problemOf(text)).toBeDefined();
   });

@@ -4,83 +4,6 @@ import { canonicaliseTarget } from '../../../src/http/request-target.ts';
 
 const none = compileEncodedSlash([]);
 
-const refused: Record<string, readonly string[]> = {
-  'dot-segment': [
-    '/catalog/../orders',
-    '/catalog/%2e%2e/orders',
-    '/catalog/.%2E/orders',
-    '/catalog/%2E./orders',
-    '/orders/.',
-    '/orders/%2e',
-    '/orders/..',
-    '/./orders',
-    '/.',
-    '/..',
-    '//../orders',
-    '//x/../orders',
-    '/..;/orders',
-    '/..;x=1/orders',
-    '/..;x;y/orders',
-    '/catalog;/../orders',
-    '/..%3b/orders',
-    '/%2e%2e%3Bx/orders',
-    '/.;/orders',
-    '/a/..%20/orders',
-    '/a/%2e%2e%20/orders',
-    '/a/%2e%20',
-    '/a/%20../orders',
-    '/a/.%20./orders',
-    '/a/..%20;x/orders',
-    '/a/..%20.%20/orders',
-  ],
-  'double-escape': ['/%252e%252e', '/%252E', '/%252f', '/a%25%32%65', '/%2525', '/%25aF', '/%25%41%41'],
-  'bad-escape': ['/%', '/%z', '/%2', '/%zz', '/a%u002e', '/xyz/AAAAA%%0000/abc', '/%c0%ae', '/%e0%80%af'],
-  backslash: ['/a\\..\\orders', '/\\orders', '/orders\\', '/a/..\\orders', '/a%5c..%5Corders', '/%5corders'],
-  fragment: ['/orders#x', '/orders#/../public', '/public?#', '/?a=1#b', '/orders%23x', '/#'],
-  'encoded-question-mark': ['/catalog%3f/../orders', '/carts%3Fx'],
-  'encoded-slash': ['/catalog%2forders', '/orders%2F1', '/%2Forders', '/x/..%2forders'],
-  'control-character': [
-    '/xyz/.%00../abc',
-    '/orders%0a',
-    '/orders%0d',
-    '/orders%09',
-    '/orders%7f',
-    '/orders%1F',
-    '/orders%C2%85',
-    '/orders\x7f',
-    '/?orders\x7f',
-    '/a b',
-    '/a\tb',
-    '/a\u0000b',
-    '/?a b',
-  ],
-  'non-ascii': ['/caf\u00e9', '/?q=caf\u00e9', '/\u0080'],
-  'not-origin-form': [
-    '*',
-    '',
-    'orders',
-    '\\orders',
-    '?x',
-    'http://evil.example/orders',
-    'http://shop.example.evil.example/orders',
-    'http://shop.example:80/orders',
-    'http://u:p@shop.example/orders',
-    'http://shop.example@evil.example/orders',
-    'http://shop.example\\@evil.example/orders',
-    'ftp://shop.example/orders',
-    'file:///etc/passwd',
-    'http:///orders',
-    'http://',
-    'http://[::1',
-    'http://a:99999/x',
-    'http://%/x',
-    'HTTP://[/',
-    'http://a%00b/',
-    'http:orders',
-    'javascript:alert(1)',
-  ],
-};
-
 /** [target, canonical path, segments, query] */
 const canonical: readonly (readonly [string, string, readonly string[], string])[] = [
   ['/', '/', [''], ''],
@@ -132,22 +55,6 @@ const canonical: readonly (readonly [string, string, readonly string[], string])
 ];
 
 describe('canonicaliseTarget', () => {
-  const vectors = Object.entries(refused).flatMap(([reason, targets]) =>
-    targets.map((target) => [target, reason] as const),
-  );
-
-  it.each(vectors)('refuses %j: %s', (target, reason) => {
-    expect(canonicaliseTarget(target, 'shop.example', none)).toEqual({
-      rejection: 'bad-request-target',
-      reason,
-    });
-  });
-
-  it('refuses dot segments in absolute-form too', () => {
-    const target = 'http://shop.example/a/../orders';
-    expect(canonicaliseTarget(target, 'shop.example', none)).toMatchObject({ reason: 'dot-segment' });
-  });
-
   it('refuses absolute-form without a Host to compare with', () => {
     const result = canonicaliseTarget('http://undefined/', undefined, none);
     expect(result).toMatchObject({ reason: 'not-origin-form' });

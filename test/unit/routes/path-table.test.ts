@@ -332,42 +332,8 @@ describe('prefixes of several segments', () => {
   });
 });
 
-describe('building the table throws for', () => {
-  it.each([
-    ['carts', 'a path begins with "/"'],
-    ['/a//b', 'empty segment'],
-    ['/a/', 'empty segment'],
-    ['/a/**/b', 'wildcard'],
-    ['/a/*', 'wildcard'],
-    ['/{a}/{a}', 'twice'],
-    ['/x{a}', 'whole segment'],
-    ['/:a', 'written {name}'],
-    ['/<a>', 'written {name}'],
-    ['/a;b', 'matching ignores it'],
-    ['/a%3bb', 'matching ignores it'],
-    ['/a.', 'matching ignores them'],
-    ['/a%20', 'matching ignores them'],
-    ['/..', 'dot segments'],
-    ['/%2E%2e', 'dot segments'],
-    ['/a b', 'can never match'],
-    ['/ü', 'can never match'],
-    ['/a?b', 'can never match'],
-    ['/a#b', 'can never match'],
-    ['/a\\b', 'can never match'],
-    ['/a%5cb', 'backslash'],
-    ['/a%2fb', 'encoded "/"'],
-    ['/a%00', 'control'],
-    ['/a%252e', 'encoded twice'],
-    ['/a%ff', 'UTF-8'],
-    [`/${'a/'.repeat(64)}a`, '64 segments'],
-  ])('%s', (template, reason) => {
-    const build = () => buildPathTable([{ method: 'GET', template, data: 0 }], { ignoredPrefixes: [] });
-    expect(build).toThrow(reason);
-  });
-
-  it.each(['', '/', '/{a}', '/a/**', 'a'])('prefix %j', (prefix) => {
-    expect(() => buildPathTable([], { ignoredPrefixes: [prefix] })).toThrow(`ignored prefix "${prefix}"`);
-  });
+it.each(['', '/', '/{a}', '/a/**', 'a'])('building a table throws for the prefix %j', (prefix) => {
+  expect(() => buildPathTable([], { ignoredPrefixes: [prefix] })).toThrow(`ignored prefix "${prefix}"`);
 });
 
 it.each([

@@ -29,18 +29,6 @@ async function start(more: Partial<ListenerOptions> = {}) {
   return { port: (await listener.listen()).port };
 }
 
-it('sets each time-out and limit of node’s server', async () => {
-  await start();
-  expect(listener.server).toMatchObject({
-    headersTimeout: 10_000,
-    requestTimeout: 300_000,
-    keepAliveTimeout: 61_000,
-    maxHeadersCount: 257,
-    maxRequestsPerSocket: 0,
-    timeout: 0,
-  });
-});
-
 it('without WebSockets, the connection of a handshake ends after its answer', async () => {
   const { port } = await start();
   const client = await openRawConnection(port);
