@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5673,
+  access: 5670,
   admin: 1952,
   app: 2599,
   authorize: 178,
@@ -18,7 +18,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   cluster: 960,
   config: 2708,
   'entity-tags': 3043,
-  http: 2258,
+  http: 2225,
   lib: 982,
   main: 28,
   proxy: 488,
