@@ -47,7 +47,7 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [
-    /^src\/upstream\/(exchange|response-relay)\.ts$/,
+    /^src\/upstream\/(forwarded-exchange|response-relay)\.ts$/,
     'parts of the client of the upstream, which the suites test over sockets',
   ],
   [/^src\/authorize\/question\.ts$/, 'the pure reading of a question; its tests ask over the socket'],

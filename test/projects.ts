@@ -89,7 +89,7 @@ export const slow = [
   'test/unit/cli/{loaded-files,store-tls}.test.ts',
   'test/unit/url-resolver/{fair-questions,freshness,mapping-file,sharing}.test.ts',
   'test/**/*.property.test.ts',
-  'test/unit/upstream/{random-answers,forwarded-exchange}.test.ts',
+  'test/unit/upstream/random-answers.test.ts',
   'test/{unit/access/protected-list-truncation,unit/telemetry/{otlp,tracing}}.test.ts',
   'test/unit/admin/{admin-connections,list-endpoints,console-keyboard,workers-api}.test.ts',
 ];

@@ -11,7 +11,7 @@ import {
 } from './rejection.ts';
 
 /** Exported for its tests. */
-export interface RejectionBodyOptions {
+interface RejectionBodyOptions {
   /** Default: `jsonapi`. */
   readonly format?: ErrorFormat;
   /** Methods beyond the usual ones that are accepted. Default: none. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createFilters, type FilterDependencies } from '../../../src/app/filter-definition.ts';
 import { filterDefinitions } from '../../../src/app/filters.ts';
 import { conditionOf, Drain, healthOfAll, readinessOf } from '../../../src/app/process-status.ts';
@@ -64,7 +64,9 @@ it('a filter with a tile that is switched off says that', () => {
   );
 });
 
-it('the upstream is as exchanges show it', () => {
+it('the upstream is as exchanges show it; a failure is shown for a minute', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
   const forwarder = { inFlight: 2, queued: 1, close: async () => {} };
   const counts = new DecisionCounts();
   const upstream = new UpstreamComponent('http://shop', forwarder, counts.shop);
@@ -86,6 +88,10 @@ it('the upstream is as exchanges show it', () => {
   counts.note(exchangeRecord({ decision: 'forwarded' }), now + 2);
   const recently = 'it answers, but failed within the last minute: upstream-timeout';
   expect(seen()).toEqual(['degraded', [], recently, now + 2]);
+  vi.setSystemTime(now + 59_999);
+  expect(upstream.health().status).toBe('degraded');
+  vi.setSystemTime(now + 60_000);
+  expect(upstream.health()).toMatchObject({ status: 'ok', text: 'it answers' });
   counts.note(exchangeRecord({ decision: 'failed', rejection: 'upstream-unreachable', fault }), now + 3);
   expect(seen()[2]).toBe('the last request failed: upstream-unreachable (ECONNREFUSED)');
 });

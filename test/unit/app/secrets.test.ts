@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Secrets, SecretsInForce, watchConfig } from '../../../src/app/secrets.ts';
 import { certificateEndMs } from '../../../src/config/certificates.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { makeFolder } from '../config/config-folder.ts';
 
 const dayMs = 86_400_000;
 const endMs = certificateEndMs({ cert: testCertificate });

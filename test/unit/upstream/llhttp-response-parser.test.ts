@@ -196,18 +196,6 @@ test.each([
   for (const cut of [1, 20, 500, octets - 1]) expect(hear({ bytes }, [cut]).end).toBe(end);
 });
 
-test.each([
-  [512, false],
-  [513, true],
-])('%i interim responses are refused: %s', (count, isFault) => {
-  const parser = new ResponseParser(1_000_000);
-  const octets = Buffer.from('HTTP/1.1 100 C\r\n\r\n'.repeat(count));
-  parser.begin(false);
-  parser.read(octets, octets.length);
-  expect(parser.fault !== undefined).toBe(isFault);
-  parser.free();
-});
-
 test('a parser reads several responses, also after the memory of WebAssembly has grown', () => {
   const parser = new ResponseParser(1000);
   const piece = Buffer.from(`${ok}Content-Length: 1\r\n\r\na`);
