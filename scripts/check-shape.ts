@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 1952,
   app: 2599,
   authorize: 178,
-  cli: 4624,
+  cli: 4583,
   cluster: 960,
   config: 2708,
   'entity-tags': 3043,
@@ -56,10 +56,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [
     /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store|telemetry)\.ts$/,
     'what the composition root wires, a part each',
-  ],
-  [
-    /^src\/cli\/(admin-verbs|check|explain|init|protected|serve|tokens|verify)\.ts$/,
-    'a verb; it is loaded when it is asked for',
   ],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
   [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],

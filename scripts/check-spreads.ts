@@ -21,7 +21,7 @@ const licences: Readonly<Record<string, string>> = {
   'src/app/admin.ts: history.metrics': metricsOfOurs,
   'src/cluster/primary.ts: supervisorMetrics(count, this.#supervisor)': metricsOfOurs,
   'src/cluster/primary.ts: list.metrics': metricsOfOurs,
-  'src/cli/declare-verb.ts: args': ofCaller,
+  'src/cli/command-line.ts: args.slice(0, given)': ofCaller,
   'src/redis/membership.ts: args': ofCaller,
   'src/cli/verify/tag-checks.ts: await checkMember(verification, token, resource, path)':
     'the checks of one path',

@@ -1,5 +1,5 @@
 /**
- * Writes what is generated from the schema (the reference and the JSON Schemas of editors) and from results/. With --check it
+ * Writes what is generated from the schema (the reference and the JSON Schemas of editors), from the verbs and from results/. With --check it
  * writes nothing and exits 1, naming the first line that differs, when one of them is out of step.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,18 +10,20 @@ const root = path.join(import.meta.dirname, '..');
 
 const { check: isCheck } = readArguments<{ readonly check?: true }>({
   name: 'npm run docs --',
-  about: 'Writes what is generated from the schema and from results/.',
+  about: 'Writes what is generated from the schema, the verbs and results/.',
   options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
 });
 
 // Not before the arguments are read: `--help` needs none of it.
 const { editorSchema, protectedListSchema } = await import('./editor-schema.ts');
 const { chartSchema } = await import('./chart-schema.ts');
+const { commandReference } = await import('./command-reference.ts');
 const { configReference } = await import('./config-reference.ts');
 const { resultsPage } = await import('./results-page.ts');
 
 const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configReference,
+  'docs/command-line.md': commandReference,
   'docs/results.md': resultsPage,
   'config/shopward.schema.json': () => json(editorSchema()),
   'config/protected-resources.schema.json': () => json(protectedListSchema),

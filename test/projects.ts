@@ -85,7 +85,7 @@ export const slow = [
   'test/unit/entity-tags/scripts.test.ts',
   'test/unit/refresh-tokens/{store-contract,broken-protocol,scripts,memory-store-room}.test.ts',
   'test/end-to-end/docs/commands.test.ts',
-  'test/unit/cli/{command-line,command-line-page,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
+  'test/unit/cli/{command-line,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/unit/cli/{loaded-files,store-tls}.test.ts',
   'test/unit/url-resolver/{fair-questions,freshness,mapping-file,sharing}.test.ts',
   'test/**/*.property.test.ts',

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { quote } from 'shell-quote';
 import { compileProtectedList } from '../access/packed-list.ts';
 import type { Config } from '../config/schema.ts';
@@ -13,7 +12,6 @@ import {
   processIo,
   readInput,
 } from './command-io.ts';
-import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainPasted, explainToken, readFieldLine, unreadableText } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
@@ -33,7 +31,6 @@ const maxInput = 64 * 1024 * 1024;
  * Prints what would happen to a request. `words`: a method and a URL, or a pasted text, or `-` for standard input. A pasted
  * text is a line of a log, a curl command, a HAR entry, the name of a HAR file, a request id, or an access token. Exit codes:
  * 0 if it was explained, 1 for an unknown request id, 2 if the text is no request, 78 for a configuration with problems.
- * Exported for its tests.
  */
 export async function runExplain(
   words: readonly string[],
@@ -118,20 +115,4 @@ async function readNamed(
   );
   if (size > maxInput) return { fault: `${name} is longer than 64 MiB` };
   return size === -1 ? { text: given } : { text: await readFile(file, 'utf8') };
-}
-
-export function declareExplain(program: Command): void {
-  declareVerb(
-    program,
-    'explain',
-    'print what would happen to a request, or why one was refused',
-    (words, options) => runExplain(words, options),
-  )
-    .argument(
-      '<request...>',
-      'METHOD and URL, a curl command, a HAR file, a log line, a request id, an access token, or - for standard input',
-    )
-    .option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', collect)
-    .addOption(configFile)
-    .addOption(json);
 }

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import {
   type ReasonReport,
   type RolloutReport,
@@ -15,19 +14,7 @@ import {
   escapeToLine,
   processIo,
 } from './command-io.ts';
-import { configFile, declareVerb, json } from './declare-verb.ts';
 import { loadConfiguration } from './load-configuration.ts';
-
-export function declareRollout(program: Command): void {
-  declareVerb(
-    program,
-    'rollout',
-    'is it safe to enforce? which requests would be refused, and what to do',
-    async (options) => runRollout(options),
-  )
-    .addOption(configFile)
-    .addOption(json);
-}
 
 const exitCodes: Readonly<Record<Verdict, number>> = {
   safe: 0,
@@ -40,7 +27,7 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
 /**
  * Is it safe to enforce? Asks the running proxy. Exit code 0: every observed row may be enforced; 1: one of them would refuse
  * requests; 3: none would so far, but that is not known for seven days, or no request has met a row in them; 2 on bad usage or
- * where no proxy answers; 78 for a configuration with problems. Exported for its tests.
+ * where no proxy answers; 78 for a configuration with problems.
  */
 export async function runRollout(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const report = await askProxy(options, io);

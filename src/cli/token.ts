@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { isCompactToken } from '../access/bearer-credentials.ts';
 import type { Claims } from '../access/claim-paths.ts';
 import { compileProtectedList } from '../access/packed-list.ts';
@@ -18,7 +17,6 @@ import {
   readInput,
   textTable,
 } from './command-io.ts';
-import { configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explain-request.ts';
 import { reasonLink } from './explain/explanation.ts';
 import { loadConfiguration } from './load-configuration.ts';
@@ -70,7 +68,7 @@ interface TokenChoice extends CommonChoice {
 /**
  * Says which check of the proxy a token passes and which one it fails. `given` is the token, or `-` for standard input.
  * Exit code 0 for one that is accepted, 1 for one that is refused, 2 for what is no token, 69 where the keys cannot be
- * had, 78 for a configuration with problems. Exported for its tests.
+ * had, 78 for a configuration with problems.
  */
 export async function runToken(
   given: string | undefined,
@@ -142,18 +140,4 @@ export function inspectionText({ checks, verdict }: TokenInspection): string[] {
   if (!isRejection(verdict)) return [...table, 'accepted'];
   const { rejection, reason } = verdict;
   return [...table, `refused: ${rejection}, ${reason}; see ${reasonLink(rejection, reason)}`];
-}
-
-export function declareToken(program: Command): void {
-  declareVerb(
-    program,
-    'token',
-    'say which check an access token passes, and which one it fails',
-    (given, options) => runToken(given, options),
-  )
-    .argument('[token]', 'left out or -: read from standard input')
-    .option('--path <path>', "a path, or 'METHOD PATH': it needs the scopes of the rows that match")
-    .option('--claims', 'also print its claims, as they are')
-    .addOption(configFile)
-    .addOption(json);
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { trimEndWhile } from '../http/field-list.ts';
 import { buildRejections } from '../http/rejection.ts';
 import {
@@ -11,8 +10,7 @@ import {
   textTable,
   version,
 } from './command-io.ts';
-import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
-import { loadConfiguration, readList } from './load-configuration.ts';
+import { loadConfiguration } from './load-configuration.ts';
 import { checkReach, checkRows, checkSpellings, checkTokens } from './verify/access-checks.ts';
 import { checkClock, checkPublishedList, checkShop } from './verify/endpoint-checks.ts';
 import { createProbeClient, type Deployment } from './verify/probe-client.ts';
@@ -21,7 +19,6 @@ import type { Check, Verification } from './verify/verification.ts';
 
 /** Exported for its tests. */
 export interface VerifyChoice extends CommonChoice {
-  readonly list?: string;
   /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
   readonly token?: string;
   /** Members of tracked resources. */
@@ -36,7 +33,7 @@ export interface VerifyChoice extends CommonChoice {
 
 /**
  * Checks a running deployment from outside, as clients see it, against the local configuration. Exit code 0 when every check
- * passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems. Exported for its tests.
+ * passed, 1 when one failed, 2 on bad usage, 78 for a configuration with problems.
  */
 export async function runVerify(
   url: string,
@@ -54,8 +51,6 @@ export async function runVerify(
   }
   const loaded = await loadConfiguration(options.config, io);
   if (loaded === undefined) return badConfiguration;
-  const list = options.list === undefined ? loaded.list : await readList(options.list, io);
-  if (list === undefined) return badConfiguration;
 
   const client = createProbeClient({
     deployment,
@@ -66,7 +61,7 @@ export async function runVerify(
   const verification: Verification = {
     client,
     config: loaded.config,
-    list,
+    list: loaded.list,
     rejections: buildRejections(loaded.config.rejections),
     id: `shopward-verify-${randomBytes(6).toString('hex')}`,
     token: options.token ?? io.env.SHOPWARD_TOKEN,
@@ -120,21 +115,6 @@ function isSlash(code: number): boolean {
 
 function milliseconds(seconds: string): number {
   return Math.round(Number(seconds) * 1000);
-}
-
-export function declareVerify(program: Command): void {
-  declareVerb(program, 'verify', 'check a running deployment from outside', (url, options) =>
-    runVerify(url, options),
-  )
-    .argument('<url>', 'where clients reach it')
-    .addOption(configFile)
-    .addOption(listFile)
-    .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
-    .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
-    .option('--inside', 'this machine may reach the shop: check the answers of the shop instead of its port')
-    .option('--timeout <seconds>', 'of one request', '10')
-    .option('--deadline <seconds>', 'of everything', '120')
-    .addOption(json);
 }
 
 function countOutcomes(checks: readonly Check[]) {

@@ -1,11 +1,11 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { oddAnswers } from './odd-answers.ts';
 import { listOf } from './openapi-sample.ts';
@@ -20,12 +20,17 @@ describe('verify reports', () => {
       rows: ['GET /carts', { match: 'GET /orders', scopes: ['buyer'] }, 'GET /mine'],
     });
     try {
-      const list = path.join(stage.shopward.folder, 'other.yaml');
+      const config = path.join(stage.shopward.folder, 'other.yaml');
+      const text = await readFile(stage.shopward.configFile, 'utf8');
       await writeFile(
-        list,
-        'groups:\n  A:\n    - GET /carts\n    - GET /orders\n    - GET /wishlists\ncomplete: true\n',
+        config,
+        `${text.replace(/^protectedResources:.*$/m, '')}\nprotectedResources: other-list.yaml\n`,
       );
-      const report = await stage.verify(other.url, { list });
+      await writeFile(
+        path.join(stage.shopward.folder, 'other-list.yaml'),
+        listOf('GET /carts', 'GET /orders', 'GET /wishlists'),
+      );
+      const report = await stage.verify(other.url, { config });
       expect(find(report, 'GET /wishlists')).toMatchObject({ outcome: 'failed', got: '200' });
       expect(find(report, 'GET /protected-resources')).toMatchObject({
         outcome: 'failed',
