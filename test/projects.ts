@@ -15,7 +15,7 @@ export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-c
  * run between those that compute, so that no core is idle.
  */
 export const waiting = [
-  'test/unit/admin/{console-replicas,console,console-list-and-system,console-states}.test.ts',
+  'test/unit/admin/{console,console-list-and-system,console-states}.test.ts',
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',

@@ -127,6 +127,15 @@ describe('differencesOf two lists', () => {
       ['GET /a', '{ match: POST /c, open: true }'],
       ['+ POST /b', '- POST /c, looser'],
     ],
+    [
+      'a row removed that others cover in observe mode, or with the token in a cookie',
+      [
+        ...['GET /b/x', '{ match: "GET /b/{id}", observe: true }'],
+        ...['GET /g/x', '{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
+      ],
+      ['{ match: "GET /b/{id}", observe: true }', '{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
+      ['- GET /b/x, looser', '- GET /g/x, looser'],
+    ],
   ])('%s', (_, before, after, wanted) => {
     const sign = { added: '+', removed: '-', changed: '~' };
     const found = [...differencesOf(listOf(...before), listOf(...after))].map((one) => {

@@ -1,4 +1,4 @@
-import type { CDPSession, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { describe, expect, it, type TestContext } from 'vitest';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
@@ -42,33 +42,6 @@ async function show(page: Page, isVisible: boolean): Promise<void> {
 
 /** A tab that stays open: for hours in the background, or all day in view. */
 describe.concurrent('a tab that is left open', () => {
-  it.for(['now', 'requests', 'list', 'roll-out', 'system'])(
-    'keeps as many nodes and listeners after twenty refreshes as after ten: %s',
-    { timeout: 300_000 },
-    async (view, context) => {
-      const shopward = await startOwn(context);
-      // As many decisions as the page shows, so that it is full from the start.
-      for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
-      const { page, quiet, states } = await openPage(context, shopward, view);
-      const cdp = await page.context().newCDPSession(page);
-      await cdp.send('Performance.enable');
-      const rounds = async (wanted: number) => {
-        for (const end = states() + wanted; states() < end; ) {
-          await fetch(`${shopward.url}/orders`);
-          await page.clock.runFor(2_000);
-          await quiet();
-        }
-      };
-      await rounds(10);
-      const early = await kept(cdp);
-      await rounds(10);
-      const late = await kept(cdp);
-      // The counts no longer grow: one more listener or ten more nodes per refresh would add up over a day.
-      expect(late.listeners).toBeLessThanOrEqual(early.listeners + 9);
-      expect(late.nodes).toBeLessThanOrEqual(early.nodes + 99);
-    },
-  );
-
   it('asks a port that is away less and less often, and recovers when it is back', {
     timeout: 180_000,
   }, async (context) => {
@@ -136,11 +109,3 @@ describe.concurrent('a tab that is left open', () => {
     },
   );
 });
-
-/** Nodes and listeners that remain after a garbage collection. */
-async function kept(cdp: CDPSession): Promise<{ readonly nodes: number; readonly listeners: number }> {
-  await cdp.send('HeapProfiler.collectGarbage');
-  const { metrics } = await cdp.send('Performance.getMetrics');
-  const of = (name: string) => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
-  return { nodes: of('Nodes'), listeners: of('JSEventListeners') };
-}

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../harness/free-port.ts';
@@ -94,89 +92,6 @@ describe.concurrent('the console', () => {
       await page.waitForURL(/q=returns&reason=access-token-missing/);
       const reason = page.getByLabel('Reason', { exact: true });
       await context.expect.poll(() => reason.inputValue()).toBe('access-token-missing');
-    });
-
-    it('of an earlier visit are not shown while the next one loads', async (context) => {
-      const { decisions, open, page, shopward } = await openConsole(context, settings());
-      // More than one page, so that older ones can be requested.
-      for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
-      await open('requests');
-      await page.getByRole('button', { name: 'Older ones' }).waitFor();
-      await decisions().first().getByRole('button').click();
-      await page.locator('nav [data-view=now]').click();
-      const held = await hold(page, /api\/decisions\/search/);
-      await held.by(() => page.locator('nav [data-view=requests]').click());
-      expect(await decisions().count()).toBe(0);
-      expect(await page.getByRole('button', { name: 'Older ones' }).isHidden()).toBe(true);
-      expect(await page.locator('#search-state').textContent()).toBe('loading');
-      await held.letGo();
-      await decisions().first().waitFor();
-      expect(await page.locator('#decisions .detail:visible').count()).toBe(0);
-    });
-
-    it('that are older appear below the list for which they were requested, and below no other', async (context) => {
-      const { decisions, open, page, shopward } = await openConsole(context, settings());
-      for (let i = 0; i < 60; i++) await fetch(`${shopward.url}/abstract-products/134`);
-      await fetch(`${shopward.url}/returns`);
-      await open('requests');
-      const held = await hold(page, /api\/decisions\/search.*before=/);
-      await held.by(() => page.getByRole('button', { name: 'Older ones' }).click());
-      await page.getByLabel('Search decisions').fill('returns');
-      await context.expect.poll(() => decisions().count()).toBe(1);
-      await held.letGo();
-      expect(await decisions().count()).toBe(1);
-      await page.getByLabel('Search decisions').fill('');
-      await context.expect.poll(() => decisions().count()).toBe(50);
-      await page.getByRole('button', { name: 'Older ones' }).click();
-      await context.expect.poll(() => decisions().count()).toBe(61);
-    });
-
-    it('do not move if the pointer arrives while new ones are being fetched', async (context) => {
-      const { decisions, open, page, shopward } = await openConsole(context, settings());
-      await fetch(`${shopward.url}/orders`);
-      await open('requests');
-      await decisions().first().waitFor();
-      const held = await hold(page, /api\/decisions\/search/);
-      await held.by();
-      await decisions().first().hover();
-      await fetch(`${shopward.url}/returns`);
-      await held.letGo();
-      await page.getByRole('button', { name: 'Following (paused)' }).waitFor();
-      expect(await decisions().count()).toBe(1);
-      await page.mouse.move(0, 0);
-      await context.expect.poll(() => decisions().count()).toBe(2);
-    });
-
-    it('that were malformed are explained from their record', async (context) => {
-      const { decisions, open, shopward } = await openConsole(context);
-      const target = new URL(shopward.url);
-      const socket = connect(Number(target.port), target.hostname);
-      socket.end('GET /a/../malformed HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n');
-      await once(socket.resume(), 'close');
-      await open('requests?reason=bad-request-target');
-      await decisions().first().getByRole('button').click();
-      const detail = decisions().first().locator('.detail');
-      await detail.getByText('What to do: ').waitFor();
-      await detail.getByText('it was not understood', { exact: false }).first().waitFor();
-    });
-
-    it('are shown as text, even if they contain markup', async (context) => {
-      const { decisions, forgive, open, page, shopward } = await openConsole(context);
-      const attack = '<img src=x onerror=alert(1)>';
-      await fetch(`${shopward.url}/${encodeURIComponent(attack)}`);
-      await fetch(`${shopward.url}/carts/${encodeURIComponent('"><script>alert(2)')}`);
-      await open('requests');
-      const item = decisions().filter({ hasText: 'script' }).first();
-      await item.getByRole('button').click();
-      await item.locator('.detail .pill').waitFor();
-      await page.getByText('Explain a request').click();
-      await page.locator('#explain-url').fill(`/carts/${attack}`);
-      await page.getByRole('button', { name: 'Explain', exact: true }).click();
-      await page.locator('#explain-result', { hasText: 'onerror' }).waitFor();
-      await open(`requests?q=${encodeURIComponent(attack)}&outcome=%3Cb%3E`);
-      await open(`requests?reason=${encodeURIComponent(attack)}`);
-      expect(await page.locator('#main img, #main script, #main iframe').count()).toBe(0);
-      forgive('400');
     });
   });
 
@@ -320,27 +235,6 @@ describe.concurrent('the console', () => {
       await page.getByLabel('24 h', { exact: true }).check();
       await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 10 min' }).waitFor();
     });
-
-    it('show the latest chosen range, even if an older answer arrives later', async (context) => {
-      const { open, page } = await openConsole(context);
-      await open();
-      const held = await hold(page, /range=5m/);
-      await held.by();
-      await page.getByLabel('1 h', { exact: true }).check();
-      const step = page.locator('#chart-outcomes figcaption');
-      await step.getByText('in steps of 30 s').waitFor();
-      await held.letGo();
-      expect(await step.textContent()).toContain('in steps of 30 s');
-    });
-  });
-
-  it('an unknown view says so, and the heading of a view has no focus ring', async (context) => {
-    const { page, shopward } = await openConsole(context);
-    await page.goto(`${shopward.adminUrl}/#/nothing`);
-    await page.getByRole('heading', { name: 'No such view' }).waitFor();
-    await page.getByRole('link', { name: 'System' }).press('Enter');
-    await context.expect.poll(() => page.evaluate('document.activeElement.id')).toBe('system-title');
-    expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('none');
   });
 
   it('ranks reasons, rows and clients; a reason has the cause and cure from the docs', async (context) => {
@@ -424,18 +318,5 @@ describe.concurrent('the console', () => {
       // The browser logs every 401.
       forgive('401');
     });
-  });
-
-  it('announces nothing while the state stays the same', async (context) => {
-    const { open, page, quiet } = await openConsole(context, settings());
-    await page.clock.install();
-    await open();
-    await page.evaluate(`globalThis.said = []; new MutationObserver(() => {
-      globalThis.said.push(document.getElementById('announcement').textContent);
-    }).observe(document.getElementById('announcement'), { childList: true, characterData: true, subtree: true })`);
-    for (let round = 0; round < 3; round++) await nextRound(page, quiet);
-    expect(await page.evaluate('globalThis.said')).toEqual([]);
-    const live = await page.locator('#view-now [aria-live], #view-now [role=status]').count();
-    expect(live).toBe(0);
   });
 });

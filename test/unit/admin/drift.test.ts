@@ -19,35 +19,6 @@ describe('routes that the shop refuses and no row names', () => {
     expect(drift.unlisted()).toHaveLength(routes);
   });
 
-  it('are counted under one template, with later successes', () => {
-    const drift = createDrift();
-    const note = (path: string, status: number, method: 'GET' | 'HEAD' | 'POST' = 'GET') =>
-      drift.note(exchangeRecord({ path, status, method }), status);
-    note('/agents/7', 200);
-    note('/agents/7', 401);
-    note('/agents/8', 403, 'HEAD');
-    note('/agents/9', 200);
-    note('/agents/9', 404);
-    note('/agents', 200);
-    note('/other/1', 200);
-    note('/agents/9', 403, 'POST');
-    expect(drift.unlisted()).toEqual([
-      { method: 'GET', template: '/agents/{id}', unauthorized: 1, forbidden: 1, passed: 1, lastSeenMs: 403 },
-      { method: 'POST', template: '/agents/{id}', unauthorized: 0, forbidden: 1, passed: 0, lastSeenMs: 403 },
-    ]);
-  });
-
-  it('are reported once per template', () => {
-    const told: string[] = [];
-    const drift = createDrift(({ method, template, forbidden }) =>
-      told.push(`${forbidden} ${method} ${template}`),
-    );
-    for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: `/agents/${i}`, status: 403 }), i);
-    drift.note(exchangeRecord({ path: '/open/1' }), 4);
-    drift.note(exchangeRecord({ path: '/agents', status: 403, method: 'HEAD' }), 5);
-    expect(told).toEqual(['1 GET /agents/{id}', '1 GET /agents']);
-  });
-
   it('are bounded, and a flood of new ones does not push out a frequent one', () => {
     const drift = createDrift();
     for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: '/agents', status: 401 }), i);
@@ -58,25 +29,6 @@ describe('routes that the shop refuses and no row names', () => {
     drift.note(exchangeRecord({ path: '/agents', status: 200 }), 9);
     expect(drift.unlisted()[0]?.passed).toBe(1);
   });
-});
-
-it('of equally frequent routes the oldest makes room; a status from 400 on is not a success', () => {
-  const drift = createDrift();
-  const refuse = (path: string) => drift.note(exchangeRecord({ path, status: 401 }), 1);
-  for (let i = 0; i < 200; i++) refuse(`/r${i}`);
-  refuse('/r199');
-  expect(drift.unlisted()[0]?.template).toBe('/r199');
-  refuse('/new');
-  const templates = drift.unlisted().map(({ template }) => template);
-  expect([templates.length, templates.includes('/r0'), templates.includes('/r1')]).toEqual([
-    200,
-    false,
-    true,
-  ]);
-  drift.note(exchangeRecord({ path: '/new', status: 399 }), 2);
-  drift.note(exchangeRecord({ path: '/new', status: 400 }), 3);
-  const route = drift.unlisted().find(({ template }) => template === '/new');
-  expect(route).toMatchObject({ passed: 1, lastSeenMs: 1 });
 });
 
 it.each([

@@ -60,44 +60,6 @@ describe('the history of the list', () => {
     expect([count('shopward_list_looser_rows'), count('shopward_list_stricter_rows')]).toEqual([2, 2]);
   });
 
-  it.each<[string, string[], string[], number]>([
-    ['another row covers', ['GET /carts/mine', 'GET /carts/{id}'], ['GET /carts/{id}'], 0],
-    ['a row of any method and depth covers', ['GET /a/**', 'ANY /a/**'], ['ANY /a/**'], 0],
-    ['none covers', ['GET /carts/{id}', 'GET /carts/mine'], ['GET /carts/mine'], 1],
-    [
-      'another covers for fewer scopes',
-      ['{ match: GET /b/x, scopes: [admin] }', 'GET /b/{id}'],
-      ['GET /b/{id}'],
-      1,
-    ],
-    [
-      'others cover with all its scopes',
-      ['{ match: GET /b/x, scopes: [admin] }', '{ match: "GET /b/{id}", scopes: [admin, more] }'],
-      ['{ match: "GET /b/{id}", scopes: [admin, more] }'],
-      0,
-    ],
-    [
-      'another only observes',
-      ['GET /b/x', '{ match: "GET /b/{id}", observe: true }'],
-      ['{ match: "GET /b/{id}", observe: true }'],
-      1,
-    ],
-    ['another covers at one depth only', ['GET /c/**', 'GET /c/{id}'], ['GET /c/{id}'], 1],
-    ['another covers for one method only', ['ANY /d', 'GET /d'], ['GET /d'], 1],
-    [
-      'another covers, which also accepts the token in a cookie',
-      ['GET /g/x', '{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
-      ['{ match: "GET /g/{id}", tokenIn: [header, "cookie:t"] }'],
-      1,
-    ],
-    ['only observed', ['{ match: GET /e, observe: true }', 'GET /f'], ['GET /f'], 0],
-  ])('removing a row that %s', (_, before, after, looser) => {
-    const { history, take, lines, count } = start();
-    take(listOf(...before), listOf(...after));
-    expect([count('shopward_list_looser_rows'), history.edits()[0]?.counts.looser]).toEqual([looser, looser]);
-    expect(lines.filter(({ level }) => level === 'warn').length).toBe(looser);
-  });
-
   it('does not log or count an edit that changes no row', () => {
     const { history, take, lines, count } = start();
     take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
