@@ -11,10 +11,10 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5670,
-  admin: 1952,
+  admin: 1909,
   app: 2599,
   authorize: 178,
-  cli: 4583,
+  cli: 4555,
   cluster: 960,
   config: 2708,
   'entity-tags': 3043,
@@ -25,7 +25,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'rate-limits': 288,
   redis: 2040,
   'refresh-tokens': 2687,
-  rollout: 956,
+  rollout: 938,
   routes: 1003,
   server: 1594,
   telemetry: 1372,

@@ -1,8 +1,8 @@
 import { rejectionTable } from '../http/rejection.ts';
 import { finishInSlices } from '../lib/slices.ts';
-import { outcomes } from './outcome.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
+import { outcomes } from './outcome.ts';
 import {
   longestSearch,
   type Query,

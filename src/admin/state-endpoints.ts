@@ -1,12 +1,12 @@
 import type { RowSequence } from '../access/protected-list.ts';
 import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
-import { isRange, ranges, sumOf, type Trends } from './trends.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purges.ts';
-import { fieldsOf, type AdminEndpoint } from './admin-endpoint.ts';
+import { type AdminEndpoint, fieldsOf } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
 import type { Condition, Incidents } from './incidents.ts';
 import type { ListHistory } from './list-history.ts';
+import { isRange, ranges, sumOf, type Trends } from './trends.ts';
 
 interface StateOptions {
   readonly version: string;

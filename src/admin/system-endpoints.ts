@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import type { KeyDescription } from '../access/signing-keys.ts';
 import type { Eventually } from '../lib/eventually.ts';
+import { readReasons } from '../rollout/reasons.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 
 /** A process that serves. */
@@ -35,47 +35,4 @@ export function createSystemEndpoints({ system }: SystemOptions): readonly Admin
     run: async () => ({ status: 200, body: await body() }),
   });
   return [get('/api/system', system), get('/api/reasons', () => ({ reasons: readReasons() }))];
-}
-
-/** What a reason means, and what to do. */
-interface ReasonText {
-  readonly name: string;
-  readonly status: string;
-  readonly cause: string;
-  readonly cure: string;
-}
-
-let reasons: readonly ReasonText[] | undefined;
-
-/** Read from docs/reasons.md, their only source, which the package contains. Empty if the file is missing. */
-function readReasons(): readonly ReasonText[] {
-  reasons ??= parseReasons(readDocument());
-  return reasons;
-}
-
-function readDocument(): string {
-  try {
-    return readFileSync(new URL('../../docs/reasons.md', import.meta.url), 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-/** The rows of the tables, without Markdown except code spans. Exported for its tests. */
-export function parseReasons(document: string): ReasonText[] {
-  // The table of reasons for a bad token has no status column, and one column for cause and remedy.
-  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*(?:\|([^|]*))?\|([^|]*)\|([^|]*)\|$/gm);
-  return [...rows].map(([, name = '', status, cause = '', cure = '']) => ({
-    name,
-    status: withoutMarks(status ?? '401').replaceAll('`', ''),
-    cause: withoutMarks(status === undefined ? cure : cause),
-    cure: status === undefined ? '' : withoutMarks(cure),
-  }));
-}
-
-function withoutMarks(text: string): string {
-  return text
-    .replace(/\[([^\][]*)\]\([^()]*\)/g, '$1')
-    .replaceAll('**', '')
-    .trim();
 }

@@ -8,6 +8,7 @@ import { trimOws } from '../http/field-list.ts';
 import { isRejection } from '../http/rejection.ts';
 import type { ComponentLog } from '../lib/component.ts';
 import { parseJsonObject } from '../lib/json.ts';
+import { reasonLink } from '../rollout/reasons.ts';
 import {
   badConfiguration,
   badUsage,
@@ -18,7 +19,6 @@ import {
   textTable,
 } from './command-io.ts';
 import { explainRequest } from './explain/explain-request.ts';
-import { reasonLink } from './explain/explanation.ts';
 import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */

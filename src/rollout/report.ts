@@ -2,9 +2,9 @@ import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import type { Steps } from '../lib/slices.ts';
 import { dayMs } from '../telemetry/decision-counts.ts';
-import { type Cause, causeOf } from './causes.ts';
 import { type Counting, type MetRow, type RolloutEntry, safeAfterMs } from './counts.ts';
 import { type ListedRow, noRow, RowIndex } from './observed-rows.ts';
+import { adviceOn, type Cause } from './reasons.ts';
 
 /** A row that a request meets so soon after counting began counts from its beginning. */
 const atStartMs = 60_000;
@@ -199,7 +199,7 @@ function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
     ...{ kind, method, rejection, reason, requests: entry.requests, sinceMs, lastSeenMs },
     clients: { count: named.length, areMore: beyond > 0, named: named.slice(0, mostNamed) },
     days: Array.from({ length: 7 }, (_, i) => entry.days[String(first + i)] ?? 0),
-    ...causeOf(rejection, reason),
+    ...adviceOn(rejection, reason),
   };
 }
 

@@ -4,15 +4,9 @@ import type { Explain } from '../../app/admin.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
 import { buildRejections, isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
+import { reasonLink } from '../../rollout/reasons.ts';
 import { type AskedRequest, explainRequest, tokenToInspect } from './explain-request.ts';
-import {
-  type Explanation,
-  explainMalformed,
-  reasonLink,
-  refusalOf,
-  withInspection,
-  withRefusal,
-} from './explanation.ts';
+import { type Explanation, explainMalformed, refusalOf, withInspection, withRefusal } from './explanation.ts';
 import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 

@@ -1,8 +1,9 @@
 import { requirementText } from '../../access/requirement-check.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import { isRejection } from '../../http/rejection.ts';
+import { reasonLink } from '../../rollout/reasons.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
-import { type ExplainedRow, type Explanation, type Refusal, reasonLink } from './explanation.ts';
+import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 import type { PastedRecord } from './pasted-request.ts';
 
 /** The explanation for people, one line for each fact. `record`: the log record, which says what happened. */

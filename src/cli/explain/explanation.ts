@@ -11,6 +11,7 @@ import {
 } from '../../http/rejection.ts';
 import type { FilterDescription } from '../../proxy/filter.ts';
 import type { RouteLimits } from '../../proxy/plan.ts';
+import { reasonLink } from '../../rollout/reasons.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
 
 /** A refusal as the client sees it. */
@@ -150,29 +151,6 @@ export function withInspection(
 /** The explanation of a malformed request, by its log record: there is nothing to plan. */
 export function explainMalformed(asked: Explanation['request'], refusal: Refusal): Explanation {
   return { ...emptyExplanation(asked), verdict: 'refused', refusal };
-}
-
-/** Rejections of tokens, whose reasons have paragraphs of their own. */
-const tokenRejections: readonly RejectionName[] = [
-  'access-token-invalid',
-  'insufficient-scope',
-  'keys-unavailable',
-  'proof-invalid',
-];
-const tokenReasons: ReadonlySet<string> = new Set([
-  ...'too-long scheme other-scheme repeated malformed algorithm critical unknown-key keys signature'.split(
-    ' ',
-  ),
-  ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
-  ...'subject unbound identity-too-long scope inactive other-kind sender-constrained introspection'.split(
-    ' ',
-  ),
-]);
-
-/** The section of the docs about a refusal. */
-export function reasonLink(rejection: RejectionName, reason = ''): string {
-  const isOfToken = tokenRejections.includes(rejection) && tokenReasons.has(reason);
-  return `docs/reasons.md#${isOfToken ? reason : rejection}`;
 }
 
 export function refusalOf(

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inspectionReasons } from '../../../src/access/token-inspection.ts';
-import { reasonLink } from '../../../src/cli/explain/explanation.ts';
 import { buildRejections } from '../../../src/http/rejection.ts';
+import { reasonLink } from '../../../src/rollout/reasons.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const page = readFileSync(path.join(root, 'docs/reasons.md'), 'utf8');

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createPurgeEndpoint } from '../../../src/admin/state-endpoints.ts';
-import { parseReasons } from '../../../src/admin/system-endpoints.ts';
 import { rejectionTable } from '../../../src/http/rejection.ts';
+import { parseReasons } from '../../../src/rollout/reasons.ts';
 
 describe('reasons', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../../docs/reasons.md'), 'utf8');

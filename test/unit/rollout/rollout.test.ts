@@ -8,13 +8,13 @@ import { finish } from '../../../src/lib/slices.ts';
 import type { Counting, MetRow } from '../../../src/rollout/counts.ts';
 import { makeReport, type RolloutReport } from '../../../src/rollout/report.ts';
 import { dayMs } from '../../../src/telemetry/decision-counts.ts';
-import { runCommand } from '../cli/command-run.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { runCommand } from '../cli/command-run.ts';
+import { makeFolder } from '../config/config-folder.ts';
 
 let upstream: RecordingUpstream;
 let redis: RedisProcess;
@@ -75,7 +75,7 @@ it('the counts of a stopped replica and of one with workers are added up; the ve
   const { code, out } = await runCommand((io) => runRollout({ config }, io));
   expect(code).toBe(1);
   expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse requests');
-  expect(out.join('\n')).toContain('next (either): These clients send no token.');
+  expect(out.join('\n')).toContain('next (either): Sign in.');
 });
 
 it('/api/rollout is 404 with rollout: false', async () => {
