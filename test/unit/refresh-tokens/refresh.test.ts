@@ -224,14 +224,6 @@ test.each(['refresh', 'sign-in'] as const)(
   },
 );
 
-test('a refused or unknown sign-in is not read', async () => {
-  const { signIn, events } = open();
-  const hooks = await signIn();
-  expect(await hooks.onOutcome({ ...unreadable, status: 401 })).toEqual({});
-  expect(await hooks.onOutcome({ kind: 'unknown', fault: 'reset' })).toEqual({});
-  expect(events).toEqual([]);
-});
-
 test('a token that is recorded late gets the rest of its lifetime', async () => {
   let isAway = true;
   const lives: number[] = [];
@@ -265,21 +257,6 @@ test('a request with two refresh tokens is refused; in observe mode it is forwar
   if (observed === undefined || !('onOutcome' in observed)) throw new Error('not forwarded');
   expect(await observed.onOutcome(answer('c'))).toEqual({});
   expect(events).toEqual(['refused-not-plain', 'refused-not-plain', 'recorded']);
-});
-
-test('a claim lasts for answerWithinMs and marginMs', async () => {
-  const holds: number[] = [];
-  const { forward } = open((store) => {
-    const claim = store.claim.bind(store);
-    return {
-      claim: (token, op, claimMs) => {
-        holds.push(claimMs);
-        return claim(token, op, claimMs);
-      },
-    };
-  });
-  await forward('a');
-  expect(holds).toEqual([55_000]);
 });
 
 describe('a path that revokes by POST and refreshes by PUT', () => {

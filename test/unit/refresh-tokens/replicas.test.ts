@@ -7,14 +7,11 @@ import { newFamily } from '../../../src/refresh-tokens/issue.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import type { TokenDigest } from '../../../src/refresh-tokens/token-values.ts';
-import { begun } from '../../harness/begun.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import { startRedisProcess } from '../../harness/redis-server.ts';
 import { all } from './store-contract.ts';
 import { connect } from './stores.ts';
 import {
-  asked,
   defaultLifetimeMs,
   startDemoShop,
   startTokenFront,
@@ -37,34 +34,6 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   }
   return { open, shop, startReplica };
 }
-
-describe.concurrent('an unavailable Redis', () => {
-  /** Short, because a test waits for it while Redis is paused. Long enough for a Redis that runs. */
-  const awayMs = 2000;
-  async function stageAway(context: Pick<TestContext, 'onTestFinished'>) {
-    const { open, shop, startReplica } = await stage(context);
-    const server = open(await startRedisProcess());
-    return { shop, server, ...(await startReplica(`redis://127.0.0.1:${server.port}`, awayMs)) };
-  }
-
-  test('when the shop has refreshed: the client gets its pair, the used mark is written later', async (context) => {
-    const { shop, server, signIn, refresh, front } = await stageAway(context);
-    const { refreshToken } = await signIn();
-    shop.settings.latencyMs = 1000;
-    const refreshing = begun(refresh(refreshToken));
-    await context.expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
-    server.pause();
-    expect((await refreshing).status).toBe(201);
-    // The used mark of the old token and the record of the new one.
-    expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
-    server.resume();
-    await context.expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
-    shop.settings.latencyMs = 0;
-    shop.received.clear();
-    expect((await refresh(refreshToken)).status).toBe(401);
-    expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
-  });
-});
 
 describe.concurrent('the data in Redis', () => {
   test('contain no token, no user and no unkeyed digest of either, in memory and on disk', async (context) => {

@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
-import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startSentinel } from '../../harness/redis-processes.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import { newSubject, newToken } from './store-contract.ts';
@@ -28,59 +26,6 @@ async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   }
   return { open, startReplica, refreshes };
 }
-
-describe.concurrent('one replica of shopward is cut off from Redis, another is not', () => {
-  async function stageBoth(context: Pick<TestContext, 'onTestFinished'>) {
-    const { open, startReplica, refreshes } = await stage(context);
-    const server = open(await startRedisProcess());
-    const path = open(await startFaultProxy(server.port));
-    const cut = await startReplica(`redis://127.0.0.1:${path.port}`, 5000);
-    const near = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
-    return { cut, near, path, refreshes };
-  }
-
-  test('a token issued meanwhile is recorded later, and a `mine` before that revokes it', async (context) => {
-    const { cut, near, path, refreshes } = await stageBoth(context);
-    const first = await near.signIn();
-    await path.set({ connections: 'refuse' });
-    const unrecorded = await cut.signIn();
-    expect(cut.front.filter.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
-    // The failed write took longer than the uncertainty between two clocks, so this `mine` is after the issue.
-    expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
-    await path.heal();
-    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
-    expect((await near.refresh(unrecorded.refreshToken)).status).toBe(401);
-    expect(refreshes()).toBe(0);
-    expect(near.front.filter.stats().events['exchange-refused-revoked']).toBe(1);
-  });
-
-  test('a `mine` before the issue does not revoke it, a revocation by id does', async (context) => {
-    const { cut, near, path, refreshes } = await stageBoth(context);
-    const first = await near.signIn();
-    expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
-    await sleep(1200);
-    await path.set({ connections: 'refuse' });
-    const [kept, revoked] = [await cut.signIn(), await cut.signIn()];
-    expect((await near.revoke(revoked.accessToken, revoked.refreshToken)).status).toBe(204);
-    await path.heal();
-    await context.expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
-    expect((await near.refresh(kept.refreshToken)).status).toBe(201);
-    expect((await near.refresh(revoked.refreshToken)).status).toBe(401);
-    expect(refreshes()).toBe(1);
-  });
-
-  test('a `mine` through the replica with the delayed record revokes that token', async (context) => {
-    const { cut, path, refreshes } = await stageBoth(context);
-    await path.set({ connections: 'refuse' });
-    const unrecorded = await cut.signIn();
-    await path.heal();
-    await context.expect
-      .poll(async () => (await cut.revoke(unrecorded.accessToken, 'mine')).status)
-      .toBe(204);
-    expect((await cut.refresh(unrecorded.refreshToken)).status).toBe(401);
-    expect(refreshes()).toBe(0);
-  });
-});
 
 describe.concurrent('a paused Redis', () => {
   test('a refresh that got 503 leaves no claim: 201 after Redis resumes', async (context) => {

@@ -1,10 +1,10 @@
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
+import { NoteLimit } from '../../../src/refresh-tokens/note-limit.ts';
 import { buildTokenScripts, RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import type { TokenSteps } from '../../../src/refresh-tokens/token-store.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { NoteLimit } from '../../../src/refresh-tokens/note-limit.ts';
 import { lifetimeMs, notesOfSubject, type Subject } from './store-contract.ts';
 
 export function memorySubject(steps?: TokenSteps): Subject {

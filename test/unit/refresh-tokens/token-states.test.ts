@@ -92,19 +92,6 @@ describe.concurrent("the contract's token table", () => {
   });
 });
 
-describe.concurrent('the RFC 6749 endpoint', () => {
-  test('400 for a used token with grant_type=password', async (context) => {
-    const { start } = await stage(context);
-    const { signIn, refresh, send } = await start();
-    const { refreshToken } = await signIn();
-    await refresh(refreshToken);
-    const body = `grant_type=password&username=sonia%40shop.example&password=change123&refresh_token=${refreshToken}`;
-    const type = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const answer = await send('POST', '/token', type, body);
-    expect([answer.status, answer.json.error]).toEqual([400, 'invalid_grant']);
-  });
-});
-
 describe.concurrent('outcomes of an exchange', () => {
   const answerWithinMs = 60_000;
 
@@ -204,31 +191,6 @@ describe.concurrent('outcomes of a revocation', () => {
       expect((await refresh(refreshToken)).status).toBe(after);
     }
   });
-
-  test('during a revocation a refresh gets 401', async (context) => {
-    const { shop, start, refreshes } = await stage(context);
-    const { signIn, refresh, revoke } = await start();
-    const { refreshToken, accessToken } = await signIn();
-    shop.settings.latencyMs = 3000;
-    const revoked = begun(revoke(accessToken, refreshToken));
-    await context.expect.poll(() => shop.received.total).toBe(2);
-    expect((await refresh(refreshToken)).status).toBe(401);
-    expect((await revoked).status).toBe(204);
-    expect(refreshes()).toBe(0);
-  });
-
-  test('mine during a refresh revokes the new token too', async (context) => {
-    const { shop, start, refreshes } = await stage(context);
-    const { signIn, refresh, revoke } = await start();
-    const { refreshToken, accessToken } = await signIn();
-    shop.settings.latencyMs = 3000;
-    const refreshing = begun(refresh(refreshToken));
-    await context.expect.poll(refreshes).toBe(1);
-    await revoke(accessToken, 'mine');
-    const { status, json } = await refreshing;
-    expect(status).toBe(201);
-    expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
-  });
 });
 
 describe.concurrent('a used token that is sent again', () => {
@@ -309,14 +271,6 @@ describe.concurrent('a used token that is sent again', () => {
       clock.nowMs += 1;
       expect((await refresh(used)).status).toBe(401);
       expect(front.filter.stats().events['exchange-repeated']).toBe(2);
-    });
-
-    test('a token of the same digest in another spelling gets no answer', async (context) => {
-      const { refreshes, stageReplay } = await stage(context);
-      const { refresh, used } = await stageReplay({ leewayMs });
-      const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
-      expect((await refresh(respelled)).status).toBe(401);
-      expect(refreshes()).toBe(0);
     });
 
     test('401 after mine, and after the end of the family', async (context) => {
