@@ -5,7 +5,7 @@ import { type Answer, isRejection, type Rejection, reject } from '../../../src/h
 import type { Eventually } from '../../../src/lib/eventually.ts';
 import type { Admission, Filter, FilterContext, Identity } from '../../../src/proxy/filter.ts';
 import { Pipeline } from '../../../src/proxy/pipeline.ts';
-import { type ForwardPlan, knownRefusal, plan, type PlanRules } from '../../../src/proxy/plan.ts';
+import { type ForwardPlan, knownRefusal, type PlanRules, plan } from '../../../src/proxy/plan.ts';
 import type { Exchange } from '../../../src/server/exchange.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
@@ -61,13 +61,12 @@ async function play(scene: Scene): Promise<string[]> {
   };
   const exchange = {
     incoming: {} as never,
-    place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
+    slot: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
     route: '',
     sender: undefined,
     isPrivate: false,
     variesByCookie: false,
     responseFields: undefined,
-    setRequest: () => {},
     observe: ({ reason }: Rejection) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }: Rejection) => end(`refused ${rejection} ${reason}`),
     answer: ({ status }: Answer) => end(`answered ${status}`),
