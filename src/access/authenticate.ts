@@ -8,9 +8,9 @@ import type { ProofNonces } from './proof-nonces.ts';
 import {
   type CheckProof,
   certificateReasons,
+  createProofCheck,
   proofAlgorithms,
   proofError,
-  refuseUnbound,
 } from './proof-of-possession.ts';
 import type { Requirement } from './protected-list.ts';
 import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts';
@@ -19,7 +19,6 @@ import type { AccessTokenVerifier } from './token-issuers.ts';
 import { acceptsDpop, type ProofMode } from './token-kind.ts';
 import { findShopCredentials, readPresentedToken } from './token-locations.ts';
 
-/** The parts of a request that a challenge depends on. */
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
 interface AuthenticatorOptions {
@@ -62,6 +61,8 @@ export type Authenticate = (
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
   const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], proof } = options;
   const takesDpop = acceptsDpop(proof?.mode);
+  // Without it, tokens with a key were refused by their kind.
+  const checkProof = proof?.check ?? createProofCheck();
   const challenge = createChallenge(proof, options.resourceMetadataUrl);
   const permit = createPermit(createWithIdentity(options.forwarding ?? tokenAlone), challenge);
 
@@ -74,9 +75,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   ): Verdict | Promise<Verdict> {
     if (isRejection(verdict)) return challenge(verdict, request, asked, presented.isDpop);
     const isChecked = isProven && verdict.confirmation !== undefined;
-    const refused = isChecked
-      ? undefined
-      : (proof?.check ?? refuseUnbound)(request, presented, verdict, asked);
+    const refused = isChecked ? undefined : checkProof(request, presented, verdict, asked);
     if (refused === undefined) return permit(verdict, presented, request, asked);
     return andThen(refused, (refusal) =>
       refusal === undefined
@@ -103,7 +102,6 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   };
 }
 
-/** Decides whether a verified token suffices for the rows. */
 function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, challenge: WithChallenge) {
   return (
     identity: TokenIdentity,
@@ -185,9 +183,7 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
 
 /** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3, RFC 9449 section 7.1). */
 interface Challenge {
-  /** Undefined if the request has no credentials. */
   readonly error?: 'invalid_request' | ReturnType<typeof proofError> | 'insufficient_scope';
-  /** The scopes that the request needs. */
   readonly scopes?: readonly string[];
   /** Where the metadata of the protected resource are (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl?: string | undefined;

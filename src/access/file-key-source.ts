@@ -1,5 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
-import { forReading } from '../lib/watched-file.ts';
+import { decodeText, readOnce } from '../lib/watched-file.ts';
 import { type KeyDocument, readKeyDocument, unusable } from './key-document.ts';
 import {
   KeptKeys,
@@ -10,10 +9,8 @@ import {
 } from './key-source.ts';
 
 interface FileKeySourceOptions {
-  /** Paths of PEM, JWK or JWK set files. */
   readonly files: readonly string[];
   readonly algorithms: readonly string[];
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -111,12 +108,7 @@ function checkKeyCount(keys: number): string | undefined {
 export const maxKeyFileBytes = 256 * 1024;
 
 async function readKeyFile(file: string, algorithms: readonly string[]): Promise<KeyDocument> {
-  try {
-    const { size } = await stat(file);
-    if (size > maxKeyFileBytes) return unusable('is larger than 256 KiB');
-    return readKeyDocument(await readFile(file, { encoding: 'utf8', flag: forReading }), algorithms);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return unusable(`cannot be read${code}`);
-  }
+  const read = await readOnce(file, maxKeyFileBytes);
+  const decoded = 'fault' in read ? read : decodeText(read.bytes);
+  return 'fault' in decoded ? unusable(decoded.fault) : readKeyDocument(decoded.text, algorithms);
 }

@@ -18,16 +18,12 @@ export interface JwksKeySourceOptions {
    */
   readonly url: string | LocateKeySet;
   readonly algorithms: readonly string[];
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
   /** Milliseconds for one fetch, finding the address included. Default 5000. */
   readonly timeoutMs?: number;
   /** Least milliseconds between two fetches that requests ask for. Default 250. Only tests set it. */
   readonly fetchIntervalMs?: number;
-  /** Bytes of the document. Default 262144. */
-  readonly maxBytes?: number;
   /** Requests that may wait for a fetch at once; others get 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
   readonly onDate?: FetchOptions['onDate'];
@@ -39,10 +35,10 @@ export interface JwksKeySourceOptions {
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
 
-/** Longest pause after a failed fetch, in milliseconds. */
 const maxBackoffMs = 30_000;
 /** Milliseconds between two fetches in the background. A key that the issuer removes stays usable until the next one. */
 const refreshMs = 300_000;
+const maxDocumentBytes = 256 * 1024;
 /** If a request would wait this long (milliseconds) for the next fetch to begin, the keys are unavailable instead. */
 const longestWaitMs = 1_000;
 
@@ -148,7 +144,6 @@ export class JwksKeySource extends KeptKeys {
     return this.#lastGood > cameAfter ? { keys: [] } : this.#unavailable();
   }
 
-  /** The fetch in progress, or the next one. */
   async #fetchOnDemand(): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
     if (this.#isFutile()) return;
@@ -214,9 +209,9 @@ export class JwksKeySource extends KeptKeys {
   }
 
   async #fetch(): Promise<Fetched> {
-    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024, onDate } = this.#options;
+    const { url, timeoutMs = 5_000, onDate } = this.#options;
     const bounds = {
-      maxBytes,
+      maxBytes: maxDocumentBytes,
       deadline: AbortSignal.timeout(timeoutMs),
       signal: this.#closing.signal,
       onDate,
@@ -237,7 +232,6 @@ export class JwksKeySource extends KeptKeys {
     }
   }
 
-  /** Takes over a key set, or returns why the last good one stays in use. */
   #accept(value: unknown): ProviderError | undefined {
     const document = readJwks(value, this.#options.algorithms);
     const { keys, ambiguousKids } = mergeKeys(document.keys);

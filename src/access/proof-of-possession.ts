@@ -20,9 +20,7 @@ interface DpopOptions {
   readonly publicUrl?: string | undefined;
   readonly clockToleranceMs: number;
   readonly useProof: UseProof;
-  /** Undefined: proofs need no nonce. */
   readonly nonces?: ProofNonces | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -40,7 +38,6 @@ export const certificateReasons = ['no-certificate', 'certificate-form', 'certif
 /** Reasons that are about the token, not about the proof (RFC 9449 section 7.1, RFC 8705 section 3: `invalid_token`). */
 const bindingReasons = ['unbound', 'bearer', 'proof-key', ...certificateReasons];
 
-/** `error` of a challenge (RFC 9449 sections 7.1 and 9). */
 export function proofError(reason = ''): 'invalid_token' | 'use_dpop_nonce' | 'invalid_dpop_proof' {
   if (bindingReasons.includes(reason)) return 'invalid_token';
   return reason === 'proof-nonce' ? 'use_dpop_nonce' : 'invalid_dpop_proof';
@@ -60,10 +57,6 @@ export function proofLifeMs(clockToleranceMs: number): number {
   return maxAgeMs + 3 * clockToleranceMs + 1_000;
 }
 
-/** Refuses tokens without a key where one is required; tokens with one were refused by their kind. */
-export const refuseUnbound: CheckProof = (_request, _credentials, { confirmation }, { proof }) =>
-  confirmation !== undefined || proof === 'required' ? refuse('unbound') : undefined;
-
 /**
  * Checks DPoP proofs (RFC 9449 sections 4.3 and 7) and client certificates (RFC 8705 section 3). A token without a key needs
  * none, unless the row says so. `dpop` undefined: DPoP is switched off.
@@ -81,7 +74,6 @@ export function createProofCheck(dpop?: DpopOptions): CheckProof {
 /** A structured field with one byte sequence (RFC 9440 section 2.1), without parameters. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
-/** Compares the certificate that a trusted proxy names, or that of the client's own connection. */
 function checkCertificate(
   { fields, clientCertificate }: CanonicalRequest,
   thumbprint: string,

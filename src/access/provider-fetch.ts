@@ -7,31 +7,8 @@ import * as http from '../http/node-http.ts';
 import type { ComponentLog } from '../lib/component.ts';
 import { parseJson } from '../lib/json.ts';
 
-/** Why an identity provider's answer is not usable: stable words for log, metrics and `/readyz`. */
-export type ProviderError =
-  /** No connection, or it broke. */
-  | 'unreachable'
-  | 'timeout'
-  /** Another status than 200. */
-  | 'status'
-  /** 3xx: never followed, because a redirect could choose the keys. */
-  | 'redirect'
-  | 'too-large'
-  /** Not JSON, or JSON of another shape. */
-  | 'malformed'
-  /** No usable key in it. */
-  | 'empty'
-  /** 401 or 403: it does not accept shopward's `clientId` and `clientSecret`. */
-  | 'credentials'
-  /** Two different keys with the same `kid`. */
-  | 'ambiguous'
-  /** Metadata of another issuer. */
-  | 'other-issuer'
-  /** Metadata whose `jwks_uri` is missing, or is neither `https://` nor at the issuer's own origin. */
-  | 'key-set-url';
-
-/** What each error means, and what to look at first. */
-const faultTexts: Readonly<Record<string, string>> = {
+/** Why an identity provider's answer is not usable: stable words for log, metrics and `/readyz`, and what to look at first. */
+const faultTexts = {
   unreachable: 'unreachable: no connection to the source, or it broke',
   timeout: 'timeout: the source does not answer',
   status: 'status: the source answers with another status than 200',
@@ -46,8 +23,10 @@ const faultTexts: Readonly<Record<string, string>> = {
   unusable: 'unusable: the log (keys-refused) names the file',
 };
 
+export type ProviderError = Exclude<keyof typeof faultTexts, 'unusable'>;
+
 export function faultText(error: string): string {
-  return faultTexts[error] ?? error;
+  return (faultTexts as Readonly<Record<string, string>>)[error] ?? error;
 }
 
 /** Logs when a provider starts to fail, when the reason changes, and when it answers again. */

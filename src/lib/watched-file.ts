@@ -122,7 +122,7 @@ function isSame(a: FileBytes, b: FileBytes): boolean {
 }
 
 /** Non-blocking: opening a named pipe would otherwise wait, perhaps for ever, until somebody writes to it. */
-export const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
+const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Reads a file once. Never throws. */
 export async function readOnce(path: string, maxBytes: number): Promise<FileBytes> {

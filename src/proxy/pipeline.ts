@@ -62,7 +62,6 @@ export class Pipeline {
     this.#dependencies = dependencies;
   }
 
-  /** Ends the exchange; never throws. */
   readonly run = (exchange: Exchange): void => {
     try {
       const pending = this.#handle(exchange);
@@ -92,7 +91,7 @@ export class Pipeline {
     const request = canonicalise(exchange.incoming);
     if (isRejection(request)) return exchange.refuse(request);
     // A refused target is recorded as it was sent.
-    if (request.refusedTarget === undefined) exchange.setRequest(request);
+    if (request.refusedTarget === undefined) exchange.request = request;
     if (!exchange.slot.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
     const planned = plan(request, rules);
     if (isRejection(planned)) return exchange.refuse(planned);
@@ -145,7 +144,6 @@ export class Pipeline {
     return this.#pass(exchange, planned, request, identity);
   }
 
-  /** After the token: the filters, then the upstream. */
   #pass(
     exchange: Exchange,
     planned: ForwardPlan,

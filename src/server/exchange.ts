@@ -28,10 +28,8 @@ export interface ExchangeContext {
 export class Exchange implements ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  /** Its entry among all requests in progress. */
   readonly slot: Slot;
   route = '*';
-  /** Once it was understood. */
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
   sender: Sender | undefined;
@@ -58,10 +56,6 @@ export class Exchange implements ForwardCaller, Handled {
 
   get socket() {
     return this.incoming.socket;
-  }
-
-  setRequest(request: CanonicalRequest): void {
-    this.request = request;
   }
 
   /** Notes a refusal that observe mode does not enforce; the first one counts. */
@@ -189,22 +183,18 @@ function plainSegments(target: string): string[] {
   return end === segments.length ? segments : [...segments.slice(0, end), '…'];
 }
 
-/** What is known of a request while it is handled. */
 type ExchangeMeta = Pick<Exchange, 'request' | 'malformed' | 'route' | 'observed' | 'startedMs' | 'socket'>;
 
-/** How it ended. */
 interface Outcome {
   readonly decision: ExchangeRecord['decision'];
   /** 0: none was sent. */
   readonly status: number;
-  /** Octets of the body. */
   readonly bytes: number;
   readonly rejection?: Rejection | undefined;
   readonly upstreamMs?: number | undefined;
   readonly fault?: string | undefined;
 }
 
-/** The record of a request, whatever became of it. */
 export function toExchangeRecord(
   meta: ExchangeMeta,
   outcome: Outcome,

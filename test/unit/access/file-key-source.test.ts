@@ -58,7 +58,7 @@ describe('readKeyFiles', () => {
     const { problems } = await readKeyFiles([good, same, broken, folder], ['ES256']);
     expect(problems).toEqual([
       { file: broken, text: 'is not valid JSON' },
-      { file: folder, text: 'cannot be read (EISDIR)' },
+      { file: folder, text: 'it is not a regular file' },
       { file: undefined, text: 'two different keys bear the kid "a"' },
     ]);
   });
@@ -87,7 +87,7 @@ describe('readKeyFiles', () => {
     expect(await readKeyFiles([await ofSize(262_144)], ['ES256'])).toMatchObject({ problems: [] });
     const file = await ofSize(262_145);
     expect(await readKeyFiles([file], ['ES256'])).toMatchObject({
-      problems: [{ file, text: 'is larger than 256 KiB' }],
+      problems: [{ file, text: 'it is larger than 262144 bytes' }],
     });
   });
 });

@@ -72,7 +72,7 @@ const own = { 'x-request-id': 'id-of-request', 'access-control-allow-origin': or
 describe('an answer', () => {
   it('has the fields of the proxy and of filters, and one record', async () => {
     const { response, records: seen } = await play((exchange) => {
-      exchange.setRequest(understood);
+      exchange.request = understood;
       exchange.route = '/carts/{id}';
       exchange.responseFields = ['X-RateLimit', '5'];
       exchange.answer(answer);
