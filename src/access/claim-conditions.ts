@@ -77,7 +77,6 @@ export function asksNoMore(rows: readonly Conditional[], than: readonly Conditio
   );
 }
 
-/** The condition in words, without values of a request. */
 function conditionText({ claim, parameter, contains, values = [] }: ClaimCondition): string {
   const name = claimText(claim);
   if (parameter !== undefined) return `a claim ${name} that ${contains ? 'contains' : 'is'} {${parameter}}`;

@@ -2,7 +2,6 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
-/** Which fields tell the shop about the verified token of a request. */
 export interface IdentityForwarding {
   /** Names of the fields. A value without a name is not sent. */
   readonly forward: {
@@ -10,7 +9,6 @@ export interface IdentityForwarding {
     readonly scopes?: string | undefined;
     readonly issuer?: string | undefined;
   };
-  /** Whether the token itself is forwarded, as the one `Authorization` field. */
   readonly forwardAuthorization: boolean;
 }
 
@@ -61,7 +59,6 @@ export function identityFields(
   return fields;
 }
 
-/** Whether one of the fields is longer than `maxIdentityOctets`. */
 export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
   return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }

@@ -11,7 +11,6 @@ import {
 import { readConfirmation } from './token-kind.ts';
 import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** How answers are checked. */
 export interface AnswerOptions
   extends Pick<
     TokenVerifierOptions,
@@ -38,7 +37,6 @@ export type Verdict = { readonly verified: VerifiedToken } | { readonly refusal:
 /** If an answer has no `exp`, the token counts as valid for at least this long; its WebSockets end then. */
 const leastLifetimeMs = 60_000;
 
-/** What the answers of an introspection endpoint (RFC 7662 section 2.2) mean. */
 export class IntrospectionAnswers {
   readonly #options: AnswerOptions;
   readonly #rules: ClaimRules;
@@ -68,7 +66,6 @@ export class IntrospectionAnswers {
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
 
-  /** Checks the times of an earlier verdict again: returns the user, or why the token is refused now. */
   conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
     if ('refusal' in verdict) return verdict.refusal;
     const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;

@@ -19,7 +19,6 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
   readonly credentials: { readonly id: string; readonly secret: string };
   /** Milliseconds for a connection and the answer together; a question ends after half of it where a client that has none waits for one. */
   readonly timeoutMs: number;
-  /** Milliseconds for which a refused token is remembered. */
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
   /**
@@ -31,13 +30,11 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
   readonly clientOf?: (address: string) => string;
   /** Tokens of a pool that may be asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
-  /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
   /** Called after each question, with why the endpoint counts as away. Must not throw. */
   readonly onAnswer?: (error: ProviderError | undefined) => void;
 }
 
-/** Questions of one kind, with their own connections. */
 interface Pool {
   readonly agent: Agent;
   readonly permits: FairSemaphore;
@@ -68,7 +65,6 @@ export class TokenIntrospector {
   readonly #pools: { readonly unknown: Pool; readonly known: Pool };
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
-  /** One question for each token, however many requests carry it. */
   readonly #underWay = new Map<string, Promise<TokenIdentity | Rejection>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
@@ -77,7 +73,6 @@ export class TokenIntrospector {
   #lastError: ProviderError | undefined;
   #failuresInARow = 0;
   #hasAnswered = false;
-  /** Why the endpoint counts as away; undefined: it does not. */
   #awayFor: ProviderError | undefined;
   /** The answer to a question from before `forgetAll` is not remembered. */
   #generation = 0;
@@ -121,7 +116,6 @@ export class TokenIntrospector {
     return question;
   }
 
-  /** Forgets every answer, so that each token is asked about again. */
   forgetAll(): void {
     this.#generation++;
     this.#active.clear();
@@ -129,7 +123,6 @@ export class TokenIntrospector {
     this.#underWay.clear();
   }
 
-  /** Replaces `clientSecret`, from the next question on. */
   useSecret(secret: string): void {
     this.#authorization = basicCredentials(this.#options.credentials.id, secret);
   }
@@ -242,7 +235,6 @@ function basicCredentials(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')}`;
 }
 
-/** The health of introspection as a component. */
 export function introspectionComponent(introspector: TokenIntrospector): Component {
   const { status } = introspector;
   return {

@@ -15,7 +15,6 @@ export interface KeyDocument {
 /** Keys of one document. Reading and checking one takes a tenth of a millisecond, and shops have a handful. */
 const maxKeys = 100;
 
-/** Reads JSON (a JWK, or a set of them) or PEM (any number of blocks). */
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {
   return text.trimStart().startsWith('{') ? readJson(text, algorithms) : readPem(text, algorithms);
 }
@@ -72,7 +71,6 @@ function nameOf(jwk: unknown, index: number): string {
   return `key ${index + 1}${kid}`;
 }
 
-/** A document without keys, and why. */
 export function unusable(problem: string): KeyDocument {
   return { keys: [], problems: [problem], ignored: [], isKeySet: false };
 }

@@ -6,7 +6,6 @@ export interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-/** A key that was validated at load. */
 export interface VerificationKey {
   readonly kid: string | undefined;
   /** The configured algorithms that this key may verify: only those that its type, curve and `alg` allow. */
@@ -21,7 +20,6 @@ export type Keys = readonly VerificationKey[];
 /** Keys to try in turn (empty: there is no such key), or when to try again because the keys are not available. */
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
-/** Where verification keys come from: files, a secret or a JWKS URL. */
 export interface KeySource {
   /** The keys that may have signed a token with this header; never rejects. */
   keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
@@ -46,10 +44,8 @@ export interface KeySourceStatus {
   readonly keys: number;
   /** Keys of the last document that cannot be used. */
   readonly unusableKeys: number;
-  /** Times that keys were loaded or fetched, and times that this failed. */
   readonly loads: number;
   readonly failures: number;
-  /** Milliseconds since the epoch. */
   readonly lastSuccessMs: number | undefined;
   /** A stable word if the last load failed. */
   readonly lastError: string | undefined;
@@ -66,7 +62,6 @@ export class KeySet {
     this.keys = keys;
   }
 
-  /** Whether a key has exactly this `kid`. */
   knows(kid: string): boolean {
     return this.keys.some((key) => key.kid === kid);
   }
@@ -82,7 +77,6 @@ export class KeySet {
       .slice(0, maxCandidates);
   }
 
-  /** The same keys without those in `tried`. */
   findUntried(header: TokenHeader, tried: Keys): Keys {
     const fingerprints = new Set(tried.map((key) => key.fingerprint));
     return this.find(header).filter((key) => !fingerprints.has(key.fingerprint));

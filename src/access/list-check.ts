@@ -1,16 +1,15 @@
 import { fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { coverOfPacked, openRows, type PackedList, packList } from './packed-list.ts';
-import { resourceId } from './protected-list.ts';
-import { parseProtectedList } from './protected-list-document.ts';
-import { differencesOf, type ListDifference } from './protected-list-review.ts';
 import { isolated } from '../lib/faults.ts';
 import type { Problem } from '../lib/problem.ts';
 import { cutText } from '../lib/text.ts';
 import type { PathRules } from '../routes/path-table.ts';
+import { coverOfPacked, openRows, type PackedList, packList } from './packed-list.ts';
+import { resourceId } from './protected-list.ts';
+import { parseProtectedList } from './protected-list-document.ts';
+import { differencesOf, type ListDifference } from './protected-list-review.ts';
 
-/** The text of a list, named by its file. */
 export interface ListCheckInput {
   readonly file: string;
   readonly text: string;
@@ -122,7 +121,6 @@ export function compileList({ file, text, paths, inForce }: ListCheckInput) {
   return { problems: named, packed: list && packList(list, paths) };
 }
 
-/** What a compiled list would change in the list in force. */
 export function nameDifference(
   { inForce, file }: ListCheckInput,
   packed: PackedList | undefined,

@@ -37,7 +37,6 @@ export interface PackedList {
   readonly openTable: PackedPathTable;
 }
 
-/** Compiles a parsed list into arrays. */
 export function packList({ rows, open = [] }: Rows, rules: PathRules): PackedList {
   const openRows = Array.from(open, (row) => ({ ...row, scopes: [], observe: false }));
   return {
@@ -58,12 +57,10 @@ export function openPackedList({ table, openTable, ...packed }: PackedList, file
   return tableOfPacked({ ...openRows(packed, file), terms: packed.rows.terms }, table, openTable);
 }
 
-/** The rows alone, which match nothing. */
 export function openRows({ rows, open }: Pick<PackedList, 'rows' | 'open'>, file: string) {
   return { rows: new UnpackedRows(rows, file), open: new UnpackedRows(open, file) };
 }
 
-/** Finds the rows that meet others of the list. */
 export function coverOfPacked({ rows, table }: PackedList): RowCover {
   return coverOfTable(openPathTable(table, rowOf(new UnpackedRows(rows, ''))));
 }
@@ -113,7 +110,6 @@ function isSame(one: RowTerms, other: RowTerms): boolean {
 /** Rows that were met lately are kept as objects. */
 const maxKept = 1_000;
 
-/** Makes each row when it is asked for. */
 class UnpackedRows implements RowSequence<ProtectedResource> {
   readonly length: number;
   readonly #packed: PackedRows;

@@ -1,7 +1,6 @@
 /** Plain rows are cut out of lists longer than this (UTF-16 code units). */
 const wholeLength = 20_000;
 
-/** The text of a row that needs no parser, such as `GET /carts`. */
 interface PlainRow {
   readonly text: string;
   readonly line: number;

@@ -4,13 +4,11 @@ import { asksNoMore, type Conditional } from './claim-conditions.ts';
 import type { ProtectedResource } from './protected-list.ts';
 import { commonLocations, headerAlone } from './token-locations.ts';
 
-/** A method and a path template. */
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
 
 /** Which rows of a list match the requests of a route. `exact`: the path matches without another interpretation. */
 export interface RowCover {
   rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
-  /** Whether for every method of the route a row enforces. */
   isCovered(route: Route): boolean;
   /** Whether the rows of this list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
   asksAsMuch(row: Route & Asked): boolean;
@@ -27,7 +25,6 @@ export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
   return coverOfTable(buildPathTable(asTable, { ignoredPrefixes: [] }));
 }
 
-/** The same for rows that are already compiled. */
 export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>): RowCover {
   const match = (method: Method, segments: readonly string[]) =>
     table.match({ method, segments: [...segments], isFormPost: false });

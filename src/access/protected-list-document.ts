@@ -74,7 +74,6 @@ class ListReader {
   readonly rows: ProtectedResource[] = [];
   readonly open: OpenRow[] = [];
   readonly problems: Problem[] = [];
-  /** Syntax errors of the YAML. */
   readonly faults: Problem[] = [];
   readonly #file: string;
   #runs: CutList['runs'] = [];
@@ -375,7 +374,6 @@ function readFlag(name: string, value: unknown, offset: number, complain: Compla
   return false;
 }
 
-/** Reads a key that has one allowed value. */
 function readWord<Word extends string>(
   name: string,
   word: Word,

@@ -192,7 +192,6 @@ function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   return { ...row.source, severity: 'note', text };
 }
 
-/** A route related to a row, with the shape of its path. */
 interface Neighbour {
   readonly method: ResourceMethod;
   readonly template: string;

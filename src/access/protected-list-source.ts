@@ -2,11 +2,9 @@ import { isAlias, isScalar, type Node, type YAMLError } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
 import { parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 
-/** The YAML of a list, parsed but not yet checked. */
 export interface ListSource {
   readonly file: string;
   readonly root: Node | null;
-  /** Syntax errors of the YAML. */
   readonly problems: readonly Problem[];
   problemAt(offset: number, text: string, severity?: Problem['severity']): Problem;
 }

@@ -13,7 +13,6 @@ import { commonLocations, type TokenLocation } from './token-locations.ts';
 
 export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
 
-/** A row of the protected list. */
 export interface ProtectedResource {
   /** GET covers HEAD. `ANY`: every method but OPTIONS, which is never authenticated. */
   readonly method: ResourceMethod | 'ANY';
@@ -40,7 +39,6 @@ export interface ProtectedResource {
 /** A row with `open: true`: POST needs no token, even if another method of its path does. */
 export type OpenRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'source'>;
 
-/** Method and path of a row, without the other keys of its long form. */
 export interface ResourceText {
   readonly method: ProtectedResource['method'];
   readonly path: PathTemplate;
@@ -98,7 +96,6 @@ function methodProblem(method: string): string | undefined {
 /** A list that may take effect: at least one row, each of which can match. */
 export interface ProtectedResources {
   readonly file: string;
-  /** In the order of the file. */
   readonly rows: readonly ProtectedResource[];
   readonly open?: readonly OpenRow[];
 }
@@ -109,7 +106,6 @@ export interface RowSequence<Row = ProtectedResource> extends Iterable<Row> {
   at(index: number): Row | undefined;
 }
 
-/** What a request to a protected resource needs besides a valid access token. */
 export interface Requirement {
   /** The deciding row: rows that enforce before rows that observe, then exact ones, then the earliest in the list. */
   readonly row: ProtectedResource;
@@ -117,7 +113,6 @@ export interface Requirement {
   readonly route: string;
   /** Every row that the request matches: exact ones first, then in the order of the list. */
   readonly rows: readonly ProtectedResource[];
-  /** Of all rows together. */
   readonly scopes: readonly string[];
   /** One of each list is required. Undefined: none is. */
   readonly anyScopes?: readonly (readonly string[])[] | undefined;
@@ -168,7 +163,6 @@ export type Rows = Pick<ProtectedResources, 'rows' | 'open'>;
 type Met = PathMatch<ProtectedResource>;
 type OpenMet = PathMatch<OpenRow>;
 
-/** Rows as a path table takes them. */
 export function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
   return (index: number) => {
     const row = rows.at(index) as Row;

@@ -123,7 +123,6 @@ function documentOf(contentType: string, body: Buffer): RenderedDocument {
 /** An endpoint that answers GET and HEAD of one path. */
 export type DocumentMatcher = Matcher<true>;
 
-/** `what`: the document, described for people. */
 export function createDocumentMatcher(name: string, path: string, what: string): DocumentMatcher {
   return {
     name,

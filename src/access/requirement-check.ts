@@ -5,7 +5,6 @@ import type { Claims } from './claim-paths.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
-/** What the matching rows require of a valid token. */
 export type Asked = Pick<Requirement, 'scopes' | 'anyScopes' | 'conditions' | 'observedConditions' | 'proof'>;
 
 /** The first set of scopes that the token does not satisfy: all of `scopes`, or one of each `anyScopes`. Undefined: none. */

@@ -1,14 +1,12 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
-import { type KeySourceStatus, KeptKeys, type VerificationKey } from './key-source.ts';
+import { KeptKeys, type KeySourceStatus, type VerificationKey } from './key-source.ts';
 
 interface SecretKeySourceOptions {
   /** `auth.keys.secret`; its UTF-8 octets are the key. The configuration ensures its length. */
   readonly secret: string;
-  /** HS256, HS384, HS512. */
   readonly algorithms: readonly string[];
 }
 
-/** One shared secret for HMAC. */
 export class SecretKeySource extends KeptKeys {
   readonly #algorithms: readonly string[];
   #secret = '';

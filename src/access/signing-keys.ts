@@ -16,7 +16,6 @@ import type { KeySource } from './key-source.ts';
 import { createOutageLog, faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
 
-/** The key source of one issuer, and the algorithms of its keys. */
 interface SigningKeysOptions {
   readonly keys:
     | { readonly secret: string }
@@ -41,7 +40,6 @@ export interface SigningKeys extends Component {
   describe(): KeyDescription[];
 }
 
-/** The public parts of a key that verifies access tokens. */
 export interface KeyDescription {
   /** Name of its issuer; null: it is the only one. */
   readonly issuer: string | null;

@@ -43,7 +43,6 @@ export interface TokenIdentity extends Identity {
   readonly claims?: Claims | undefined;
 }
 
-/** A token whose signature and claims are valid; later only its times are checked again. */
 export interface VerifiedToken {
   readonly identity: TokenIdentity;
   readonly notBeforeMs: number | undefined;

@@ -16,14 +16,12 @@ interface TokenCheck {
   readonly name: string;
   /** `skipped`: the configuration does not ask for it, or an earlier check has failed. */
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** What was found and what is required. */
   readonly text: string;
 }
 
 /** The checks of a token, in the order in which the proxy makes them. */
 export interface TokenInspection {
   readonly checks: readonly TokenCheck[];
-  /** The decision of the proxy. */
   readonly verdict: TokenIdentity | Rejection;
 }
 
@@ -229,7 +227,6 @@ async function decide(
   return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason, chosen };
 }
 
-/** The refusals of `createAuthenticate` for a verified token. */
 function refuseIdentity(
   identity: TokenIdentity,
   token: string,
@@ -310,7 +307,6 @@ function readPart(part: string): Claims {
 
 const longestShown = 120;
 
-/** A value from the token, as one short line. */
 function show(value: unknown): string {
   const text = value === undefined ? 'none' : (JSON.stringify(value) ?? 'none');
   return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;

@@ -4,7 +4,6 @@ import { isCompactToken } from './bearer-credentials.ts';
 import type { TokenIdentity, TokenRefusal } from './token-claims.ts';
 import { refuseToken } from './token-verifier.ts';
 
-/** Verifies a token: returns its user, or why it is refused. */
 export interface AccessTokenVerifier {
   /** `clientAddress`: the sender of the token. */
   verify(

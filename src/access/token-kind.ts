@@ -19,7 +19,6 @@ export function acceptsCertificates(proof: ProofMode = 'none'): boolean {
   return proof === 'mtls' || proof === 'any';
 }
 
-/** The key that a token is bound to (RFC 7800). */
 export interface Confirmation {
   /** `dpop`: a key of the client (RFC 9449 section 6.1). `mtls`: its certificate (RFC 8705 section 3.1). */
   readonly by: 'dpop' | 'mtls';

@@ -29,7 +29,6 @@ export function commonLocations(
 
 export const headerAlone: readonly TokenLocation[] = ['header'];
 
-/** A token, and the request without it. */
 export interface PresentedToken extends BearerCredentials {
   readonly request: CanonicalRequest;
 }

@@ -41,7 +41,6 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
    * for remembered ones. Default 1000: half of `limits.inFlight`.
    */
   readonly maxVerifying?: number;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Called with the user after each verification, not for a remembered token. */
   readonly onVerified?: (identity: TokenIdentity) => void;
@@ -153,7 +152,6 @@ export function compileClaimRules(
 }
 
 interface CheckedHeader extends TokenHeader {
-  /** The whole header; `alg` and `kid` are among them. */
   readonly parameters: Claims;
 }
 

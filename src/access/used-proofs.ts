@@ -13,7 +13,6 @@ interface UsedProofsOptions {
   readonly sharePercent: number;
   /** Undefined: one process alone. */
   readonly records?: RedisRecords | undefined;
-  /** Milliseconds of a monotonic clock. Default: of the process. */
   readonly nowMs?: () => number;
 }
 

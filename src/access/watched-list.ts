@@ -17,7 +17,6 @@ import type { ProtectedList } from './protected-list.ts';
 import { parseProtectedList } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
-/** A list that was validated. */
 export interface StartList {
   /** What `loadConfig` read: the file may have changed since. Empty in a worker. */
   readonly text: string;
@@ -26,7 +25,6 @@ export interface StartList {
 }
 
 interface WatchedListOptions extends StartList {
-  /** How paths are read (`request`). */
   readonly paths: PathRules;
   readonly file: string;
   /** Whether the file is watched. A worker gets its list from the primary, so that all workers have the same. Default: true. */
@@ -132,12 +130,10 @@ export class WatchedList implements Component {
     );
   }
 
-  /** Calls back whenever another list takes effect. */
   onApplied(listener: (packed: PackedList) => void): void {
     this.#onApplied.push(listener);
   }
 
-  /** Calls back with what each new list has changed, after it took effect. */
   onCompared(listener: (check: ListCheck) => void): void {
     this.#onCompared.push(listener);
   }

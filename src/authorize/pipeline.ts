@@ -3,7 +3,6 @@ import { reject } from '../http/rejection.ts';
 import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 
 interface AuthorizeOptions extends Pick<PipelineDependencies, 'canonicalise' | 'rules' | 'authenticate'> {
-  /** Fields in which shopward would send the identity to the shop. */
   readonly identityFields: readonly string[];
 }
 

@@ -63,7 +63,6 @@ interface Original {
   readonly method?: string | undefined;
   readonly target?: string | undefined;
   readonly host?: string | undefined;
-  /** Names of the fields from which it was read. */
   readonly source: readonly string[];
 }
 

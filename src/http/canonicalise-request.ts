@@ -1,17 +1,17 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
-import { type FieldKinds, buildFieldKinds } from './field-kinds.ts';
+import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
 import { type FieldList, fieldValue } from './field-list.ts';
 import { isFormType, mayHaveParameter } from './form-encoding.ts';
-import { type EncodedSlashRules, compileEncodedSlash } from './path-template.ts';
+import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
 import {
+  compileTrust,
+  generateRequestId,
   type Origin,
   type OriginRules,
   type Peer,
-  compileTrust,
-  generateRequestId,
   readOrigin,
 } from './peer.ts';
-import { type Rejection, isRejection, reject } from './rejection.ts';
+import { isRejection, type Rejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
@@ -143,7 +143,6 @@ export interface RequestRulesOptions {
   readonly generateRequestId?: () => string;
 }
 
-/** The compiled options of `canonicaliseRequest`. */
 interface RequestRules
   extends OriginRules,
     Required<Omit<RequestRulesOptions, 'trustedProxies' | 'trustedFields' | 'ownFields' | 'encodedSlash'>> {

@@ -31,7 +31,6 @@ export function decodeOctets(octets: Buffer): Buffer {
   return octets.subarray(0, length);
 }
 
-/** -1: it is no hex digit. */
 function hexDigit(octet: number | undefined): number {
   if (octet === undefined) return -1;
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
@@ -94,7 +93,6 @@ function foldedCode(code: number): number {
   return code === 0x20 || code === 0x2e || code === 0x5b ? 0x5f : code;
 }
 
-/** The octet of `%XX`; -1 for any other text. */
 function escapedOctet(text: string, at: number): number {
   const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
   return high < 0 || low < 0 ? -1 : high * 16 + low;

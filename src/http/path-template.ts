@@ -6,13 +6,11 @@ export interface PathTemplate {
   readonly text: string;
   /** Without the last `**`; empty for `/` and `/**`. */
   readonly segments: readonly TemplateSegment[];
-  /** Whether it ends in `**`. */
   readonly rest: boolean;
 }
 
 type TemplateSegment = { readonly literal: string } | { readonly name: string };
 
-/** Why a text is no template, and at which character (from 0). */
 interface TemplateProblem {
   readonly problem: string;
   readonly offset: number;

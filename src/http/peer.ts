@@ -60,11 +60,9 @@ const mapped =
 export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {
   /** Value of X-Forwarded-For: the client, then the trusted proxies after it. */
   readonly forwardedFor: string;
-  /** Value of X-Forwarded-Host. */
   readonly forwardedHost: string;
 }
 
-/** The compiled options of `readOrigin`. */
 export interface OriginRules {
   readonly isTrusted: TrustTest;
   readonly generateRequestId: () => string;

@@ -21,7 +21,6 @@ export interface Rejection {
   readonly hint?: string;
   /** Seconds for `Retry-After` (RFC 9110 section 10.2.3). */
   readonly retryAfterSeconds?: number;
-  /** Value of `WWW-Authenticate` (RFC 6750 section 3). */
   readonly challenge?: string;
   /** Further fields of the response, as a flat list, such as `Cache-Control` of a 404 that may be cached. */
   readonly fields?: FieldList;

@@ -164,7 +164,6 @@ function noFacts(): Mutable<FieldFacts> {
 
 const none: string[] = [];
 
-/** The framing of a request's body. */
 type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
 /**

@@ -16,7 +16,6 @@ const percent = 3;
 const refused = 4;
 const slashCode = 0x2f;
 
-/** The kind of each ASCII octet in a path; other octets are refused. */
 const pathOctets = Uint8Array.from({ length: 128 }, (_, code) => {
   const octet = String.fromCharCode(code);
   if (code <= 0x20 || code === 0x7f || octet === '#' || octet === '\\') return refused;

@@ -43,7 +43,6 @@ export function writeRejection(
   return { status, bytes: chunk?.length ?? 0 };
 }
 
-/** A refusal as a complete response. */
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, rejection.hint);
   const all = [...fields, ...fieldsOf(rejection, bodies.allow)];
@@ -93,7 +92,6 @@ const copiedBytes = 4096;
 /** Milliseconds that a client has to read an answer that did not fit into the kernel's buffer. */
 const unreadMs = 60_000;
 
-/** A response whose last chunk waits for the end of the tick. */
 interface Ending {
   readonly response: ServerResponse;
   readonly chunk: Buffer | string | undefined;

@@ -1,4 +1,3 @@
-/** A member of a list: its neighbours, and the list that it is in. */
 export interface Linked<T extends Linked<T>> {
   older: T | undefined;
   newer: T | undefined;
@@ -20,7 +19,6 @@ export class LinkedList<T extends Linked<T>> {
     this.length += 1;
   }
 
-  /** Removes and returns the oldest member. */
   shift(): T | undefined {
     const member = this.oldest;
     if (member !== undefined) this.remove(member);
@@ -41,11 +39,8 @@ export class LinkedList<T extends Linked<T>> {
   }
 }
 
-/** What one address, and one subject, may use. */
 interface FairQueueOptions {
-  /** Connections at once. */
   readonly share: number;
-  /** How many may wait. */
   readonly queueShare: number;
 }
 
@@ -53,7 +48,6 @@ interface FairQueueOptions {
 export interface RequestSender {
   /** Client address; of IPv6 the first 64 bits. */
   readonly address: string;
-  /** Subject of a verified access token. */
   readonly subject: string | undefined;
 }
 
@@ -74,7 +68,6 @@ export class QueueMember implements Linked<QueueMember> {
   }
 }
 
-/** An address or a subject. */
 class Party implements Linked<Party> {
   /** Its waiters; of an address only those that their subject's share admits. */
   readonly line = new LinkedList<QueueMember>();
@@ -102,7 +95,6 @@ export class FairQueue<M extends QueueMember> {
   readonly #round = new LinkedList<Party>();
   readonly #share: number;
   readonly #queueShare: number;
-  /** Members that have a connection. */
   active = 0;
   waiting = 0;
   /** Waiters that would get a connection if one were free; the others wait for their share. */
@@ -121,7 +113,6 @@ export class FairQueue<M extends QueueMember> {
     return member.address.used < this.#share && (member.subject?.used ?? 0) < this.#share;
   }
 
-  /** `member` gets a connection without waiting. */
   begin(member: M): void {
     this.#admit(member);
     this.#activate(member);
@@ -255,17 +246,14 @@ export class NamedEntries<T extends { size: number }> {
   readonly #entries = new Map<string, T>();
   #unused = 0;
 
-  /** `create`: a new entry, with the size 0. */
   constructor(create: () => T) {
     this.#create = create;
   }
 
-  /** How many entries are kept. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** One more user of this name's entry. */
   enter(name: string): T {
     let entry = this.#entries.get(name);
     if (entry === undefined) {
@@ -276,7 +264,6 @@ export class NamedEntries<T extends { size: number }> {
     return entry;
   }
 
-  /** One user fewer. */
   leave(entry: T): void {
     entry.size -= 1;
     if (entry.size > 0) return;

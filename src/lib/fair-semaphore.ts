@@ -1,7 +1,6 @@
 import { FairQueue, QueueMember } from './fair-queue.ts';
 
 interface FairSemaphoreOptions {
-  /** Permits at one time. */
   readonly permits: number;
   /** Permits and waiters of all clients together. */
   readonly capacity: number;
@@ -40,7 +39,6 @@ export class FairSemaphore {
     return this.#queue.hasNewWaiter;
   }
 
-  /** Permits and waiters. */
   get size(): number {
     return this.#queue.active + this.#queue.waiting;
   }

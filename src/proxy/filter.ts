@@ -5,7 +5,6 @@ import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 
-/** The user of a verified access token. */
 export interface Identity extends Sender {
   readonly scopes: readonly string[];
   /** The claim `iss` as it is; undefined: the token has none. */
@@ -59,21 +58,17 @@ export type NameRefusal = (rejection: RejectionName) => string;
 export interface FilterDescription {
   /** The subject of `text`, in a word or two. Default: the filter's name. */
   readonly label?: string;
-  /** One line. */
   readonly text: string;
   /** Replaces `text` if no row asks for a token, so that the user is not known. */
   readonly whenOpen?: string;
-  /** The same as data. */
   readonly details?: unknown;
 }
 
-/** Arguments of `run` beside the match. */
 export interface FilterContext {
   /** For filters after the access token's: with the verified credentials in their canonical spelling. */
   readonly request: CanonicalRequest;
   /** Undefined on an open route, and if observe mode let a request without a good token pass. */
   readonly identity: Identity | undefined;
-  /** The whole body if `wantsBody` is true. */
   readonly body: Buffer | undefined;
   /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A rejection that it returns is enforced. */
   readonly isObserved: boolean;
@@ -86,7 +81,6 @@ export type Continue =
       readonly bufferLimit?: never;
       /** Fields of the response, as a flat list, whether the upstream or shopward answers. */
       readonly responseFields?: FieldList;
-      /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
     }
   | undefined;

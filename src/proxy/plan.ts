@@ -13,7 +13,6 @@ export interface PlanRules<F extends Matcher = Filter> {
   readonly list: { readonly inForce: Pick<ProtectedList, 'match' | 'tokenParameters'> };
   /** Filters of a forwarded request, in this order; a filter with hooks for the upstream comes last. */
   readonly filters: readonly F[];
-  /** The whole proxy is in observe mode. */
   readonly observe: boolean;
   /** Limits of a request if its route has its own. Default: the same for all requests, which the upstream's side knows. */
   readonly limitsOf?: ((request: CanonicalRequest) => RouteLimits) | undefined;
@@ -133,7 +132,6 @@ export function knownRefusal<F extends Matcher>({ refusal, filters }: ForwardPla
   return undefined;
 }
 
-/** Limits of one request, in bytes and milliseconds. */
 export interface RouteLimits {
   readonly requestBodyBytes: number;
   readonly responseTimeoutMs: number;
@@ -141,7 +139,6 @@ export interface RouteLimits {
 
 interface LimitedRoute {
   readonly method: Method | 'ANY';
-  /** Path template; may end in `**`. */
   readonly path: string;
   readonly requestBody?: number | undefined;
   readonly responseTimeout?: number | undefined;

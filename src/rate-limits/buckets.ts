@@ -10,7 +10,6 @@ export interface Rate {
 /** What became of one request for a token of a bucket; times in microseconds. */
 export interface Taken {
   readonly isAllowed: boolean;
-  /** Tokens that are left. */
   readonly remaining: number;
   /** Until the next token, where it was refused; else until the bucket is full. */
   readonly waitUs: number;
@@ -73,7 +72,6 @@ return {1, math.floor((size - (next - now)) / cost), next - now}
 `,
 );
 
-/** Buckets that all replicas share. */
 export function createRedisBuckets(
   redis: Pick<Redis, 'runScript'>,
   keyPrefix: string,

@@ -18,7 +18,6 @@ export interface RateLimit extends Rate {
 
 /** All limits that a request meets, in the order in which they are written. */
 export interface RateLimitMatcher extends Matcher<readonly RateLimit[]> {
-  /** There is no limit. */
   readonly isOff: boolean;
 }
 

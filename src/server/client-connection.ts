@@ -6,13 +6,11 @@ import { endLingering } from '../http/write-response.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
 import type { ConnectionSlots } from './in-flight.ts';
 
-/** One request of a connection, with its response. */
 interface Pair {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-/** A request that its handler has taken. */
 export interface Handled {
   /** Its response is over, or its connection. */
   ended(): void;
@@ -149,7 +147,6 @@ export class ClientConnection {
     if (this.#current !== undefined) this.#markIfLast(this.#current);
   }
 
-  /** Ends the connection as soon as no request is in progress. */
   end(): void {
     this.#ending = true;
     if (this.isIdle) this.#socket.destroy();

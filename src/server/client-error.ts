@@ -21,7 +21,6 @@ export function rejectionOfParserFault(code: string | undefined): RejectionName 
   return parserFaults.get(code) ?? 'bad-request';
 }
 
-/** Node's error for octets that are not a request. */
 type ParserFault = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
 const longestStart = 4096;

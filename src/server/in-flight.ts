@@ -8,7 +8,6 @@ import { isolated } from '../lib/faults.ts';
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
 interface SharedLimit {
-  /** Requests, or connections, at once. */
   readonly limit: number;
   /** Percent of the limit that one client, one peer, or one subject of access tokens may use. */
   readonly sharePercent: number;
@@ -105,7 +104,6 @@ export class Shares {
     return this.#max !== Number.POSITIVE_INFINITY;
   }
 
-  /** How many shares are kept. */
   get size(): number {
     return this.#shares.size;
   }
@@ -213,7 +211,6 @@ export class ConnectionSlots {
     this.#idle.delete(endOf(socket));
   }
 
-  /** It waits for a request. */
   idle(socket: Socket): void {
     if (!socket.destroyed) this.#idle.set(endOf(socket), socket);
   }

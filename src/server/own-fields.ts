@@ -56,7 +56,6 @@ function isCrossOrigin(name: string): boolean {
 
 /** Cross-origin fields that shopward sets (Fetch standard, section 3.3); only if origins are configured. */
 interface Cors {
-  /** Whether it is a preflight of a known origin. */
   isPreflight(request: CanonicalRequest): boolean;
   answerPreflight(preflight: CanonicalRequest): Answer;
   /**
@@ -72,7 +71,6 @@ export interface CorsSettings {
   readonly origins: readonly string[];
   /** Whether pages may send cookies. Default: unless the origin is `*`. */
   readonly credentials?: boolean | undefined;
-  /** Response fields that pages may read besides the shop's own. */
   readonly exposedFields: readonly string[];
 }
 

@@ -50,7 +50,6 @@ export function refuseOtherThanHandshake(
 
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
 
-/** Milliseconds between two checks of an open WebSocket. */
 const recheckMs = 30_000;
 
 interface WebSocketRules {
@@ -64,7 +63,6 @@ interface WebSocketRules {
  * expires, and when `recheck` is called. An expiry counts on two clocks, since the clock of the system may jump.
  */
 export class OpenWebSockets {
-  /** WebSockets ended by a drain. */
   drained = 0;
   readonly #rules: WebSocketRules;
   readonly #checks = new Map<OpenWebSocket, () => void>();
@@ -100,12 +98,10 @@ export class OpenWebSockets {
     else watch(check());
   }
 
-  /** Checks all of them now: the list has changed. */
   recheck(): void {
     for (const check of this.#checks.values()) check();
   }
 
-  /** Ends all of them, and from now on each that is opened. */
   close(open: Iterable<OpenWebSocket> = this.#checks.keys()): void {
     this.#isClosed = true;
     for (const one of open) {
