@@ -32,6 +32,15 @@ frontSuite('F12: hop-by-hop fields', (start) => {
     expect(response.field('keep-alive')).not.toBe('timeout=9');
   });
 
+  it('H16: trailers of a response are removed, and its body is complete', async () => {
+    const { port } = await start(
+      () =>
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: ETag, Set-Cookie\r\n\r\n2\r\nok\r\n0\r\nETag: "t"\r\nSet-Cookie: a=b\r\n\r\n',
+    );
+    const { body, complete, trailers, field } = await exchangeRaw(port, get);
+    expect([body.toString(), complete, trailers, field('trailer')]).toEqual(['ok', true, [], undefined]);
+  });
+
   it('are not sent to the shop, even if the canonical request has them', async () => {
     const { port, upstream } = await start(() => answer(), {
       edit: (request) => ({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { encode } from '../../unit/access/signing.ts';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { createKeptClient } from '../../harness/kept-client.ts';
+import { encode } from '../../unit/access/signing.ts';
 
 const stage = useAttackStage({ config: { limits: { inFlight: 100, clientShare: 100 } } });
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runToken } from '../../../src/cli/token.ts';
+import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { jktOf, makeProof, type ProofParts, withProof } from '../../unit/access/dpop.ts';
 import { encode, makeHmacToken, makeSigner, publicJwk, signSegments } from '../../unit/access/signing.ts';
 import { runCommand } from '../../unit/cli/command-run.ts';
-import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 const signer = makeSigner('ES256');
 const other = makeSigner('ES256');

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type JwksServer, startJwksServer } from '../../unit/access/jwks-server.ts';
-import { makeSigner } from '../../unit/access/signing.ts';
 import { expectRejection, request } from '../../harness/attack-stage.ts';
 import { createKeptClient } from '../../harness/kept-client.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { issueToken, type RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { type JwksServer, startJwksServer } from '../../unit/access/jwks-server.ts';
+import { makeSigner } from '../../unit/access/signing.ts';
 
 const signer = makeSigner('RS256', 'first');
 const next = makeSigner('RS256', 'second');

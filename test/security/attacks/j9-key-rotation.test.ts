@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type JwksServer, startJwksServer } from '../../unit/access/jwks-server.ts';
-import { makeSigner } from '../../unit/access/signing.ts';
 import { request } from '../../harness/attack-stage.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { issueToken, type RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { type JwksServer, startJwksServer } from '../../unit/access/jwks-server.ts';
+import { makeSigner } from '../../unit/access/signing.ts';
 
 const old = makeSigner('RS256', 'old');
 const fresh = makeSigner('RS256', 'fresh');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { WatchedList } from '../../../src/access/watched-list.ts';
 import { checkList } from '../../../src/access/list-check.ts';
+import { WatchedList } from '../../../src/access/watched-list.ts';
 import { adviceValidators } from '../../../src/cli/list-advice.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';

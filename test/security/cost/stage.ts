@@ -9,8 +9,8 @@ import { explainForConsole } from '../../../src/cli/explain/explain-pasted.ts';
 import { fileValidators } from '../../../src/cli/file-validators.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { issueToken } from '../../harness/shopward.ts';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { KeptConnection } from './kept-connection.ts';
 
 /** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */

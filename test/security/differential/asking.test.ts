@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
-import { type AskingStage, startAskingStage } from '../../unit/authorize/asking-stage.ts';
 import { asking } from '../../end-to-end/deploy/front.ts';
-import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { request } from '../../harness/attack-stage.ts';
+import { type AskingStage, startAskingStage } from '../../unit/authorize/asking-stage.ts';
+import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
+import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { sendAll, sendAnswered } from './send-whole.ts';
 import { isProtectedToShop, type Understood } from './shop-rule.ts';
 import { type Understanding, upstreams } from './upstreams.ts';

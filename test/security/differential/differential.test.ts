@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
-import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { request } from '../../harness/attack-stage.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
+import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { sendAll, sendAnswered } from './send-whole.ts';
 import { isProtectedToShop, type Understood } from './shop-rule.ts';
 import { type Understanding, upstreams } from './upstreams.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { committedSeed } from '../fuzz/fuzz-target.ts';
 import { startShopward } from '../../harness/shopward.ts';
+import { committedSeed } from '../fuzz/fuzz-target.ts';
 import {
   describeFinding,
   type Finding,

@@ -4,9 +4,9 @@ import { readBearerCredentials } from '../../../src/access/bearer-credentials.ts
 import { parseEntityTags } from '../../../src/http/entity-tag-list.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
 import { findCandidate } from '../../../src/refresh-tokens/token-request.ts';
+import { anyText } from '../../harness/any-text.ts';
 import { makeToken } from '../../unit/access/signing.ts';
 import { claims, createVerifier, rsa } from '../../unit/access/verifier-setup.ts';
-import { anyText } from '../../harness/any-text.ts';
 import { mutate, mutations } from './arbitraries.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { sendWhole } from '../differential/send-whole.ts';
-import { isProtectedToShop } from '../differential/shop-rule.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { sendWhole } from '../differential/send-whole.ts';
+import { isProtectedToShop } from '../differential/shop-rule.ts';
 import { mutate, mutations, requestOctets } from './arbitraries.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 

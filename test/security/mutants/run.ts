@@ -11,8 +11,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../../../scripts/arguments.ts';
 import { writeResult } from '../../../scripts/results.ts';
-import { createRandom } from '../../resilience/hunt/random.ts';
 import { slow } from '../../projects.ts';
+import { createRandom } from '../../resilience/hunt/random.ts';
 import { applyMutation, findMutations, type Mutation } from './mutations.ts';
 
 /** The folders whose code decides about requests. */

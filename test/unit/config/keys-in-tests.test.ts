@@ -10,7 +10,7 @@ const texts = globSync('test/**/*.ts', { cwd: root, exclude: ['test/unit/config/
   .filter((text) => /\bstartShopward|\battack-stage\b|\bstartReplica\b/.test(text));
 
 const byOptions = (tests: string) => `only its option is tested: ${tests}`;
-const tokenType = byOptions('test/end-to-end/docs/identity-providers, test/security/attacks/j17-token-kinds');
+const tokenType = byOptions('test/end-to-end/docs/identity-providers, test/security/attacks/corpus');
 
 /** Keys that no test sets in a running proxy -> reason. */
 const reasons: Readonly<Record<string, string>> = {

@@ -9,15 +9,10 @@ const fieldExpectation = z.record(z.string(), z.union([z.string(), z.array(z.str
 const tokenRecipe = z.strictObject({
   /** JOSE header: members that replace those of `{typ: JWT, alg: RS256}` (null removes one), or the whole text. */
   header: z.union([z.record(z.string(), z.unknown()), z.string()]).optional(),
-  /** Claims that replace those of a good token, or the whole text. `now+60` is a time. */
+  /** Claims that replace those of a good token, or the whole text. `now+60` is a time. Texts may use values of the case. */
   claims: z.union([z.record(z.string(), z.unknown()), z.string()]).optional(),
-  /** Which key signs, and how. Default: the shop's key. */
-  sign: z
-    .enum([
-      ...['shop', 'stranger', 'nobody', 'zeros', 'hmac-pem', 'hmac-pem-line', 'hmac-der', 'hmac-jwk'],
-      ...['hmac-empty', 'hmac-modulus', 'pss', 'rs384', 'rs512', 'es256', 'ed25519'],
-    ] as const)
-    .optional(),
+  /** Which key signs, and how: a name in `forge-token.ts`. Default: the shop's key. */
+  sign: z.string().optional(),
   /** Template of `${h}`, `${p}`, `${s}` (the segments) and `${twin}` (the signature with an unused bit of base64url set). */
   shape: z.string().optional(),
 });
@@ -54,7 +49,20 @@ const step = {
   token: tokenRecipe.optional(),
 };
 
-const stage = z.enum(['shop', 'trusting', 'parties', 'small', 'lenient', 'observe', 'slashes', 'sockets']);
+const stage = z.enum([
+  ...[
+    'shop',
+    'trusting',
+    'parties',
+    'small',
+    'lenient',
+    'observe',
+    'slashes',
+    'sockets',
+    'hosts',
+    'versions',
+  ],
+] as const);
 export type StageName = z.infer<typeof stage>;
 
 const corpusCase = z.strictObject({
@@ -63,8 +71,13 @@ const corpusCase = z.strictObject({
   evidence: z.string().regex(/^[A-Z]\d+(, [A-Z]\d+)*$/),
   stage: stage.optional(),
   ...step,
-  /** One case for each value; with several names, for each combination of values. */
-  over: z.record(z.string(), z.array(z.string())).optional(),
+  /** One case for each value; with several names, for each combination of values. A text is a list of words. */
+  over: z
+    .record(
+      z.string(),
+      z.union([z.string().transform((words) => words.trim().split(/\s+/)), z.array(z.string())]),
+    )
+    .optional(),
   /** One case for each row. The row's keys replace those of the case; its other names are values for templates. */
   rows: z.array(z.record(z.string(), z.unknown())).optional(),
   /** Requests one after another, each on its own connection. */

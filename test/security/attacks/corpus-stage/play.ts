@@ -49,7 +49,7 @@ async function playStep(step: Step, values: Values, stage: CorpusStage): Promise
 async function valuesOf({ values, steps }: CorpusCase, { shopward }: CorpusStage): Promise<Values> {
   const asked = new Set(steps.flatMap((step) => notationsOf(step).flatMap((text) => namesIn(text, values))));
   const recipe = steps[0]?.token;
-  const token = asked.has('token') ? forgeToken(shopward.signer, recipe) : undefined;
+  const token = asked.has('token') ? forgeToken(shopward.signer, recipe, values) : undefined;
   carts += 1;
   const cart = `cart-${carts}`;
   if (!['tag', 'opaque'].some((name) => asked.has(name))) return { ...values, cart, token };

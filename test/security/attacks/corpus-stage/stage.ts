@@ -19,6 +19,8 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
   observe: { mode: 'observe' },
   slashes: { request: { encodedSlash: ['/stores/{name}', '/carts/{id}'] } },
   sockets: { upstream: { webSocket: true } },
+  hosts: { upstream: { forwardHost: true } },
+  versions: { request: { ignoredPrefixes: ['/index.php', '/1', '/1.0', '/v1', '/v1.0'] } },
   lenient: {
     entityTags: {
       resources: [
