@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runCheck } from '../../../src/cli/check.ts';
-import { makeFolder } from '../config/config-folder.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
 const onlyKeys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" }, audience: shop }';
@@ -51,17 +51,6 @@ describe('check', () => {
     expect(code).toBe(0);
     expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: ok');
     expect(out[0]).toMatch(/: note: mode is observe: /);
-  });
-
-  it('notes that a protected collection leaves its members open', async () => {
-    const { code, out } = await check({
-      'config/shopward.yaml': `${keys}\nrequest: { itemForms: false }\n`,
-      'config/protected-resources.yaml': 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n',
-    });
-    expect(code).toBe(0);
-    expect(out[0]).toBe(
-      'config/protected-resources.yaml:3:7: note: GET /carts is protected, GET /carts/{id} is open',
-    );
   });
 
   it('without a profile, names rows and tracked resources that also match longer paths', async () => {
@@ -207,47 +196,6 @@ describe('check', () => {
     expect(out[0]).toMatch(
       /^config\/shopward\.yaml:1:25: error: auth\.keys\.files\[0\] names config\/weak\.pem: /,
     );
-  });
-
-  it('reports ten errors of two files at once, each with line and column', async () => {
-    const { code, out } = await check({
-      'config/shopward.yaml': `mode: enforce
-listen: { port: 8080, keepAliveTimeout: 75 }
-upstrem: { url: "http://shop.internal:9000" }
-upstream: { url: "http://shop.internal:9000/../api" }
-store: { url: "redis+sentinel://s1,s2/shop" }
-trustedProxies: [10.0.0.0/40]
-auth:
-  keys: { jwks: "\${JWKS_URL}" }
-admin: { host: 0.0.0.0, hosts: [shopward-admin] }
-`,
-      'config/protected-resources.yaml': `groups:
-  Carts:
-    - GET /carts
-    - GET /carts/{cart_id}
-    - patch /carts/{cart_id}
-    - DELETE /carts/{cart_id}
-    - GET /carts
-    - HEAD /wishlists
-    - GET /orders/../customers
-complete: true
-`,
-    });
-    expect(code).toBe(1);
-    expect(out).toEqual([
-      'config/shopward.yaml:2:41: error: listen.keepAliveTimeout must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s',
-      'config/shopward.yaml:3:1: error: upstrem is not a known key; did you mean upstream?',
-      'config/shopward.yaml:4:18: error: upstream.url must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments',
-      'config/shopward.yaml:5:1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost',
-      'config/shopward.yaml:6:18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8',
-      'config/shopward.yaml:8:17: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
-      'config/shopward.yaml:9:1: error: admin.token is required when admin.host is not a loopback address',
-      'config/protected-resources.yaml:5:7: error: methods are written in upper case: PATCH',
-      'config/protected-resources.yaml:7:7: error: the same row is in line 3',
-      'config/protected-resources.yaml:8:7: error: HEAD is matched as GET: write GET',
-      'config/protected-resources.yaml:9:19: error: ".." can never match: dot segments are refused',
-      'checked config/shopward.yaml, config/protected-resources.yaml: 10 errors, 1 warning',
-    ]);
   });
 
   it('names what does not apply to /authorize, and warns if it would refuse everything', async () => {

@@ -73,22 +73,6 @@ describe('explain reads what was pasted', () => {
     const { out } = await explain(words, { asJson: true });
     expect(JSON.parse(out.join('')).request).toEqual({ ...cart, host: 's' });
   });
-
-  it.each([
-    ['GET /carts/../orders', 'dot-segment'],
-    [String.raw`GET /carts\..\orders`, 'backslash'],
-    ['GET /carts#top', 'fragment'],
-    ['GET /café', 'non-ascii'],
-    ['GET /a b', 'control-character'],
-  ])('does not repair a malformed target: %s', async (text, reason) => {
-    const { verdict, refusal, forward } = await asData(text);
-    expect({ verdict, reason: refusal?.reason, status: refusal?.status, forward }).toEqual({
-      verdict: 'refused',
-      reason,
-      status: 400,
-      forward: null,
-    });
-  });
 });
 
 describe('explain names the rows', () => {

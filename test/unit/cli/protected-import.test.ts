@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { listText, runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { readOperations } from '../../../src/cli/protected/openapi-operations.ts';
 import { anyText } from '../../harness/any-text.ts';
@@ -241,39 +240,8 @@ describe('protected import', () => {
     expect(err.join('\n')).toContain('longer than 16 MiB');
   });
 
-  it('writes 150,000 rows', () => {
-    const rows = Array.from({ length: 150_000 }, (_, i) => ({
-      method: 'GET' as const,
-      template: `/a${i}`,
-      group: 'a',
-      scopes: [],
-    }));
-    expect(listText(rows, 'x').length).toBeGreaterThan(150_000 * 10);
-  });
-
   it('exits 1 when nothing needs a token', async () => {
     expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });
-  });
-
-  it.each(['json', 'yaml'])('a generated document of 385 operations and 1 MB: %s', async (form) => {
-    const attributes = Array.from({ length: 60 }, (_, i) => [
-      `attribute${i}`,
-      { type: 'string', nullable: true },
-    ]);
-    const schema = { type: 'object', properties: Object.fromEntries(attributes) };
-    const paths = Array.from({ length: 385 }, (_, i) => {
-      const content = { 'application/json': { schema } };
-      const operation = { ...(i % 5 === 0 && secured), responses: { 200: { description: 'it', content } } };
-      return [`/resources-${i}/{id}`, { get: operation }];
-    });
-    const whole = document(Object.fromEntries(paths));
-    const text =
-      form === 'json'
-        ? JSON.stringify(whole)
-        : stringify(whole, { aliasDuplicateObjects: false, lineWidth: 0 });
-    expect(text.length).toBeGreaterThan(1_000_000);
-    const { code, err } = await importOf(text);
-    expect([code, err]).toEqual([0, ['api.yaml: 77 of 385 operations need a token']]);
   });
 
   it('an endless document is refused by its size', async () => {

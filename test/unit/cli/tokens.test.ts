@@ -9,6 +9,7 @@ import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
+import { nextCertificate, testCertificate, testKey } from '../../harness/tls-fixture.ts';
 import { connect } from '../refresh-tokens/stores.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'shopward-tokens-'));
@@ -85,6 +86,28 @@ describe.concurrent('over a real Redis', () => {
     expect((await run('purge-expired')).out).toEqual(['deleted 1 expired refresh token']);
     expect(await states('DE--2')).toEqual(['valid']);
   });
+});
+
+test.concurrent('a Redis with a private CA: trusted by store.tls.ca, refused with another one', async ({
+  expect,
+}) => {
+  const [ca, other] = [join(directory, 'ca.pem'), join(directory, 'other.pem')];
+  const keyFile = join(directory, 'key.pem');
+  for (const [file, text] of [
+    [ca, testCertificate],
+    [other, nextCertificate],
+    [keyFile, testKey],
+  ] as const)
+    writeFileSync(file, text);
+  const settings = {
+    ...{ 'tls-cert-file': ca, 'tls-key-file': keyFile, 'tls-ca-cert-file': ca, 'tls-auth-clients': 'no' },
+  };
+  const secure = await startRedis({ tls: true, settings });
+  const listed = (file: string) => run('list', {}, `store: { url: "${secure.url}", tls: { ca: "${file}" } }`);
+  expect(await listed(ca)).toEqual({ code: 0, out: ['0 refresh tokens'], err: [] });
+  const text = /\(certificate: [A-Z_]+\): look at store\.url, store\.tls/;
+  expect(await listed(other)).toEqual({ code: 1, out: [], err: [expect.stringMatching(text)] });
+  await secure.close();
 });
 
 test.concurrent.for([

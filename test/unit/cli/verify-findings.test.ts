@@ -13,6 +13,13 @@ import { failures, find, openVerifyStage, type Report, startFront } from './veri
 
 const stage = openVerifyStage();
 
+/** A proxy for one test, in front of the demo shop by default. */
+async function startProxy(options: Partial<Parameters<typeof startShopwardHere>[0]> = {}) {
+  const proxy = await startShopwardHere({ upstream: stage.shop.url, ...options });
+  onTestFinished(() => proxy.stop());
+  return proxy;
+}
+
 describe('verify reports', () => {
   it('another list', async () => {
     const other = await startShopwardHere({
@@ -86,17 +93,12 @@ describe('verify reports', () => {
       [{ ignore }, 'ok'],
     ] as const) {
       const entityTags = { resources: [{ ...resource, ...more }] };
-      const shopward = await startShopwardHere({ upstream: shop, config: { entityTags } });
-      try {
-        const report = await stage.verify(shopward.url, { token: shopward.issueToken() });
-        expect(find(report, 'GET /carts/1, twice')).toMatchObject({ outcome });
-        if (outcome === 'ok') continue;
-        expect(find(report, 'GET /carts/1, twice')).toMatchObject({
-          advice: expect.stringContaining('name that part in ignore of /carts/{cart_id}'),
-        });
-      } finally {
-        await shopward.stop();
-      }
+      const shopward = await startProxy({ upstream: shop, config: { entityTags } });
+      const report = await stage.verify(shopward.url, { token: shopward.issueToken() });
+      const check = find(report, 'GET /carts/1, twice');
+      expect(check).toMatchObject({ outcome });
+      if (outcome === 'failed')
+        expect(check?.advice).toContain('name that part in ignore of /carts/{cart_id}');
     }
   });
 
@@ -104,20 +106,16 @@ describe('verify reports', () => {
     const config = {
       entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },
     };
-    const lenient = await startShopwardHere({ upstream: stage.shop.url, config });
-    try {
-      const front = await startFront({
-        to: lenient.url,
-        alter(fields, request) {
-          if (request.headers['accept-encoding'] === 'gzip' && fields.etag) fields.etag = `W/${fields.etag}`;
-        },
-      });
-      const report = await stage.verify(front, { token: lenient.issueToken(), config: lenient.configFile });
-      expect(failures(report)).toEqual([]);
-      expect(find(report, /gzip$/)?.got).toMatch(/^W\/"/);
-    } finally {
-      await lenient.stop();
-    }
+    const lenient = await startProxy({ config });
+    const front = await startFront({
+      to: lenient.url,
+      alter(fields, request) {
+        if (request.headers['accept-encoding'] === 'gzip' && fields.etag) fields.etag = `W/${fields.etag}`;
+      },
+    });
+    const report = await stage.verify(front, { token: lenient.issueToken(), config: lenient.configFile });
+    expect(failures(report)).toEqual([]);
+    expect(find(report, /gzip$/)?.got).toMatch(/^W\/"/);
   });
 
   it('a token that is not accepted', async () => {
@@ -169,14 +167,8 @@ describe('verify reports', () => {
 
     it.each(oddAnswers)('names answers of the shop that the proxy refuses: %s', async (cause, octets) => {
       const shop = await startRecordingUpstream(() => octets);
-      const proxy = await startShopwardHere({
-        upstream: `http://127.0.0.1:${shop.port}`,
-        rows: ['GET /mine'],
-      });
-      onTestFinished(async () => {
-        await proxy.stop();
-        await shop.close();
-      });
+      onTestFinished(() => shop.close());
+      const proxy = await startProxy({ upstream: `http://127.0.0.1:${shop.port}`, rows: ['GET /mine'] });
       // Compared with the real proxy.
       expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
       const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
@@ -187,8 +179,7 @@ describe('verify reports', () => {
 
   it('nothing about refusals in another errors.format', async () => {
     for (const format of ['json', 'problem']) {
-      const other = await startShopwardHere({ upstream: stage.shop.url, config: { errors: { format } } });
-      onTestFinished(() => other.stop());
+      const other = await startProxy({ config: { errors: { format } } });
       expect(failures(await stage.verify(other.url, { config: other.configFile }))).toEqual([]);
     }
   });
@@ -207,17 +198,10 @@ describe('verify reports', () => {
 
 describe('verify skips', () => {
   it('rows in observe mode, whose requests would reach the shop', async () => {
-    const observing = await startShopwardHere({
-      upstream: stage.shop.url,
-      rows: ['GET /orders', { match: 'GET /carts', observe: true }],
-    });
-    try {
-      const report = await stage.verify(observing.url, { config: observing.configFile });
-      expect(failures(report)).toEqual([]);
-      expect(find(report, 'GET /carts')).toMatchObject({ outcome: 'skipped' });
-    } finally {
-      await observing.stop();
-    }
+    const observing = await startProxy({ rows: ['GET /orders', { match: 'GET /carts', observe: true }] });
+    const report = await stage.verify(observing.url, { config: observing.configFile });
+    expect(failures(report)).toEqual([]);
+    expect(find(report, 'GET /carts')).toMatchObject({ outcome: 'skipped' });
   });
 
   it('redirects, which it reports and does not follow', async () => {
