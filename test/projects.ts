@@ -87,7 +87,7 @@ export const slow = [
   'test/end-to-end/docs/commands.test.ts',
   'test/unit/cli/{command-line,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/unit/cli/loaded-files.test.ts',
-  'test/unit/url-resolver/{fair-questions,freshness,mapping-file,sharing}.test.ts',
+  'test/unit/url-resolver/{fair-questions,freshness,sharing}.test.ts',
   'test/**/*.property.test.ts',
   'test/unit/upstream/random-answers.test.ts',
   'test/{unit/access/protected-list-truncation,unit/telemetry/{otlp,tracing}}.test.ts',

@@ -30,18 +30,6 @@ afterAll(async () => {
 });
 
 describe('counts and fields', () => {
-  it('all counts are 0 at the start; two requests are a miss and a hit', async () => {
-    const own = createResolver({ upstream: { ask: shop.ask } });
-    const { file, ...counts } = own.stats();
-    expect(file).toBeUndefined();
-    expect(new Set(Object.values(counts))).toEqual(new Set([0]));
-    await resolve(own, targetOf('/en/acer'));
-    await resolve(own, targetOf('/en/acer'));
-    const seen = Object.entries(own.stats()).filter(([, count]) => typeof count === 'number' && count > 0);
-    expect(Object.fromEntries(seen)).toEqual({ lookups: 1, misses: 1, hits: 1, entries: 1 });
-    await own.close();
-  });
-
   it('an invalid URL gets the same max-age as a URL that the shop does not know', async () => {
     const own = createResolver({ upstream: { ask: shop.ask }, lifetimes: { notFoundTtlMs: 7999 } });
     const refusals = await Promise.all(

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FairSemaphore } from '../../../src/lib/fair-semaphore.ts';
 import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import { until } from '../../harness/redis-processes.ts';
-import { resolve, targetOf, createResolver } from './resolver-request.ts';
+import { createResolver, resolve, targetOf } from './resolver-request.ts';
 import { type Shop, sendMapping, startShop } from './shop.ts';
 
 let shop: Shop;

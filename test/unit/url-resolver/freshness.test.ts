@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import { until } from '../../harness/redis-processes.ts';
-import { createResolver, type ResolverSettings, entityOf, resolve, targetOf } from './resolver-request.ts';
+import { createResolver, entityOf, type ResolverSettings, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendUnknown, startShop } from './shop.ts';
 
 let shop: Shop;

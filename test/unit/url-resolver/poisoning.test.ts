@@ -21,125 +21,23 @@ afterAll(async () => {
   await shop.close();
 });
 
-const names = [
-  ...['Accept', 'Accept-Charset', 'Accept-Datetime', 'Accept-Encoding', 'Access-Control-Request-Headers'],
-  ...[
-    'Access-Control-Request-Method',
-    'Api-Version',
-    'Authorization',
-    'Base-Url',
-    'Cache-Control',
-    'Cdn-Loop',
-  ],
-  ...['Cf-Connecting-Ip', 'Cf-Ipcountry', 'Cf-Visitor', 'Client-Ip', 'Cluster-Client-Ip', 'Content-Encoding'],
-  ...[
-    'Content-Language',
-    'Content-Location',
-    'Content-Type',
-    'Cookie',
-    'Cookie2',
-    'Currency',
-    'Date',
-    'Debug',
-  ],
-  ...[
-    'Destination',
-    'Dnt',
-    'Expect',
-    'Fastly-Client-Ip',
-    'Fastly-Ssl',
-    'Forwarded',
-    'Forwarded-Proto',
-    'From',
-  ],
-  ...['Front-End-Https', 'Host-Name', 'If-Match', 'If-Modified-Since', 'If-Range', 'If-Unmodified-Since'],
-  ...[
-    'Incap-Client-Ip',
-    'Locale',
-    'Location',
-    'Max-Forwards',
-    'Merchant-Reference',
-    'Method',
-    'Origin',
-    'Path-Info',
-  ],
-  ...[
-    'Pragma',
-    'Profile',
-    'Proxy',
-    'Proxy-Authorization',
-    'Proxy-Host',
-    'Purpose',
-    'Range',
-    'Real-Ip',
-    'Redirect',
-  ],
-  ...[
-    'Referer',
-    'Referrer',
-    'Request-Uri',
-    'Sec-Fetch-Mode',
-    'Sec-Fetch-Site',
-    'Service-Worker',
-    'Site',
-    'Soapaction',
-  ],
-  ...[
-    'Surrogate-Capability',
-    'Surrogate-Control',
-    'Te',
-    'Test',
-    'Ticket',
-    'Timeout',
-    'Title',
-    'Tk',
-    'Traceparent',
-  ],
-  ...[
-    'Tracestate',
-    'Translate',
-    'True-Client-Ip',
-    'Upgrade-Insecure-Requests',
-    'Uri',
-    'User-Agent',
-    'Version',
-    'Via',
-  ],
-  ...[
-    'Want-Digest',
-    'Warning',
-    'X-Agent-Authorization',
-    'X-Anonymous-Customer-Unique-Id',
-    'X-Client-Ip',
-    'X-Currency',
-  ],
-  ...[
-    'X-Debug',
-    'X-Device-Id',
-    'X-Forwarded-For',
-    'X-Forwarded-Host',
-    'X-Forwarded-Port',
-    'X-Forwarded-Proto',
-  ],
-  ...[
-    'X-Forwarded-Scheme',
-    'X-Forwarded-Server',
-    'X-Host',
-    'X-Http-Method-Override',
-    'X-Language',
-    'X-Locale',
-  ],
-  ...[
-    'X-Mfa-Code',
-    'X-Original-Host',
-    'X-Original-Url',
-    'X-Price-Mode',
-    'X-Real-Ip',
-    'X-Request-Id',
-    'X-Rewrite-Url',
-  ],
-  ...['X-Store', 'X-Wap-Profile'],
-];
+const names = `
+  Accept Accept-Charset Accept-Datetime Accept-Encoding Access-Control-Request-Headers
+  Access-Control-Request-Method Api-Version Authorization Base-Url Cache-Control Cdn-Loop Cf-Connecting-Ip
+  Cf-Ipcountry Cf-Visitor Client-Ip Cluster-Client-Ip Content-Encoding Content-Language Content-Location
+  Content-Type Cookie Cookie2 Currency Date Debug Destination Dnt Expect Fastly-Client-Ip Fastly-Ssl
+  Forwarded Forwarded-Proto From Front-End-Https Host-Name If-Match If-Modified-Since If-Range
+  If-Unmodified-Since Incap-Client-Ip Locale Location Max-Forwards Merchant-Reference Method Origin
+  Path-Info Pragma Profile Proxy Proxy-Authorization Proxy-Host Purpose Range Real-Ip Redirect Referer
+  Referrer Request-Uri Sec-Fetch-Mode Sec-Fetch-Site Service-Worker Site Soapaction Surrogate-Capability
+  Surrogate-Control Te Test Ticket Timeout Title Tk Traceparent Tracestate Translate True-Client-Ip
+  Upgrade-Insecure-Requests Uri User-Agent Version Via Want-Digest Warning X-Agent-Authorization
+  X-Anonymous-Customer-Unique-Id X-Client-Ip X-Currency X-Debug X-Device-Id X-Forwarded-For X-Forwarded-Host
+  X-Forwarded-Port X-Forwarded-Proto X-Forwarded-Scheme X-Forwarded-Server X-Host X-Http-Method-Override
+  X-Language X-Locale X-Mfa-Code X-Original-Host X-Original-Url X-Price-Mode X-Real-Ip X-Request-Id
+  X-Rewrite-Url X-Store X-Wap-Profile`
+  .trim()
+  .split(/\s+/);
 
 it(`none of ${names.length} fields outside the key changes the answer for the next client`, async () => {
   const clean = { fields: ['Host', 'api.shop.example', 'Accept-Language', 'en'] };

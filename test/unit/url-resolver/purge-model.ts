@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import * as followerModule from '../../../src/url-resolver/purges.ts';
-import type { Purge, PurgeLog } from '../../../src/url-resolver/purges.ts';
 import * as localModule from '../../../src/url-resolver/local-cache.ts';
 import * as cacheModule from '../../../src/url-resolver/mapping-cache.ts';
 import { startCounts } from '../../../src/url-resolver/options.ts';
 import type { Partition } from '../../../src/url-resolver/partition.ts';
+import type { Purge, PurgeLog } from '../../../src/url-resolver/purges.ts';
+import * as followerModule from '../../../src/url-resolver/purges.ts';
 import type { LookupOutcome, UpstreamSource } from '../../../src/url-resolver/source.ts';
 
 /** The code under test. A test may replace a part by a broken one. */

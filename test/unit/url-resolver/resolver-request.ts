@@ -1,7 +1,7 @@
-import type { FairSemaphore } from '../../../src/lib/fair-semaphore.ts';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
 import { fieldValue } from '../../../src/http/field-list.ts';
 import type { Answer, Rejection } from '../../../src/http/rejection.ts';
+import type { FairSemaphore } from '../../../src/lib/fair-semaphore.ts';
 import { contractEntityTypes } from '../../../src/url-resolver/envelope.ts';
 import { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../../src/url-resolver/options.ts';

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
-import { createRedisPurgeLog, keptPurges } from '../../../src/url-resolver/purges.ts';
 import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
+import { createRedisPurgeLog, keptPurges } from '../../../src/url-resolver/purges.ts';
 import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
-import { type ResolverSettings, createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
-import { type Shop, catalogue, sendMapping, startShop } from './shop.ts';
+import { createResolver, entityOf, type ResolverSettings, resolve, targetOf } from './resolver-request.ts';
+import { catalogue, type Shop, startShop } from './shop.ts';
 
 let server: SingleRedis;
 let shop: Shop;
@@ -85,30 +85,6 @@ describe('purge', () => {
     expect(await idOf(b)).toBe('135');
   });
 
-  it('of a URL covers every spelling that the shop reads as this URL, in both replicas', async () => {
-    const replicas = [await startReplica(), await startReplica()];
-    const ids = (values: readonly string[]) =>
-      Promise.all(
-        replicas.flatMap(({ resolver }) =>
-          values.map(async (value) => {
-            return entityOf((await resolve(resolver, `/url-resolver?url=${value}`)).body)[1];
-          }),
-        ),
-      );
-    const one = ['/de/b%C3%BCcher-x', '/de/b%c3%bccher-x', '/DE/B%C3%9CCHER+X', '%2Fde/b%25C3%25BCcher%27x'];
-    const others = ['/de/b%C3%BCcher-x/', '/de/buecher-x'];
-    const give = (id: string) => {
-      shop.handler = (_, response) => sendMapping(response, 'abstract-products', id);
-    };
-    give('134');
-    expect(new Set(await ids([...one, ...others]))).toEqual(new Set(['134']));
-    give('135');
-    expect(await replicas[0]?.resolver.purge({ url: '/de/bücher-x' })).toBe('purged');
-    await untilKnown(...(replicas as [Replica, Replica]));
-    expect(new Set(await ids(one))).toEqual(new Set(['135']));
-    expect(new Set(await ids(others))).toEqual(new Set(['134']));
-  });
-
   it('covers everything in a replica that has missed more purges than the log keeps', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
@@ -120,75 +96,6 @@ describe('purge', () => {
     expect(await a.redis.command('LLEN', 'test:purges')).toBe(keptPurges);
     await untilKnown(a, b);
     expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
-  });
-
-  it('works again after Redis was restarted; meanwhile the resolver answers', async () => {
-    const a = await startReplica();
-    await server.process?.kill();
-    expect(await idOf(a)).toBe('134');
-    await until(async () => a.redis.state().status === 'away');
-    expect((await resolve(a.resolver, targetOf('/y'))).status).toBe(404);
-    await server.process?.restart();
-    await until(async () => a.redis.state().status === 'ready');
-    shop.handler = catalogue(after);
-    expect(await a.resolver.purge({ url: '/en/acer' })).toBe('purged');
-    expect(await idOf(a)).toBe('135');
-  });
-
-  it.each([
-    ['another URL', { url: '/en/computer' }],
-    ['another prefix', { prefix: '/de/' }],
-  ] as const)('of %s keeps the entry', async (_, purge) => {
-    const a = await startReplica();
-    await idOf(a);
-    await a.resolver.purge(purge);
-    shop.handler = catalogue(after);
-    expect(await idOf(a)).toBe('134');
-  });
-
-  it('during a look-up: its answer is not kept, and later requests do not join it', async () => {
-    const [a, b] = [await startReplica(), await startReplica()];
-    const held = Promise.withResolvers<void>();
-    shop.handler = (_, response) =>
-      void held.promise.then(() => sendMapping(response, 'abstract-products', '134'));
-    const early = idOf(b);
-    await until(async () => shop.requests.length === 1);
-    shop.handler = catalogue(after);
-    await a.resolver.purge({ url: '/en/acer' });
-    await untilKnown(a, b);
-    // This request does not join the look-up from before the purge.
-    expect(await idOf(b)).toBe('135');
-    held.resolve();
-    expect(await early).toBe('134');
-    expect(await idOf(b)).toBe('135');
-    expect(await idOf(a)).toBe('135');
-    expect(await idOf(await startReplica())).toBe('135');
-  });
-
-  it('during a look-up of another replica: its answer is not kept there', async () => {
-    const [a, b] = [await startReplica(), await startReplica()];
-    const held = Promise.withResolvers<void>();
-    shop.handler = (_, response) =>
-      void held.promise.then(() => sendMapping(response, 'abstract-products', '134'));
-    const early = idOf(b);
-    await until(async () => shop.requests.length === 1);
-    await a.resolver.purge('all');
-    await untilKnown(a, b);
-    held.resolve();
-    await early;
-    expect(b.resolver.stats()).toMatchObject({ entries: 0 });
-    shop.handler = catalogue(after);
-    expect(await idOf(await startReplica())).toBe('135');
-  });
-
-  it('reaches the other replica after all connections were killed', async () => {
-    const [a, b] = [await startReplica(), await startReplica()];
-    expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
-    shop.handler = catalogue(after);
-    await a.redis.command('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => {});
-    await until(async () => (await a.resolver.purge({ url: '/en/acer' })) === 'purged');
-    await untilKnown(a, b);
-    expect(await idOf(b)).toBe('135');
   });
 
   it('a flushed Redis clears the caches of both replicas, and purges work again', async () => {

@@ -5,8 +5,8 @@ import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import { validateResponse } from '../../../src/url-resolver/source.ts';
 import {
   createResolver,
-  type ResolverSettings,
   entityOf,
+  type ResolverSettings,
   requestFor,
   resolve,
   targetOf,
@@ -38,6 +38,7 @@ const send =
     response.writeHead(status, fields);
     response.end(body);
   };
+const json = (body: string | Buffer, status = 200) => send(status, { 'Content-Type': jsonApi }, body);
 const good = documentOf('abstract-products', '134');
 const errorBody = (code?: string) => JSON.stringify({ errors: [{ detail: 'x', status: 404, code }] });
 const element = (attributes: unknown, type = 'url-resolver') => ({ type, id: null, attributes });
@@ -46,7 +47,7 @@ const dataOf = (...data: unknown[]) => JSON.stringify({ data });
 describe('failures of the shop: 502, and nothing is kept', () => {
   it.each<[string, RequestListener]>([
     ['500', send(500, { 'Content-Type': 'text/html' }, 'Internal Server Error')],
-    ['503 with the envelope', send(503, { 'Content-Type': jsonApi }, good)],
+    ['503 with the envelope', json(good, 503)],
     [
       'a body that is cut off',
       (_, response) => {
@@ -72,51 +73,32 @@ describe('failures of the shop: 502, and nothing is kept', () => {
 // The shop may have another resolver. Then the request is forwarded and the client gets the shop's own answer.
 describe('replies in another form: the request is forwarded, and nothing is kept', () => {
   it.each<[string, RequestListener]>([
-    ['401', send(401, { 'Content-Type': jsonApi }, errorBody('002'))],
-    ['403', send(403, { 'Content-Type': jsonApi }, errorBody('2802'))],
-    ['429', send(429, { 'Content-Type': jsonApi }, errorBody())],
+    ['401', json(errorBody('002'), 401)],
+    ['403', json(errorBody('2802'), 403)],
+    ['429', json(errorBody(), 429)],
     ['301', send(301, { Location: '/login' })],
     ['302 with the envelope', send(302, { Location: '/', 'Content-Type': jsonApi }, good)],
     ['204', send(204, {})],
-    ['206', send(206, { 'Content-Type': jsonApi }, good)],
-    ['404 without a code', send(404, { 'Content-Type': jsonApi }, errorBody())],
-    ['404 with another code', send(404, { 'Content-Type': jsonApi }, errorBody('2801'))],
+    ['206', json(good, 206)],
+    ['404 without a code', json(errorBody(), 404)],
+    ['404 with another code', json(errorBody('2801'), 404)],
     ['404 of a web server', send(404, { 'Content-Type': 'text/html' }, '<h1>Not Found</h1>')],
-    ['422 without the code', send(422, { 'Content-Type': jsonApi }, errorBody('901'))],
+    ['422 without the code', json(errorBody('901'), 422)],
     ['a login page', send(200, { 'Content-Type': 'text/html' }, good)],
     ['no type', send(200, {}, good)],
-    ['cut JSON', send(200, { 'Content-Type': jsonApi }, good.slice(0, -2))],
-    ['not UTF-8', send(200, { 'Content-Type': jsonApi }, Buffer.from(good.replace('134', '\xff'), 'latin1'))],
-    ['null', send(200, { 'Content-Type': jsonApi }, 'null')],
+    ['cut JSON', json(good.slice(0, -2))],
+    ['not UTF-8', json(Buffer.from(good.replace('134', '\xff'), 'latin1'))],
+    ['null', json('null')],
     ['gzip', send(200, { 'Content-Type': jsonApi, 'Content-Encoding': 'gzip' }, good)],
-    ['no data', send(200, { 'Content-Type': jsonApi }, '{}')],
-    ['empty data', send(200, { 'Content-Type': jsonApi }, dataOf())],
-    ['data as an object', send(200, { 'Content-Type': jsonApi }, JSON.stringify({ data: element({}) }))],
-    [
-      'another type of entity',
-      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'customers', entityId: '1' }))),
-    ],
-    [
-      'another resource',
-      send(
-        200,
-        { 'Content-Type': jsonApi },
-        dataOf(element({ entityType: 'merchants', entityId: '1' }, 'x')),
-      ),
-    ],
-    [
-      'an empty id',
-      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: '' }))),
-    ],
-    [
-      'a number as id',
-      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 5 }))),
-    ],
-    [
-      'a control character in the id',
-      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 'a\nb' }))),
-    ],
-    ['more than 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
+    ['no data', json('{}')],
+    ['empty data', json(dataOf())],
+    ['data as an object', json(JSON.stringify({ data: element({}) }))],
+    ['another type of entity', json(dataOf(element({ entityType: 'customers', entityId: '1' })))],
+    ['another resource', json(dataOf(element({ entityType: 'merchants', entityId: '1' }, 'x')))],
+    ['an empty id', json(dataOf(element({ entityType: 'merchants', entityId: '' })))],
+    ['a number as id', json(dataOf(element({ entityType: 'merchants', entityId: 5 })))],
+    ['a control character in the id', json(dataOf(element({ entityType: 'merchants', entityId: 'a\nb' })))],
+    ['more than 64 KiB', json(good + ' '.repeat(70_000))],
     [
       'a plain document of another shop',
       send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}'),
@@ -146,7 +128,7 @@ describe('replies in another form: the request is forwarded, and nothing is kept
 
 describe('replies that are used', () => {
   it('422 with code 2801: url-missing, and it is not kept', async () => {
-    shop.handler = send(422, { 'Content-Type': jsonApi }, errorBody('2801'));
+    shop.handler = json(errorBody('2801'), 422);
     expect((await resolve(resolver, targetOf('0'))).rejection).toBe('url-missing');
     await resolve(resolver, targetOf('0'));
     expect(shop.requests.length).toBe(2);
