@@ -73,7 +73,7 @@ export const slow = [
   'test/unit/entity-tags/{entity-tags,tracked-reads}.test.ts',
   'test/unit/refresh-tokens/model.test.ts',
   'test/unit/url-resolver/{purge-model,url-parameter,mapping-rows,source}.test.ts',
-  'test/unit/cli/{explain,explain-pasted,check,verify,schema}.test.ts',
+  'test/unit/cli/{mutated-files,explain,explain-pasted,check,verify,schema}.test.ts',
   'test/unit/{authorize/question,rollout/counts,telemetry/pretty}.test.ts',
   'test/security/attacks/{p14-method-override,h25-lost-refusals,j19-proof,h10-spoofed-addresses}.test.ts',
   'test/security/attacks/{p22-*,j8-key-server-down,j9-key-rotation,j20-certificates,wycheproof}.test.ts',
