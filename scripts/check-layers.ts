@@ -26,7 +26,7 @@ const mayImport: Record<string, readonly string[]> = {
   server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],
   proxy: [...ground, 'access/protected-list', 'access/token-locations', 'server', 'upstream/hooks'],
   authorize: [...ground, 'proxy', 'server'],
-  admin: [...ground, ...features, 'rollout/reasons', 'rollout/report', 'telemetry'],
+  admin: [...ground, ...features, 'rollout/observed-rows', 'rollout/reasons', 'rollout/report', 'telemetry'],
   app: [...ground, ...features, 'rollout', 'admin', 'config', 'telemetry', 'server', 'proxy', 'authorize'],
   'app.ts': [...ground, ...features, 'rollout', 'admin', 'config', 'telemetry', 'server', 'proxy', 'app'],
   cluster: [...ground, ...features, 'rollout', 'admin', 'config', 'telemetry', 'app', 'app.ts'],

@@ -25,7 +25,7 @@ interface RowSearch extends PageQuery {
   readonly order: (typeof orders)[number];
 }
 
-type CountOf = (index: number, row: ProtectedResource) => readonly RowCount[];
+type CountOf = (row: ProtectedResource) => readonly RowCount[];
 
 /**
  * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
@@ -49,13 +49,13 @@ export function createRowListEndpoint({
       const search = readSearch(query);
       const list = current();
       const inForceSinceMs = reloads.lastSuccessMs;
-      const countOf: CountOf = (index, row) => counts.countOf(list, index, row);
+      const countOf: CountOf = (row) => counts.countOf(list, row);
       const indexes = await finishInSlices(findRows(list.rows, countOf, search));
       const found = indexes.length;
       const { page, next } = cutPage(indexes, search, (index) => lengthOf(list.rows.at(index)));
       const described = page.flatMap((index) => {
         const row = list.rows.at(index);
-        return row === undefined ? [] : [describeRow(row, countOf(index, row))];
+        return row === undefined ? [] : [describeRow(row, countOf(row))];
       });
       return {
         status: 200,
@@ -83,7 +83,7 @@ function* findRows(
   for (const row of rows) {
     yield;
     index += 1;
-    const count = countOf(index, row);
+    const count = countOf(row);
     if (!isKind(row, count, kind)) continue;
     const text = words.length === 0 ? '' : textOf(row);
     if (!words.every((word) => text.includes(word))) continue;

@@ -22,7 +22,7 @@ describe('counts of rows', () => {
   ]);
   const countsOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) => {
     const counts = new RowCounts(decisions);
-    return Array.from(list.rows, (row, place) => sumRows(counts.countOf(list, place, row)).requests);
+    return Array.from(list.rows, (row) => sumRows(counts.countOf(list, row)).requests);
   };
   const unmetOf = (decisions: DecisionCounts, list: ReturnType<typeof listOf>) =>
     new RowCounts(decisions).countUnmet(list);
