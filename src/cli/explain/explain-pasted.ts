@@ -6,7 +6,7 @@ import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
 import { buildRejections, isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { reasonLink } from '../../rollout/reasons.ts';
 import { type AskedRequest, explainRequest, tokenToInspect } from './explain-request.ts';
-import { type Explanation, explainMalformed, refusalOf, withInspection, withRefusal } from './explanation.ts';
+import { type Explanation, emptyExplanation, refusalOf, withInspection, withRefusal } from './explanation.ts';
 import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 
@@ -26,25 +26,6 @@ interface PastedQuestion {
   readonly body?: string | undefined;
 }
 
-/** Rejections of requests that are malformed. */
-const malformed: ReadonlySet<string> = new Set<RejectionName>([
-  ...(['bad-request', 'bad-request-target', 'bad-request-fields', 'bad-host', 'unexpected-body'] as const),
-  ...(['method-override', 'method-not-allowed', 'request-timeout', 'target-too-long'] as const),
-  ...(['expectation-failed', 'fields-too-large', 'transfer-encoding-unsupported'] as const),
-  'http-version-unsupported',
-]);
-
-/** Reasons of these rejections that are about the body: the head was well-formed. */
-const bodyReasons: ReadonlySet<string> = new Set(['body-cut', 'slow-body']);
-
-/** The malformed part for which a recorded request was refused; undefined: it was well-formed. */
-function refusedPart({ decision, rejection = '', reason = '' }: PastedRecord): 'head' | 'body' | undefined {
-  if (decision !== 'refused') return undefined;
-  if (rejection === 'payload-too-large') return 'body';
-  if (!malformed.has(rejection)) return undefined;
-  return bodyReasons.has(reason) ? 'body' : 'head';
-}
-
 /**
  * Explains what would happen to a pasted request, or what happened to that of a log record. Pure, and linear in the length of
  * the text; `explainToken` then inspects the token, which may ask the key server. `unreadable`: why the text is not a
@@ -59,8 +40,7 @@ export function explainPasted(
   const pasted = readPastedRequest(text);
   const { record = null } = pasted;
   const notes = [...pasted.notes];
-  const part = record === null ? undefined : refusedPart(record);
-  if (pasted.method === undefined && question.method === undefined && part !== 'head')
+  if (pasted.method === undefined && question.method === undefined && pasted.target !== '')
     notes.push('no method: GET is explained');
   const method = pasted.method ?? question.method ?? 'GET';
   if (question.method !== undefined && method !== question.method)
@@ -92,39 +72,33 @@ export function unreadableText(why: string): string[] {
   return lines;
 }
 
-const partTexts = {
-  head: 'malformed: it was not understood, and nothing was decided by the list',
-  body: 'refused for its body alone',
-} as const;
-
-/**
- * Explains the request of a log record. For parts that are not recorded, a malformed head or the body, the record's
- * refusal counts.
- */
+/** Explains the request of a log record, with the refusal that the record names. */
 function explainRecord(
-  record: PastedRecord,
+  { decision, rejection, reason }: PastedRecord,
   asked: AskedRequest,
   config: Config,
   explain: () => Explanation,
 ): Explanation {
-  const part = refusedPart(record);
-  if (part === undefined) return explain();
-  const { rejection, reason } = record;
-  const refused = { rejection: rejection as RejectionName, ...(reason !== undefined && { reason }) };
+  if (decision !== 'refused' || !isOwnRejection(rejection)) return explain();
+  const refused = { rejection, ...(reason !== undefined && { reason }) };
   const refusal = refusalOf(refused, buildRejections(config.rejections));
-  return part === 'head' ? explainMalformed(asked, refusal) : withRefusal(explain(), refusal, false);
+  // Without a path the request was not understood: there is nothing to plan.
+  return asked.target === ''
+    ? { ...emptyExplanation(asked), verdict: 'refused', refusal }
+    : withRefusal(explain(), refusal, false);
+}
+
+function isOwnRejection(name: string | undefined): name is RejectionName {
+  return name !== undefined && Object.hasOwn(rejectionTable, name);
 }
 
 function recordText(record: PastedRecord): string {
   const { decision, status, rejection, reason, observed, requestId } = record;
-  const part = refusedPart(record);
-  const isOurs = rejection !== undefined && Object.hasOwn(rejectionTable, rejection);
   const why = [rejection, reason].filter((one) => one !== undefined).join(', ');
   const more = [
     ...(why === '' ? [] : [why]),
-    ...(part === undefined ? [] : [partTexts[part]]),
     ...(observed === undefined ? [] : [`observe mode let pass ${observed}`]),
-    ...(isOurs ? [`see ${reasonLink(rejection as RejectionName, reason)}`] : []),
+    ...(isOwnRejection(rejection) ? [`see ${reasonLink(rejection, reason)}`] : []),
   ];
   return `the record says of ${requestId}: ${decision}, ${status}${more.map((one) => `; ${one}`).join('')}`;
 }

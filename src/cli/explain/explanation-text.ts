@@ -4,13 +4,9 @@ import { isRejection } from '../../http/rejection.ts';
 import { reasonLink } from '../../rollout/reasons.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
 import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
-import type { PastedRecord } from './pasted-request.ts';
 
-/** The explanation for people, one line for each fact. `record`: the log record, which says what happened. */
-export function explanationText(
-  explanation: Explanation & { readonly record?: PastedRecord | null },
-  notes: readonly string[],
-): string[] {
+/** The explanation for people, one line for each fact. */
+export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
   const { request, canonicalPath, refusal, observed, rows, whyNot, verdict, filters, forward } = explanation;
   const lines = [`${request.method} ${request.target}`];
   const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
@@ -47,13 +43,7 @@ export function explanationText(
     say('see', refusal.see);
   }
   if (forward === null) say('forwarded', 'no: the upstream is not asked');
-  else {
-    const isRefused = explanation.record?.decision === 'refused';
-    say(
-      isRefused ? 'once mended' : 'forwarded',
-      `${forward.method} ${forward.target} to ${forward.upstream}`,
-    );
-  }
+  else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
   return lines;
 }
 

@@ -148,11 +148,6 @@ export function withInspection(
     : { ...explanation, token, refusal, forward: null };
 }
 
-/** The explanation of a malformed request, by its log record: there is nothing to plan. */
-export function explainMalformed(asked: Explanation['request'], refusal: Refusal): Explanation {
-  return { ...emptyExplanation(asked), verdict: 'refused', refusal };
-}
-
 export function refusalOf(
   { rejection, reason }: Pick<Rejection, 'rejection' | 'reason'>,
   rejections: Rejections,
