@@ -11,12 +11,12 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5558,
-  admin: 1909,
-  app: 2599,
+  admin: 1857,
+  app: 2575,
   authorize: 176,
-  cli: 4555,
+  cli: 4514,
   cluster: 960,
-  config: 2708,
+  config: 2703,
   'entity-tags': 3043,
   http: 2166,
   lib: 967,

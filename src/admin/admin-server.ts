@@ -46,7 +46,9 @@ const idleTimeoutMs = 60_000;
 /** Health, metrics, the console page and its API, on a port that clients of the shop must not be able to reach. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const admission = createAdmission(options);
-  const answer = createAnswer(options, admission, (socket) => connections.markOperator(socket));
+  const answer = createAnswer(options, admission, (socket, response) =>
+    connections.markOperator(socket, response),
+  );
   const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const limits = {
     headersTimeout: Math.ceil(requestTimeoutMs / 3),
@@ -86,7 +88,11 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-function createAnswer(options: AdminOptions, admission: Admission, markOperator: (socket: Socket) => void) {
+function createAnswer(
+  options: AdminOptions,
+  admission: Admission,
+  markOperator: (socket: Socket, response: ServerResponse) => void,
+) {
   const assets = createConsoleAssets();
   const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);
 
@@ -116,7 +122,7 @@ function createAnswer(options: AdminOptions, admission: Admission, markOperator:
       challenge(response);
       return send(response, 401, { error: 'the admin token is needed: Authorization: Bearer <admin.token>' });
     }
-    markOperator(incoming.socket);
+    markOperator(incoming.socket, response);
     if (path === '/metrics' && method === 'GET') {
       const { contentType, body } = await options.metrics(headers.accept);
       response.setHeader('Content-Type', contentType);

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 
 export interface AdmissionOptions {
@@ -59,63 +59,46 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What a connection is doing, the most expendable first: nothing, a request, or one with a checked token. */
-const needs = ['idle', 'answering', 'operator'] as const;
-type Need = (typeof needs)[number];
-
-interface Connection {
-  readonly address: string;
-  need: Need;
-}
-
 /**
  * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and
- * clients that keep idle ones open must not block it. With `most` open, a new one closes another: of the most expendable
- * kind (`needs`), the oldest one of the address with the most connections of that kind.
+ * clients that keep idle ones open must not block it. With `most` open, a new one closes another: the oldest one of the
+ * address with the most, but none that waits for an answer to a request with a checked token, as long as there are others.
  */
 export function boundConnections(server: Server, most: number) {
-  /** The oldest first. */
-  const all = new Map<Socket, Connection>();
+  /** The oldest first, each with the address of its peer. */
+  const all = new Map<Socket, string>();
+  const operators = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {
     if (all.size >= most) {
-      const expendable = findExpendable(all);
+      const expendable = findExpendable(all, operators);
       if (expendable !== undefined) {
         all.delete(expendable);
         expendable.destroy();
       }
     }
-    all.set(socket, { address: socket.remoteAddress ?? '', need: 'idle' });
+    all.set(socket, socket.remoteAddress ?? '');
     socket.once('close', () => all.delete(socket));
-  });
-  server.on('request', ({ socket }, response) => {
-    const connection = all.get(socket);
-    if (connection === undefined) return;
-    connection.need = 'answering';
-    response.once('close', () => {
-      connection.need = 'idle';
-    });
   });
   return {
     /** The request under way on this connection has passed the check of the token. */
-    markOperator(socket: Socket): void {
-      const connection = all.get(socket);
-      if (connection !== undefined) connection.need = 'operator';
+    markOperator(socket: Socket, response: ServerResponse): void {
+      operators.add(socket);
+      response.once('close', () => operators.delete(socket));
     },
   };
 }
 
-function findExpendable(all: ReadonlyMap<Socket, Connection>): Socket | undefined {
-  for (const need of needs) {
-    const counts = new Map<string, number>();
-    for (const connection of all.values()) {
-      if (connection.need === need) counts.set(connection.address, (counts.get(connection.address) ?? 0) + 1);
-    }
-    let most = 0;
-    for (const count of counts.values()) most = Math.max(most, count);
-    for (const [socket, connection] of all) {
-      if (connection.need === need && counts.get(connection.address) === most) return socket;
-    }
-  }
+function findExpendable(
+  all: ReadonlyMap<Socket, string>,
+  operators: ReadonlySet<Socket>,
+): Socket | undefined {
+  const counts = new Map<string, number>();
+  for (const [socket, address] of all)
+    if (!operators.has(socket)) counts.set(address, (counts.get(address) ?? 0) + 1);
+  let most = 0;
+  for (const count of counts.values()) most = Math.max(most, count);
+  for (const [socket, address] of all)
+    if (most === 0 || (!operators.has(socket) && counts.get(address) === most)) return socket;
   return undefined;
 }

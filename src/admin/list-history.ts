@@ -24,23 +24,17 @@ const maxEdits = 50;
 export class ListHistory {
   readonly #options: ListHistoryOptions;
   #edits: readonly ListEdit[] = [];
-  #counts = { edits: 0, looser: 0, stricter: 0 };
+  #looser = 0;
 
   constructor(options: ListHistoryOptions) {
     this.#options = options;
   }
 
   readonly metrics: readonly MetricSpec[] = [
-    counter('shopward_list_edits', 'Edits that changed what the list asks for.', () => this.#counts.edits),
     counter(
       'shopward_list_looser_rows',
       'Routes that an edit left without a row, or whose row asks for less.',
-      () => this.#counts.looser,
-    ),
-    counter(
-      'shopward_list_stricter_rows',
-      'Routes that an edit gave a row, or whose row asks for more.',
-      () => this.#counts.stricter,
+      () => this.#looser,
     ),
   ];
 
@@ -52,12 +46,9 @@ export class ListHistory {
   /** Records what a list that took effect has changed. */
   take({ difference }: ListCheck): void {
     const { log, now } = this.#options;
-    if (difference === undefined) return;
-    if (difference.rows.length === 0) return;
+    if (difference === undefined || difference.rows.length === 0) return;
     const { counts } = difference;
-    this.#counts.edits++;
-    this.#counts.looser += counts.looser;
-    this.#counts.stricter += counts.added + counts.stricter;
+    this.#looser += counts.looser;
     this.#edits = [{ atMs: now(), counts }, ...this.#edits].slice(0, maxEdits);
     logDifference(log, difference);
   }

@@ -6,7 +6,7 @@ import { acceptsDpop } from '../access/token-kind.ts';
 import { createUsedProofs } from '../access/used-proofs.ts';
 import { type StartList, WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
-import { type Component, gauge } from '../lib/component.ts';
+import type { Component } from '../lib/component.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
@@ -43,11 +43,6 @@ export function createAccess(
   );
   const remembered: Component = {
     name: 'access-token',
-    metrics: [
-      gauge('shopward_remembered_tokens', 'Verified tokens in memory.', 'sum', () =>
-        issuers.all.reduce((sum, { signed }) => sum + (signed?.status().remembered ?? 0), 0),
-      ),
-    ],
     close() {
       for (const { signed } of issuers.all) signed?.close();
     },

@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts';
-import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
+import { gauge, healthOf, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { RedisCalls } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
@@ -43,10 +43,9 @@ function createFilter(
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
-  const memory = redis
-    ? undefined
+  const store = redis
+    ? sharedTokens(settings, config.store, redis)
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
-  const store = memory ?? sharedTokens(settings, config.store, redis as RedisCalls);
   const filter = createRefreshTokens(matcher, {
     store,
     subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),
@@ -70,30 +69,14 @@ function createFilter(
         details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),
       });
     },
-    metrics: metricSpecs(filter.delayedWrites, memory),
+    metrics: [
+      gauge(
+        'shopward_refresh_token_delayed_writes',
+        'States of refresh tokens that wait for the store to come back.',
+        'sum',
+        filter.delayedWrites,
+      ),
+    ],
     close: async () => void (await filter.close()),
   };
-}
-
-/** Each process counts its own, so the values of workers are added up. */
-function metricSpecs(delayedWrites: () => number, memory: MemoryTokenStore | undefined): MetricSpec[] {
-  const ofTokens = (name: string, help: string, value: () => number) =>
-    gauge(`shopward_refresh_token_${name}`, help, 'sum', value);
-  const specs = [
-    ofTokens(
-      'delayed_writes',
-      'States of refresh tokens that wait for the store to come back.',
-      delayedWrites,
-    ),
-  ];
-  if (memory === undefined) return specs;
-  return [
-    ...specs,
-    ofTokens('records', 'Refresh tokens in memory.', () => memory.size),
-    ofTokens(
-      'stray_records',
-      'Claims and notes in memory about tokens that may not exist.',
-      () => memory.orphans,
-    ),
-  ];
 }

@@ -5,7 +5,7 @@ import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Config, hotSections } from '../config/schema.ts';
 import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
-import { type Problem, formatProblem } from '../lib/problem.ts';
+import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
 import type { Log } from '../telemetry/log.ts';

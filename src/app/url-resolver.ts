@@ -1,5 +1,5 @@
+import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import { FairSemaphore } from '../lib/fair-semaphore.ts';
-import { type Health, type MetricSpec, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
 import { networkOf } from '../server/in-flight.ts';
@@ -7,9 +7,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
-import { createRedisPurgeLog } from '../url-resolver/purges.ts';
-import { type ResolverMatcher, UrlResolver, createResolverMatcher } from '../url-resolver/filter.ts';
+import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
+import { createRedisPurgeLog } from '../url-resolver/purges.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { forwardsHost, questionConnections } from './upstream.ts';
@@ -120,8 +120,6 @@ const counters = [
 function metricSpecs(resolver: UrlResolver): MetricSpec[] {
   const stats = () => resolver.stats();
   return [
-    gauge('shopward_url_entries', 'Mappings kept in this process.', 'sum', () => stats().entries),
-    gauge('shopward_url_questions', 'Questions to the shop under way.', 'sum', () => stats().lookupsUnderWay),
     // Every process reads the same file.
     gauge(
       'shopward_url_file_rows',

@@ -142,11 +142,6 @@ const histories: readonly History[] = [
     fires: [],
   },
   {
-    what: 'two edits of the list, no row looser',
-    values: { shopward_list_edits_total: '0x20 2x40', shopward_list_looser_rows_total: '0x60' },
-    fires: [],
-  },
-  {
     what: 'one start, as by a new version',
     values: { shopward_start_time_seconds: '1x20 700x40' },
     fires: [],

@@ -213,7 +213,7 @@ describe('look-ups of the resolver', () => {
     const values = Object.fromEntries((filter.metrics ?? []).map(({ name, value }) => [name, value()]));
     expect(values).toMatchObject({
       ...{ shopward_url_misses: 1, shopward_url_questions_asked: 1, shopward_url_failures: 0 },
-      ...{ shopward_url_entries: 1, shopward_url_questions: 0, shopward_url_file_rows: 0 },
+      shopward_url_file_rows: 0,
       ...{ shopward_url_file_last_reload_success: 1, shopward_url_hits: 0 },
     });
     expect(filter.health?.()).toMatchObject({ status: 'ok', reasons: [], text: 'it answers' });
