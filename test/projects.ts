@@ -55,12 +55,11 @@ export const slow = [
   'test/end-to-end/{workers,decided-is-forwarded,wiring}.test.ts',
   'test/resilience/faults/other-faults.test.ts',
   'test/unit/routes/path-table.property.test.ts',
-  'test/unit/admin/console-sleep.test.ts',
   'test/security/fuzz/**',
   'test/unit/cli/protected-import.test.ts',
   // 5 to 10 s.
   'test/security/differential/pair-shop.test.ts',
-  'test/unit/admin/{list-history,console-pasted}.test.ts',
+  'test/unit/admin/list-history.test.ts',
   'test/{unit/config/mutated-config,unit/upstream/read-buffers,end-to-end/docs/clients,unit/proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/unit/refresh-tokens/{token-states,store-faults,record-size}.test.ts',

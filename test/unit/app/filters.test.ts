@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FilterDefinition, FilterDependencies } from '../../../src/app/filter-definition.ts';
-import { createMetadata, filterDefinitions } from '../../../src/app/filters.ts';
+import { createMetadata } from '../../../src/app/filters.ts';
 import { rateLimitsDefinition } from '../../../src/app/rate-limits.ts';
 import { urlResolverDefinition } from '../../../src/app/url-resolver.ts';
 import { validateConfig } from '../../../src/config/load.ts';
@@ -40,46 +40,6 @@ function create<M extends Matcher, F extends Filter>(
   onTestFinished(() => void filter.close?.());
   return { filter, said, metrics };
 }
-
-const named = (name: string) => {
-  const found = filterDefinitions.find((definition) => definition.name === name);
-  if (found === undefined) throw new Error(`no filter is called ${name}`);
-  return found;
-};
-
-describe('preflights', () => {
-  const preflight = accepted(
-    sampleHead({
-      method: 'OPTIONS',
-      fields: ['Origin', 'https://shop.example', 'Access-Control-Request-Method', 'PATCH'],
-    }),
-  );
-
-  it.each([
-    [[], undefined],
-    [['https://shop.example'], true],
-    [['https://a.example', 'https://shop.example'], true],
-    [['https://a.example'], undefined],
-  ])('are answered for the origins %j: %s', (origins, is) => {
-    expect(
-      named('cors')
-        .compile(configOf({ cors: { origins } }))
-        ?.match(preflight),
-    ).toBe(is);
-  });
-});
-
-describe('the protected list for clients', () => {
-  it('is at its path, and there is one by default', () => {
-    const at = (url: string, more?: object) =>
-      named('protected-resources')
-        .compile(configOf(more))
-        ?.match(accepted(sampleHead({ url })));
-    expect(at('/protected-resources')).toBeDefined();
-    expect(at('/own', { protectedResourcesPath: '/own' })).toBeDefined();
-    expect(at('/protected-resources', { protectedResourcesPath: '/own' })).toBeUndefined();
-  });
-});
 
 it('issuers are named in the metadata where they are reached over TLS', () => {
   const keys = { jwks: 'https://shop.example/keys' };

@@ -131,6 +131,19 @@ it.each<[keyof typeof kinds, unknown, unknown]>([
   ['upstream', 'HTTP://Shop:81/api/', 'http://shop:81/api'],
   ['upstream', 'http://shop/a.b/..c', 'http://shop/a.b/..c'],
   ['upstream', 'http://shop/..', undefined],
+  ['upstream', 'ftp://shop', undefined],
+  ['upstream', 'http://shop:0', undefined],
+  ['upstream', 'http://shop/./a', undefined],
+  ['upstream', 'http://shop/a/...', undefined],
+  ['upstream', 'http://shop//a', undefined],
+  ['upstream', 'http://shop/a//', undefined],
+  ['upstream', 'http://shop/a%2fb', undefined],
+  ['upstream', 'http://shop/a;b', undefined],
+  ['upstream', 'http://shop/a\\b', undefined],
+  ['upstream', 'http://shop/a#b', undefined],
+  ['upstream', 'http://shop/a?b', undefined],
+  ['upstream', 'http://shop/a b', undefined],
+  ['upstream', '/api', undefined],
 ])('a setting of kind %s: %j becomes %j', (kind, given, taken) => {
   expect(kinds[kind].safeParse(given).data).toEqual(taken);
 });

@@ -1,18 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
-import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../../src/lib/watched-file.ts';
+import { type FileBytes, FileWatch, type WatchOptions } from '../../../src/lib/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
 /** Watches a file. `until` waits for a reported content; `test` is the context of a concurrent test. */
@@ -64,17 +55,6 @@ const writers: Readonly<Record<string, (file: string, text: string) => void>> = 
   'delete and create': (file, text) => {
     rmSync(file);
     writeFileSync(file, text);
-  },
-  cp: (file, text) => {
-    writeFileSync(`${file}.src`, text);
-    execFileSync('cp', [`${file}.src`, file]);
-  },
-  'sed -i': (file, text) => {
-    execFileSync('sed', ['-i', `1s/.*/${text}/`, file]);
-  },
-  'copy over': (file, text) => {
-    writeFileSync(`${file}.src`, text);
-    copyFileSync(`${file}.src`, file);
   },
 };
 
@@ -201,37 +181,6 @@ it('reports nothing after close()', async () => {
   closed.close();
   await open.until('after');
   expect(closed.told).toEqual([]);
-});
-
-it('does not report a change that is being read during close()', async () => {
-  const file = path.join(makeFolder({ list: 'zero' }), 'list');
-  const confirming = Promise.withResolvers<void>();
-  const confirmed = Promise.withResolvers<FileBytes>();
-  const after = { bytes: Buffer.from('after') };
-  let looks = 0;
-  const read = () => {
-    looks += 1;
-    if (looks === 1) return Promise.resolve(after);
-    confirming.resolve();
-    return confirmed.promise;
-  };
-  const { told, close } = watchInTest(file, { read });
-  await confirming.promise;
-  close();
-  confirmed.resolve(after);
-  await pause();
-  expect(told).toEqual([]);
-});
-
-it('a file that is read as its stamp is reported', async () => {
-  const file = path.join(makeFolder({ 'urls.csv': 'url\n' }), 'urls.csv');
-  const stamp = await readStamp(file);
-  if ('fault' in stamp) throw new Error(stamp.fault);
-  const { until } = watchInTest(file, { read: readStamp, known: stamp.bytes });
-  writeFileSync(file, 'url\n/en\n');
-  const now = await readStamp(file);
-  if ('fault' in now) throw new Error(now.fault);
-  await until(now.bytes.toString());
 });
 
 it('waits for the listener, and then reports the last content only', async () => {

@@ -5,7 +5,6 @@ import { DecisionCounts } from '../../../src/telemetry/decision-counts.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 
 const carts: ListedRow = { method: 'GET', template: '/carts/{id}', scopes: [], observe: true };
-const orders: ListedRow = { method: 'POST', template: '/orders', scopes: ['order'], observe: true };
 const enforced: ListedRow = { method: 'GET', template: '/enforced', scopes: [], observe: false };
 
 it('a request counts for the row of its method, else of any method, else the first of its template', () => {
@@ -47,26 +46,6 @@ describe('observed rows', () => {
     });
     return { rows, state };
   };
-
-  it('have the same rule as long as the row and the settings are the same', async () => {
-    const { rows, state } = observe([carts, orders, enforced]);
-    await rows.refresh();
-    const before = rows.rules;
-    expect([...before.keys()]).toEqual(['GET /carts/{id}', 'POST /orders']);
-    expect(rows.isOutdated).toBe(false);
-    state.rows = [carts, { ...orders, scopes: ['other'] }, { ...enforced, observe: true }];
-    expect(rows.isOutdated).toBe(true);
-    await rows.refresh();
-    expect([...rows.rules].map(([row, rule]) => [row, rule === before.get(row)])).toEqual([
-      ['GET /carts/{id}', true],
-      ['POST /orders', false],
-      ['GET /enforced', false],
-    ]);
-    Object.assign(state, { rows: [carts], rules: 'other rules' });
-    await rows.refresh();
-    expect(rows.rules.get('GET /carts/{id}')).not.toBe(before.get('GET /carts/{id}'));
-    expect(rows.gone).toEqual(['POST /orders', 'GET /enforced']);
-  });
 
   it('are all rows, and requests of no row, in observe mode', async () => {
     const { rows } = observe([carts, enforced], true);

@@ -89,17 +89,4 @@ frontSuite('the forwarded request', (start) => {
     ).toBe('a=1; b=2');
     expect(lines.filter((line) => /^host:/i.test(line)).map((line) => line.slice(4))).toEqual([': s']);
   });
-
-  it('sends several requests over one connection', async () => {
-    // A long keep-alive time, even if the machine pauses.
-    const { port, upstream } = await start(() => answer('ok', 'Keep-Alive: timeout=60\r\n'));
-    const connection = await openRawConnection(port);
-    for (let i = 0; i < 5; i++) {
-      await connection.write(`POST /${i} HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi`);
-      expect((await connection.readResponse()).status).toBe(200);
-    }
-    connection.close();
-    expect(upstream.connections).toHaveLength(1);
-    expect(upstream.requestLines).toHaveLength(5);
-  });
 });

@@ -192,17 +192,6 @@ describe.concurrent('a WebSocket', () => {
     await stage.expectNothingLeft([client, ...shops]);
   });
 
-  it('may be silent for longer than the time-out of the handshake', async (context) => {
-    const { forwarder, join, expectNothingLeft } = await startStage(context);
-    const ends = await join();
-    await sleep(2 * patienceMs);
-    ends.shop.write('late');
-    expect(String((await once(ends.client.resume(), 'data'))[0])).toBe('late');
-    expect(forwarder.open).toBe(1);
-    ends.client.destroy();
-    await expectNothingLeft([ends.client, ends.shop]);
-  });
-
   it.for(Object.entries(answers))(
     '%s, cut at every octet: then silence, or the end',
     async ([, answer], context) => {
