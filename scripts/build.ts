@@ -1,6 +1,6 @@
 /**
  * Writes dist: what the package and the image run. Some three hundred modules of ours and as many of packages become a few
- * dozen files, for a start spends more on finding and opening modules than on running them (docs/deployment.md, Sizing). What
+ * files, for a start spends more on finding and opening modules than on running them (docs/deployment.md, Sizing). What
  * is in them of packages, and under which licences, is said in a file beside them. What is not TypeScript is copied.
  */
 import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,6 +24,11 @@ const prettyLog = 'pino/lib/transport.js';
  * Packages that stay where npm installs them: what starts threads from files of its own, and what is not loaded at a start.
  */
 const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|commander)(?:\/|$)/;
+/** Each with all that it imports, for a start opens few files: what every verb needs, then what serves. */
+const wholeChunks = [
+  { name: 'configuration', test: /src\/cli\/load-settings\.ts$/, priority: 2 },
+  { name: 'serving', test: /src\/(?:app|cli\/(?:file-validators|serve))\.ts$/, priority: 1 },
+];
 
 const emptied = path.resolve(to);
 if (`${source}${path.sep}`.startsWith(`${emptied}${path.sep}`) || emptied.startsWith(source + path.sep))
@@ -59,6 +64,8 @@ async function bundle(entries: readonly string[]): Promise<void> {
       // What an SDK registers itself with is the operator's.
       (id.startsWith('@opentelemetry/') && importer?.startsWith(source) === true),
     plugins: [keepPlaces(), leaveOut()],
+    // A worker imports at once what `serve` imports only for one process.
+    checks: { ineffectiveDynamicImport: false },
   });
   const { output } = await build.write({
     dir: to,
@@ -66,6 +73,7 @@ async function bundle(entries: readonly string[]): Promise<void> {
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: `${chunks}/[name].js`,
+    codeSplitting: { groups: [...wholeChunks] },
   });
   await build.close();
   const ids = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));

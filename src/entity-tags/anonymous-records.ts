@@ -10,8 +10,8 @@ interface AnonymousRecordsOptions {
 }
 
 const hourMs = 3_600_000;
-/** 100 bytes each. */
-const maxClients = 50_000;
+/** 100 bytes each. As a size: `max` would allocate all of them at the start. */
+const maxClients = { maxSize: 50_000, sizeCalculation: () => 1 };
 
 /** The new records that reads without a verified token may make: anybody can invent ids, and a shop may answer them all with 200. */
 export class AnonymousRecords {
@@ -22,7 +22,7 @@ export class AnonymousRecords {
   constructor({ most, clientOf, now = () => performance.now() }: AnonymousRecordsOptions) {
     this.#most = most;
     this.#clientOf = clientOf;
-    this.#made = new LRUCache({ max: maxClients, ttl: hourMs, perf: { now }, ttlResolution: 0 });
+    this.#made = new LRUCache({ ...maxClients, ttl: hourMs, perf: { now }, ttlResolution: 0 });
   }
 
   /** Undefined: the client may make no more. Otherwise the caller gives back a record that was not made. */

@@ -85,12 +85,12 @@ export function createRedisBuckets(
   };
 }
 
-/** Buckets of one process: 100 bytes each, 5 MB at most. */
-const maxBuckets = 50_000;
+/** Buckets of one process, 100 bytes each. As a size: `max` would allocate all of them at the start. */
+const maxBuckets = { maxSize: 50_000, sizeCalculation: () => 1 };
 
 /** `nowUs`: default the process's monotonic clock. */
 export function createMemoryBuckets(nowUs = () => Math.round(performance.now() * 1000)): TakeToken {
-  const fullAt = new LRUCache<string, number>({ max: maxBuckets });
+  const fullAt = new LRUCache<string, number>(maxBuckets);
   return (bucket, rate) => {
     const { fullAtUs, ...taken } = takeToken(fullAt.get(bucket) ?? 0, nowUs(), rate);
     if (fullAtUs !== undefined) fullAt.set(bucket, fullAtUs);

@@ -195,14 +195,14 @@ async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv
   return printed;
 }
 
-test('a start opens a few dozen files, not one for each module', async () => {
+test('a start opens a few files, not one for each module', async () => {
   const hooks = `import { registerHooks } from 'node:module';
     registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`;
   const preload = `data:text/javascript,${encodeURIComponent(hooks)}`;
   const { stderr } = await startAndStop(['--import', preload]);
   const files = stderr.split('\n').filter((line) => line.startsWith('file:'));
-  expect(files.length).toBeGreaterThan(20);
-  expect(files.length).toBeLessThan(60);
+  expect(files.length).toBeGreaterThan(3);
+  expect(files.length).toBeLessThan(12);
 });
 
 test('SHOPWARD_LOG=pretty prints a pretty log from the installed package', async () => {
@@ -217,7 +217,7 @@ test('a start keeps compiled code for the next one, in a folder with mode 0700',
   await startAndStop();
   expect(statSync(kept).mode & 0o777).toBe(0o700);
   const first = entries();
-  expect(first.length).toBeGreaterThan(20);
+  expect(first.length).toBeGreaterThan(3);
   // The second start reads the entry and does not write it, so its old time stays.
   const old = path.join(kept, first[0] ?? '');
   utimesSync(old, 1000, 1000);
