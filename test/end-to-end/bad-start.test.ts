@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runServe } from '../../src/cli/serve.ts';
-import { makeSigner, publicPem } from '../unit/access/signing.ts';
 import { findMain } from '../harness/built-shopward.ts';
 import { bareEnvironment, listOf } from '../harness/shopward.ts';
+import { makeSigner, publicPem } from '../unit/access/signing.ts';
 
 const main = findMain();
 let folder: string;

@@ -2,12 +2,12 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { ClockCheck } from '../../src/app/clock.ts';
-import { serveKeys } from '../unit/access/jwks-server.ts';
-import { makeSigner, makeToken } from '../unit/access/signing.ts';
-import { startShiftedRedis } from '../resilience/faults/shifted-redis.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { startShiftedRedis } from '../resilience/faults/shifted-redis.ts';
+import { serveKeys } from '../unit/access/jwks-server.ts';
+import { makeSigner, makeToken } from '../unit/access/signing.ts';
 
 /** A server whose `Date` is off by that many seconds. */
 async function startServer(

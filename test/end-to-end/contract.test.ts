@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
-import { type ContractCall, contractCalls } from './demo/contract-calls.ts';
 import { bareChallenge, expectRejection, invalidTokenChallenge, request } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { type ContractCall, contractCalls } from './demo/contract-calls.ts';
 
 /** Runs each shipped list in front of the demo shop, which signs the tokens. */
 describe.each(['config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'])(

@@ -15,7 +15,7 @@ import { contractRowsMet, shapeOf } from './shop-reading.ts';
 
 /** A failing seed is added here and stays. */
 const seeds = [1, 2, 20_261_121, 0x5eed, 741_776_139];
-const batchesPerSeed = 20;
+const batchesPerSeed = 10;
 const batchSize = 40;
 
 /** A request that reached the upstream, and the target that the upstream received. */
@@ -102,7 +102,7 @@ describe('the upstream receives the request that shopward decided on', () => {
   });
 
   it('the sample has enough requests, forwarded with and without a token', () => {
-    expect(sent).toBeGreaterThanOrEqual(4_000);
+    expect(sent).toBeGreaterThanOrEqual(2_000);
     expect(forwarded.length).toBeGreaterThan(sent / 4);
     expect(forwarded.filter(({ needsToken }) => needsToken).length).toBeGreaterThan(sent / 10);
     expect(forwarded.filter(({ needsToken }) => !needsToken).length).toBeGreaterThan(sent / 20);

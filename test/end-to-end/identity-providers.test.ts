@@ -1,10 +1,10 @@
 import { afterEach, expect, it } from 'vitest';
-import { makeSigner, makeToken } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { client, type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { makeSigner, makeToken } from '../unit/access/signing.ts';
 
 /** The identity provider (oidc-provider) and its client (openid-client) are real; the shop is a recording upstream. */
 

@@ -8,7 +8,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../harne
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
-const edits = 4;
+const edits = 2;
 const rowsOf = (edit: number) => [
   ...Array.from({ length: 60_000 }, (_, i) => `GET /type-${i % 300}-${edit}/{id}/part-${i}/{part}`),
   `GET /edit-${edit}`,

@@ -6,11 +6,11 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
+import { findMain } from '../harness/built-shopward.ts';
+import { bareEnvironment } from '../harness/shopward.ts';
 import { runCommand } from '../unit/cli/command-run.ts';
 import { mutate, mutation } from '../unit/cli/mutations.ts';
 import { makeFolder } from '../unit/config/config-folder.ts';
-import { findMain } from '../harness/built-shopward.ts';
-import { bareEnvironment } from '../harness/shopward.ts';
 
 const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const valid: Readonly<Record<string, string>> = {

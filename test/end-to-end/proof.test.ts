@@ -6,6 +6,12 @@ import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { Agent, fetch } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
+import { runVerify } from '../../src/cli/verify.ts';
+import { client, startIdentityProvider } from '../harness/identity-provider.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import {
   expiredCertificate,
   expiredKey,
@@ -16,14 +22,8 @@ import {
 } from '../harness/tls-fixture.ts';
 import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
 import { makeSigner } from '../unit/access/signing.ts';
-import { certificateFront } from './deploy/front.ts';
-import { client, startIdentityProvider } from '../harness/identity-provider.ts';
-import { exchangeRaw } from '../harness/raw-client.ts';
 import { runCommand } from '../unit/cli/command-run.ts';
-import { runVerify } from '../../src/cli/verify.ts';
-import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { startRedisProcess } from '../harness/redis-server.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
+import { certificateFront } from './deploy/front.ts';
 
 /** Proofs of possession (DPoP, mTLS) with several proxies, behind other proxies, and with real clients and a real provider. */
 

@@ -14,9 +14,9 @@ import { type App, createApp } from '../../src/app.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { makeSigner, publicPem } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
+import { makeSigner, publicPem } from '../unit/access/signing.ts';
 import { provokedElsewhere } from './refusal-stage.ts';
 
 /** A filter with a bug, for requests to `/buggy`. */

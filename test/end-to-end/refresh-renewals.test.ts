@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import Provider from 'oidc-provider';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeSigner } from '../unit/access/signing.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { makeSigner } from '../unit/access/signing.ts';
 
 /** Honest clients of providers that keep, rotate or check tokens for reuse; two tabs; cut connections. */
 

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { runTokens } from '../../src/cli/tokens.ts';
-import { runCommand } from '../unit/cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
 
 interface Pair {
   readonly accessToken: string;

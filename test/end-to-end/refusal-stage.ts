@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
-import type { Signer } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
@@ -12,6 +11,7 @@ import {
 } from '../harness/recording-upstream.ts';
 import { issueToken, type RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
+import type { Signer } from '../unit/access/signing.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
 /** These are slow, or need a fault inside the proxy; rare-refusals.test.ts covers them. */

@@ -2,12 +2,12 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeSigner, publicPem } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { listOf, type Shopward, startShopward } from '../harness/shopward.ts';
 import { type LoadRequest, startSteadyLoad } from '../harness/steady-load.ts';
+import { makeSigner, publicPem } from '../unit/access/signing.ts';
 
 const edits = 200;
 /**

@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { makeSigner, publicJwk } from '../unit/access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -14,6 +13,7 @@ import {
   startShopward,
 } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
+import { makeSigner, publicJwk } from '../unit/access/signing.ts';
 
 /** What operators see of a fault: log, metrics, /readyz and console. */
 let upstream: RecordingUpstream;

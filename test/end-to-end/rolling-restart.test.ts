@@ -67,12 +67,12 @@ const startReplica = (workers: number) =>
 
 // Concurrent: most of the time is the wait before a drain.
 it.concurrent.for([
-  ['one process', 1, 1],
+  ['one process', 1, 2],
   ['two workers', 2, 1],
 ] as const)(
-  'a rolling restart of two replicas of %s under load loses no request',
+  'replicas of %s are replaced under load, and no request is lost',
   { timeout: 240_000 },
-  async ([name, workers, rounds], context) => {
+  async ([name, workers, restarts], context) => {
     const open = closingAtEnd(context);
     const balancer = open(await startBalancer());
     const startOne = async () => {
@@ -89,23 +89,21 @@ it.concurrent.for([
     );
     open({ close: () => load.stop() });
     await load.more(40);
-    for (let round = 0; round < rounds; round++) {
-      for (const old of replicas) {
-        const fresh = await startOne();
-        await balancer.add(fresh);
-        await load.more(24);
-        await end(old);
-        balancer.remove(old);
-        replicas = [...replicas.filter((one) => one !== old), fresh];
-        await load.more(24);
-      }
+    for (const old of replicas.slice(0, restarts)) {
+      const fresh = await startOne();
+      await balancer.add(fresh);
+      await load.more(24);
+      await end(old);
+      balancer.remove(old);
+      replicas = [...replicas.filter((one) => one !== old), fresh];
+      await load.more(24);
     }
     await load.stop();
     await Promise.all(replicas.map((replica) => replica.stop()));
     expect(balancer.failures).toEqual([]);
     expect([...load.statuses]).toEqual([[200, load.total]]);
     process.stdout.write(
-      `rolling restart, ${name} each: ${load.total} requests, ${2 * rounds} restarts, 0 failures\n`,
+      `rolling restart, ${name} each: ${load.total} requests, ${restarts} restarts, 0 failures\n`,
     );
   },
 );

@@ -6,8 +6,6 @@ import { type ConnectionOptions, connect } from 'node:tls';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { certificateNotice } from '../../src/config/certificates.ts';
-import { startJwksServer } from '../unit/access/jwks-server.ts';
-import { makeHmacToken, makeSigner } from '../unit/access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -23,6 +21,8 @@ import {
   testCertificate,
   testKey,
 } from '../harness/tls-fixture.ts';
+import { startJwksServer } from '../unit/access/jwks-server.ts';
+import { makeHmacToken, makeSigner } from '../unit/access/signing.ts';
 
 const secrets = ['first-secret-of-forty-characters-or-more-x', 'second-secret-of-forty-characters-or-more'];
 const adminTokens = ['first-token-of-operators', 'second-token-of-operators'];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { ask } from '../resilience/faults/ask.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { ask } from '../resilience/faults/ask.ts';
 
 /** RFC 9112 section 9.3.1: a server may close an idle connection at any time, also when a request is on its way. */
 test.each(['/stores/1', '/url-resolver?url=/'])(

@@ -6,6 +6,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runToken } from '../../src/cli/token.ts';
 import { buildRejections, type RejectionName } from '../../src/http/rejection.ts';
+import { freePort } from '../harness/free-port.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import {
   encode,
   makeSigner,
@@ -15,10 +19,6 @@ import {
   signSegments,
 } from '../unit/access/signing.ts';
 import { runCommand } from '../unit/cli/command-run.ts';
-import { freePort } from '../harness/free-port.ts';
-import { exchangeRaw } from '../harness/raw-client.ts';
-import type { RunningShopward } from '../harness/shopward.ts';
-import { startShopwardHere } from '../harness/shopward-here.ts';
 
 /**
  * "What is wrong with a token" of docs/reasons.md, over real sockets: each reason is provoked and found in the log,

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { runHealth, runPurge } from '../../src/cli/admin-verbs.ts';
-import { runCommand } from '../unit/cli/command-run.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, jsonOf, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { runCommand } from '../unit/cli/command-run.ts';
 
 const target = (url: string) => `/url-resolver?url=${encodeURIComponent(url)}`;
 const ask = ({ port }: RunningShopward, url: string) => callShop(port, `GET ${target(url)}`);

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
-import { makeSigner } from '../unit/access/signing.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import type { LogLine, RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
+import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
+import { makeSigner } from '../unit/access/signing.ts';
 
 /** An upstream that answers the handshake of RFC 6455 and echoes all later bytes. */
 const seen: string[] = [];

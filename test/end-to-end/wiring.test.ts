@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { RolloutReport } from '../../src/rollout/report.ts';
-import { makeSigner, makeToken, publicJwk } from '../unit/access/signing.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
@@ -13,6 +12,7 @@ import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type RunningShopward, startShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
+import { makeSigner, makeToken, publicJwk } from '../unit/access/signing.ts';
 
 /**
  * Sets each setting to an unusual value and checks one effect in the running proxy, which shows a setting that is read

@@ -195,6 +195,36 @@ describe('killed workers', () => {
     expect(await metric('shopward_config_reload_failures_total')).toBe(1);
   });
 
+  it('under load leave no connection open in the primary, 8 times', async () => {
+    const kills = 8;
+    const load = startConnecting(24);
+    for (let i = 0; i < kills; i++) {
+      const answered = load.ends.answered;
+      await eventually('some answers', () => load.ends.answered >= answered + 40 || undefined);
+      const alive = workers().filter((pid) => !isGone(pid));
+      process.kill(alive[i % alive.length] ?? Number.NaN, 'SIGKILL');
+    }
+    await load.stop();
+    expect(clientSocketsOf(shopward.pid)).toEqual([]);
+    process.stdout.write(`workers: ${kills} kills, ${JSON.stringify(load.ends)}\n`);
+  });
+
+  it('one that is stopped and killed as stuck leaves no connection open in the primary', async () => {
+    const skipped = shopward.log().length;
+    await eventually('all workers', async () =>
+      (await metric('shopward_workers_serving')) === 3 ? true : undefined,
+    );
+    const load = startConnecting(24);
+    await eventually('some answers', () => load.ends.answered >= 40 || undefined);
+    const [victim = Number.NaN] = workers();
+    process.kill(victim, 'SIGSTOP');
+    const stuck = await shopward.waitForLog(({ event }) => event === 'worker-stuck', skipped);
+    expect(stuck.pid).toBe(victim);
+    await load.stop();
+    expect(clientSocketsOf(shopward.pid)).toEqual([]);
+    process.stdout.write(`workers: one stopped, ${JSON.stringify(load.ends)}\n`);
+  });
+
   it('end with their primary', async () => {
     const pids = workers();
     await end();
@@ -258,40 +288,6 @@ function clientSocketsOf(pid: number): string[] {
     }
   });
 }
-
-describe('a worker that dies under load', () => {
-  afterAll(end);
-
-  it('leaves no connection open in the primary, 20 times', async () => {
-    const kills = 20;
-    const load = startConnecting(24);
-    for (let i = 0; i < kills; i++) {
-      const answered = load.ends.answered;
-      await eventually('some answers', () => load.ends.answered >= answered + 40 || undefined);
-      const alive = workers().filter((pid) => !isGone(pid));
-      process.kill(alive[i % alive.length] ?? Number.NaN, 'SIGKILL');
-    }
-    await load.stop();
-    expect(clientSocketsOf(shopward.pid)).toEqual([]);
-    process.stdout.write(`workers: ${kills} kills, ${JSON.stringify(load.ends)}\n`);
-  });
-
-  it('that is stopped and killed as stuck leaves no connection open in the primary', async () => {
-    const skipped = shopward.log().length;
-    await eventually('all workers', async () =>
-      (await metric('shopward_workers_serving')) === 3 ? true : undefined,
-    );
-    const load = startConnecting(24);
-    await eventually('some answers', () => load.ends.answered >= 40 || undefined);
-    const [victim = Number.NaN] = workers();
-    process.kill(victim, 'SIGSTOP');
-    const stuck = await shopward.waitForLog(({ event }) => event === 'worker-stuck', skipped);
-    expect(stuck.pid).toBe(victim);
-    await load.stop();
-    expect(clientSocketsOf(shopward.pid)).toEqual([]);
-    process.stdout.write(`workers: one stopped, ${JSON.stringify(load.ends)}\n`);
-  });
-});
 
 const requestCount = 'http_server_request_duration_seconds_count';
 const refusalCount = 'shopward_rejections_total';

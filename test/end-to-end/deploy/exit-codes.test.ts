@@ -5,10 +5,10 @@ import { createServer, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { findMain } from '../../harness/built-shopward.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import { listOf } from '../../harness/shopward.ts';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const main = findMain();

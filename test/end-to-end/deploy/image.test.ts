@@ -14,10 +14,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { startEchoUpstream } from '../../harness/echo-upstream.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { issueToken } from '../../harness/shopward.ts';
+import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
 import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
 

@@ -1,5 +1,5 @@
-import { shopwardSettings } from '../faults/settings.ts';
 import { type Shopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
+import { shopwardSettings } from '../faults/settings.ts';
 import type { Front } from './client.ts';
 import type { DrillShop } from './shop.ts';
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { migrateSlots } from '../faults/migrate-slots.ts';
 import {
   type RedisCluster,
   type RedisSentinel,
@@ -9,6 +8,7 @@ import {
   startSentinel,
 } from '../../harness/redis-processes.ts';
 import type { Shopward } from '../../harness/shopward.ts';
+import { migrateSlots } from '../faults/migrate-slots.ts';
 import type { Front } from './client.ts';
 import { addClusterReplica, type ClusterReplica } from './cluster-replica.ts';
 import type { Drill, DrillGroup, Stage } from './drill.ts';

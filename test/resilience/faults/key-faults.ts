@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type JwksServer, serveJson, startJwksServer } from '../../unit/access/jwks-server.ts';
-import { makeSigner, type Signer } from '../../unit/access/signing.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
+import { type JwksServer, serveJson, startJwksServer } from '../../unit/access/jwks-server.ts';
+import { makeSigner, type Signer } from '../../unit/access/signing.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';

@@ -10,7 +10,7 @@ const short = {
 };
 
 /** Shortest duration. On a slow machine the run continues until `isEnough`. */
-const seconds = 10;
+const seconds = 5;
 const undone = (deeds: Readonly<Record<string, number>>) =>
   Object.keys(deeds).filter((name) => deeds[name] === 0);
 const timeout = 400_000;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shopwardSettings } from '../faults/settings.ts';
-import { startFaultShop } from '../faults/shop.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import { shopwardSettings } from '../faults/settings.ts';
+import { startFaultShop } from '../faults/shop.ts';
 import { createRandom } from '../hunt/random.ts';
 import { disturb } from './disturbances.ts';
 import { type Figures, readFigures, slopePerMinute, tryReadFigures } from './figures.ts';

@@ -1,9 +1,9 @@
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Shopward } from '../../harness/shopward.ts';
 import { ask } from '../faults/ask.ts';
 import { askRoute, readTagged, routeNames } from '../faults/routes.ts';
-import type { Shopward } from '../../harness/shopward.ts';
 import type { Random } from '../hunt/random.ts';
 
 /** How often the visitors got each answer, in the words of `ask`. */

@@ -77,7 +77,7 @@ export const credentials: readonly FuzzTarget[] = [
       const lenient = parseEntityTags([line], 'lenient');
       if (isList) assert.equal(lenient?.length, parsed?.length);
     },
-    { runs: 3000 },
+    { runs: 1000 },
   ),
   fuzzTarget(
     'refresh-token-bodies',
@@ -90,7 +90,7 @@ export const credentials: readonly FuzzTarget[] = [
         assert.equal(value, found.token);
       }
     },
-    { runs: 2000 },
+    { runs: 800 },
   ),
 ];
 

@@ -31,7 +31,7 @@ export const requestTargets: readonly FuzzTarget[] = [
       assert(!isRejection(twice), 'the forwarded target would be refused');
       assert.equal(twice.path + twice.query, once.path + once.query);
     },
-    { runs: 3000 },
+    { runs: 1000 },
   ),
   fuzzTarget(
     'protected-decision',
@@ -47,7 +47,7 @@ export const requestTargets: readonly FuzzTarget[] = [
         if (isProtected) assert(protectedList.match(request), `${verb} ${seen} needs no token`);
       }
     },
-    { runs: 3000 },
+    { runs: 1000 },
   ),
   fuzzTarget(
     'forwarded-fields',
@@ -69,6 +69,6 @@ export const requestTargets: readonly FuzzTarget[] = [
       }
       assert.equal(request.fields[names.indexOf('host') * 2 + 1], 'upstream.internal:9000');
     },
-    { runs: 2000 },
+    { runs: 800 },
   ),
 ];
