@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5558,
+  access: 5427,
   admin: 1857,
   app: 2575,
   authorize: 176,

@@ -9,20 +9,13 @@ import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts'
 import type { TokenIdentity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
 import type { ProofMode } from './token-kind.ts';
-import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
+import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** One check of the proxy, its outcome and an explanation. */
-interface TokenCheck {
-  readonly name: string;
-  /** `skipped`: the configuration does not ask for it, or an earlier check has failed. */
-  readonly outcome: 'passed' | 'failed' | 'skipped';
-  readonly text: string;
-}
-
-/** The checks of a token, in the order in which the proxy makes them. */
+/** The verdict of the proxy on a token, and what it went by. */
 export interface TokenInspection {
-  readonly checks: readonly TokenCheck[];
   readonly verdict: TokenIdentity | Rejection;
+  /** By name, such as `exp`, in the order of the proxy's checks: what the token says, and what is accepted. */
+  readonly facts: Readonly<Record<string, string | undefined>>;
 }
 
 /** An issuer with the settings of its verifiers. */
@@ -36,135 +29,9 @@ export type InspectToken = (token: string, asked?: Asked) => Promise<TokenInspec
 
 const nothingAsked: Asked = { scopes: [] };
 
-/** The readable parts of the token, for the texts only; no decision depends on them. */
-interface Read {
-  readonly length: number;
-  readonly header: Claims;
-  readonly claims: Claims;
-  readonly identity: TokenIdentity | undefined;
-  readonly asked: Asked;
-  readonly forward: IdentityForwarding['forward'];
-  /** The issuer that verifies the token; undefined: none. */
-  readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
-  readonly issuers: TokenIssuers<InspectedIssuer>;
-  /** The settings of the chosen issuer, else of the first. */
-  readonly rules: InspectedIssuer['rules'];
-}
-
-interface Step {
-  readonly name: string;
-  /** Refusal reasons that mean that this check has failed. */
-  readonly reasons: readonly string[];
-  /** Undefined: the configuration does not ask for it. Null: the check does not apply to this token. */
-  say(read: Read): string | undefined | null;
-}
-
-/** A check of a token that is verified by keys. */
-function ofSigned(say: (read: Read) => string | undefined): Step['say'] {
-  return (read) => (read.chosen?.by === 'introspection' ? null : say(read));
-}
-
-/** A check of a claim, from the token itself or from the issuer's answer. */
-function ofClaims(say: (read: Read) => string | undefined): Step['say'] {
-  return (read) => (read.chosen?.by === 'introspection' ? 'as its issuer says' : say(read));
-}
-
-/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier`, `validateClaims` and `createAuthenticate`; a test compares them. */
-const steps: readonly Step[] = [
-  {
-    name: 'size',
-    reasons: ['too-long'],
-    say: ({ length }) => `${length} characters, ${maxTokenLength} at most`,
-  },
-  {
-    name: 'form',
-    reasons: ['form'],
-    say: ({ issuers }) =>
-      issuers.takesOpaque
-        ? 'letters, digits and -._~+/'
-        : 'three parts of base64url with dots between them, in their one spelling',
-  },
-  { name: 'issuer', reasons: ['choice'], say: choiceText },
-  {
-    name: 'active',
-    reasons: ['inactive', 'introspection'],
-    say: ({ chosen }) => (chosen?.by === 'introspection' ? 'its issuer is asked, and calls it active' : null),
-  },
-  { name: 'header', reasons: ['header'], say: ofSigned(() => 'a JSON object, its kid a text') },
-  {
-    name: 'alg',
-    reasons: ['algorithm'],
-    say: ofSigned(({ header, rules }) => `${show(header.alg)}, ${oneOf(rules.algorithms)} is accepted`),
-  },
-  { name: 'crit', reasons: ['critical'], say: ofSigned(() => 'no extension that must be understood') },
-  {
-    name: 'key',
-    reasons: ['unknown-key', 'keys'],
-    say: ofSigned(({ header, chosen }) => {
-      const keys = chosen?.issuer.keys?.source.status().keys ?? 0;
-      const fitting = `fit ${show(header.alg)}`;
-      return header.kid === undefined
-        ? `no kid; of ${keys} keys one must ${fitting}`
-        : `kid ${show(header.kid)}; of ${keys} keys one must have it and ${fitting}`;
-    }),
-  },
-  { name: 'signature', reasons: ['signature'], say: ofSigned(() => 'made by that key') },
-  { name: 'payload', reasons: ['payload'], say: ofSigned(() => 'a JSON object') },
-  { name: 'kind', reasons: ['other-kind', 'sender-constrained'], say: kindText },
-  {
-    name: 'times',
-    reasons: ['no-expiry', 'claims'],
-    say: ofClaims(() => 'exp is there; exp, nbf and iat are numbers'),
-  },
-  { name: 'exp', reasons: ['expired'], say: ofClaims((read) => timeText(read, 'exp')) },
-  { name: 'nbf', reasons: ['not-before'], say: ofClaims((read) => timeText(read, 'nbf')) },
-  {
-    name: 'iat',
-    reasons: ['issued-in-future', 'no-issue-time', 'too-old'],
-    say: ofClaims((read) => {
-      const { maxTokenAgeMs } = read.rules;
-      const age =
-        maxTokenAgeMs === undefined ? '' : `, ${duration(maxTokenAgeMs)} old at most (auth.maxTokenAge)`;
-      return timeText(read, 'iat') + age;
-    }),
-  },
-  {
-    name: 'iss',
-    reasons: ['issuer'],
-    say: ofClaims(({ claims, rules }) => partyText(claims.iss, rules.issuer)),
-  },
-  {
-    name: 'aud',
-    reasons: ['audience'],
-    say: ofClaims(({ claims, rules }) => partyText(claims.aud, rules.audience)),
-  },
-  {
-    name: 'subject',
-    reasons: ['subject'],
-    say: ({ identity, rules }) =>
-      `${identity === undefined ? 'names no user' : show(identity.subject)} (auth.subject: ${claimPathText(rules.subject)})`,
-  },
-  { name: 'proof', reasons: ['unbound'], say: proofText },
-  {
-    name: 'scopes',
-    reasons: ['scope'],
-    say: scopesText,
-  },
-  {
-    name: 'require',
-    reasons: ['require'],
-    say: ({ asked: { conditions = [] } }) =>
-      conditions.flatMap((row) => conditionTexts({ require: row.conditions })).join(', ') || null,
-  },
-  { name: 'fields', reasons: ['identity-too-long'], say: fieldsText },
-];
-
-/** Every reason for which a check can fail, as the docs list them. Exported for its tests. */
-export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) => reasons);
-
 /**
- * Verifies the token as the proxy does, and lists which checks passed and which one failed. The texts show only claims that
- * are checked, and nothing of the signature. Rejects only for a bug in shopward.
+ * Verifies the token as the proxy does, and says what it went by. The facts show only claims that are checked, and nothing of
+ * the signature. Rejects only for a bug in shopward.
  * @param asked What the rows require.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
@@ -174,57 +41,25 @@ export async function inspectToken(
   asked: Asked = nothingAsked,
   forward: IdentityForwarding['forward'] = {},
 ): Promise<TokenInspection> {
-  const { verdict, reason, identity, chosen } = await decide(token, issuers, asked, forward);
-  const [header = '', payload = ''] = token.slice(0, maxTokenLength).split('.', 2);
-  const read: Read = {
-    length: token.length,
-    header: readPart(header),
-    claims: readPart(payload),
-    ...{ identity, asked, forward, chosen, issuers },
-    rules: (chosen?.issuer ?? (issuers.all[0] as InspectedIssuer)).rules,
-  };
-  const said = steps.map((step) => ({ step, text: step.say(read) })).filter(({ text }) => text !== null);
-  const failed = said.findIndex(({ step }) => reason !== undefined && step.reasons.includes(reason));
-  const checks = said.map(({ step: { name }, text }, at): TokenCheck => {
-    if (failed !== -1 && at > failed) return { name, outcome: 'skipped', text: 'not reached' };
-    if (text === undefined || text === null) return { name, outcome: 'skipped', text: 'not checked' };
-    return { name, outcome: at === failed ? 'failed' : 'passed', text };
-  });
-  return { checks, verdict };
-}
-
-interface Decision {
-  readonly verdict: TokenIdentity | Rejection;
-  /** Identifies the failed step. */
-  readonly reason?: string | undefined;
-  /** The user of a verified token, even if it lacks a scope. */
-  readonly identity?: TokenIdentity;
-  readonly chosen?: ChosenIssuer<InspectedIssuer>;
-}
-
-/** The verdict of the proxy, and its step: several steps have the reasons `malformed` and `issuer`. */
-async function decide(
-  token: string,
-  issuers: TokenIssuers<InspectedIssuer>,
-  asked: Asked,
-  forward: IdentityForwarding['forward'],
-): Promise<Decision> {
+  const size = `${token.length} characters, ${maxTokenLength} at most`;
   const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`], issuers.takesOpaque);
-  if (isRejection(credentials)) {
-    return { verdict: credentials, reason: credentials.reason === 'too-long' ? 'too-long' : 'form' };
-  }
+  if (isRejection(credentials)) return { verdict: credentials, facts: { size } };
+  const [header, claims] = credentials.token.split('.', 2).map(readPart);
   const chosen = issuers.choose(credentials.token);
-  if (typeof chosen === 'string') return { verdict: refuseToken(chosen), reason: 'choice' };
-  const verdict = await chosen.verifier.verify(credentials.token);
-  if (!isRejection(verdict)) {
-    const refusal = refuseIdentity(verdict, credentials.token, asked, forward);
-    const reason = refusal?.rejection === 'not-permitted' ? 'require' : refusal?.reason;
-    return { verdict: refusal ?? verdict, reason, identity: verdict, chosen };
-  }
-  const { algorithms } = chosen.issuer.rules;
-  const isHeader = readTokenHeader(credentials.token, algorithms) === 'malformed';
-  const { reason } = verdict;
-  return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason, chosen };
+  const general = { size, issuer: choiceText(claims, chosen, issuers.all) };
+  if (typeof chosen === 'string') return { verdict: refuseToken(chosen), facts: general };
+  const verified = await chosen.verifier.verify(credentials.token);
+  const identity = isRejection(verified) ? undefined : verified;
+  const refusal = identity && refuseIdentity(identity, credentials.token, asked, forward);
+  const { issuer } = chosen;
+  const isSigned = chosen.by !== 'introspection';
+  const facts = {
+    ...general,
+    ...(isSigned && header && headerFacts(header, issuer)),
+    ...(isSigned && header && claims && claimFacts(header, claims, issuer.rules)),
+    ...(identity && identityFacts(identity, issuer.rules, asked, forward)),
+  };
+  return { verdict: refusal ?? verified, facts };
 }
 
 function refuseIdentity(
@@ -243,44 +78,75 @@ function refuseIdentity(
     : undefined;
 }
 
-function scopesText({ identity, asked: { scopes, anyScopes = [] }, rules }: Read): string | undefined {
-  const all = scopes.length === 0 ? [] : [scopes.join(' ')];
-  const needs = [...all, ...anyScopes.map((any) => `one of ${any.join(' ')}`)];
-  if (needs.length === 0) return undefined;
-  const claims = claimPathText(rules.scopes ?? defaultScopePaths);
-  return `has ${identity?.scopes.join(' ') || 'none'}, needs ${needs.join(' and ')} (auth.scopes: ${claims})`;
+function headerFacts({ alg, kid }: Claims, { rules, keys }: InspectedIssuer) {
+  const fitting = `fit ${show(alg)}`;
+  const needs = kid === undefined ? fitting : `have it and ${fitting}`;
+  return {
+    alg: `${show(alg)}, ${oneOf(rules.algorithms)} is accepted`,
+    key: `kid ${show(kid)}; of ${keys?.source.status().keys ?? 0} keys one must ${needs}`,
+  };
 }
 
-/** The lengths of the fields of `auth.forward`; null if there are none. */
-function fieldsText({ identity, forward }: Read): string | null {
-  const fields = Object.entries(identity === undefined ? {} : identityFields(forward, identity));
-  if (fields.length === 0) return null;
+function claimFacts(header: Claims, claims: Claims, rules: InspectedIssuer['rules']) {
+  const { maxTokenAgeMs: maxAge } = rules;
+  const age = maxAge === undefined ? '' : `, ${duration(maxAge)} old at most (auth.maxTokenAge)`;
+  return {
+    kind: kindText(header, claims, rules),
+    exp: timeText(claims.exp, rules),
+    nbf: timeText(claims.nbf, rules),
+    iat: timeText(claims.iat, rules) + age,
+    iss: partyText(claims.iss, rules.issuer),
+    aud: partyText(claims.aud, rules.audience),
+  };
+}
+
+function identityFacts(
+  identity: TokenIdentity,
+  { subject, scopes = defaultScopePaths }: InspectedIssuer['rules'],
+  { scopes: all, anyScopes = [], conditions = [], proof }: Asked,
+  forward: IdentityForwarding['forward'],
+) {
+  const groups = [
+    ...(all.length === 0 ? [] : [all.join(' ')]),
+    ...anyScopes.map((any) => `one of ${any.join(' ')}`),
+  ];
+  const needs = groups.length === 0 ? '' : `, needs ${groups.join(' and ')}`;
+  const fields = Object.entries(identityFields(forward, identity));
   const lengths = fields.map(([name, { length }]) => `${name} has ${length} octets`);
-  return `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`;
+  return {
+    subject: `${show(identity.subject)} (auth.subject: ${claimPathText(subject)})`,
+    proof: proofText(identity, proof),
+    scopes: `has ${identity.scopes.join(' ') || 'none'}${needs} (auth.scopes: ${claimPathText(scopes)})`,
+    require: conditions.flatMap((row) => conditionTexts({ require: row.conditions })).join(', ') || undefined,
+    fields:
+      fields.length === 0 ? undefined : `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`,
+  };
 }
 
 /** Whether the token is bound to a key. The proof itself belongs to a request, not to the token. */
-function proofText({ identity, asked }: Read): string | null {
-  switch (identity?.confirmation?.by) {
+function proofText({ confirmation }: TokenIdentity, proof: Asked['proof']): string | undefined {
+  switch (confirmation?.by) {
     case 'dpop':
       return 'bound to a key: each request needs a DPoP proof made with it';
     case 'mtls':
       return 'bound to a client certificate: each request needs it (TLS, or Client-Cert of a trusted proxy)';
   }
-  return asked.proof === 'required' ? 'not bound to a key (cnf), which the row requires' : null;
+  return proof === 'required' ? 'not bound to a key (cnf), which the row requires' : undefined;
 }
 
 /** Which of several issuers gets the token. */
-function choiceText({ claims, chosen, issuers }: Read): string | null {
-  const { all } = issuers;
-  if (all.length === 1) return null;
-  if (chosen === undefined) {
-    const known = all.map(({ name, issuer }) => `${issuer} (${name})`).join(', ');
-    return `iss ${show(claims.iss)} is none of ${known}`;
-  }
-  return chosen.by === 'introspection' && claims.iss === undefined
+function choiceText(
+  claims: Claims | undefined,
+  chosen: ChosenIssuer<InspectedIssuer> | string,
+  all: readonly InspectedIssuer[],
+): string | undefined {
+  if (all.length === 1) return undefined;
+  const iss = show(claims?.iss);
+  if (typeof chosen === 'string')
+    return `iss ${iss} is none of ${all.map(({ name, issuer }) => `${issuer} (${name})`).join(', ')}`;
+  return chosen.by === 'introspection' && claims?.iss === undefined
     ? `no JSON Web Token: ${chosen.issuer.name} is asked`
-    : `iss ${show(claims.iss)}: ${chosen.issuer.name}, whose keys alone count`;
+    : `iss ${iss}: ${chosen.issuer.name}, whose keys alone count`;
 }
 
 const boundTexts: Readonly<Record<ProofMode, string>> = {
@@ -291,7 +157,11 @@ const boundTexts: Readonly<Record<ProofMode, string>> = {
 };
 
 /** What the token says that it is, and what an access token must say. */
-function kindText({ header, claims, rules: { tokenType, proof = 'none' } }: Read): string {
+function kindText(
+  header: Claims,
+  claims: Claims,
+  { tokenType, proof = 'none' }: InspectedIssuer['rules'],
+): string {
   const { cnf } = claims;
   const bound = cnf === undefined ? '' : `, bound to a key (cnf: ${show(cnf)})`;
   const own = `typ ${show(header.typ)}, claim typ ${show(claims.typ)}, claim token_use ${show(claims.token_use)}${bound}`;
@@ -301,8 +171,8 @@ function kindText({ header, claims, rules: { tokenType, proof = 'none' } }: Read
   return `${own}; ${location} must be ${oneOf(values)} (auth.tokenType)`;
 }
 
-function readPart(part: string): Claims {
-  return parseJsonObject(Buffer.from(part, 'base64url')) ?? {};
+function readPart(part: string): Claims | undefined {
+  return parseJsonObject(Buffer.from(part, 'base64url'));
 }
 
 const longestShown = 120;
@@ -316,12 +186,11 @@ function oneOf(accepted: string | readonly string[]): string {
   return typeof accepted === 'string' ? accepted : accepted.join(' or ');
 }
 
-function partyText(claim: unknown, accepted: string | readonly string[] | undefined): string | undefined {
-  return accepted === undefined ? undefined : `${show(claim)}, ${oneOf(accepted)} is accepted`;
+function partyText(claim: unknown, accepted: string | readonly string[] | undefined): string {
+  return `${show(claim)}, ${accepted === undefined ? 'not checked' : `${oneOf(accepted)} is accepted`}`;
 }
 
-function timeText({ claims, rules }: Read, name: 'exp' | 'nbf' | 'iat'): string {
-  const seconds = claims[name];
+function timeText(seconds: unknown, rules: InspectedIssuer['rules']): string {
   if (typeof seconds !== 'number' || Math.abs(seconds) > 8.64e12) return 'none';
   const nowMs = rules.now();
   const restMs = seconds * 1000 - nowMs;

@@ -156,7 +156,7 @@ interface CheckedHeader extends TokenHeader {
 }
 
 /** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */
-export function readTokenHeader(token: string, algorithms: readonly string[]): CheckedHeader | TokenRefusal {
+function readTokenHeader(token: string, algorithms: readonly string[]): CheckedHeader | TokenRefusal {
   const header = parseJsonObject(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'));
   if (header === undefined) return 'malformed';
   const { alg, kid } = header;

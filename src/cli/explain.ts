@@ -14,10 +14,10 @@ import {
 } from './command-io.ts';
 import { explainPasted, explainToken, readFieldLine, unreadableText } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explain-request.ts';
-import { explanationText } from './explain/explanation-text.ts';
+import { explanationText, inspectionText } from './explain/explanation-text.ts';
 import { readPastedToken } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
-import { inspectionText, withTokenInspector } from './token.ts';
+import { withTokenInspector } from './token.ts';
 
 interface ExplainChoice extends CommonChoice {
   /** Further fields of the request, each `Name: value`. */

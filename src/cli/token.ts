@@ -16,9 +16,9 @@ import {
   type CommonChoice,
   processIo,
   readInput,
-  textTable,
 } from './command-io.ts';
 import { explainRequest } from './explain/explain-request.ts';
+import { inspectionText } from './explain/explanation-text.ts';
 import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */
@@ -66,7 +66,7 @@ interface TokenChoice extends CommonChoice {
 }
 
 /**
- * Says which check of the proxy a token passes and which one it fails. `given` is the token, or `-` for standard input.
+ * Says whether the proxy accepts a token, and what that goes by. `given` is the token, or `-` for standard input.
  * Exit code 0 for one that is accepted, 1 for one that is refused, 2 for what is no token, 69 where the keys cannot be
  * had, 78 for a configuration with problems.
  */
@@ -125,19 +125,9 @@ export function claimsOf(token: string): Claims | undefined {
   return parseJsonObject(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url'));
 }
 
-function jsonOf({ checks, verdict }: TokenInspection): object {
+function jsonOf({ facts, verdict }: TokenInspection): object {
   if (!isRejection(verdict))
-    return { accepted: true, subject: verdict.subject, scopes: verdict.scopes, checks };
+    return { accepted: true, subject: verdict.subject, scopes: verdict.scopes, facts };
   const { rejection, reason } = verdict;
-  return { accepted: false, rejection, reason, see: reasonLink(rejection, reason), checks };
-}
-
-/** The checks as a table, then the verdict, and the section of the docs that says what to do. */
-export function inspectionText({ checks, verdict }: TokenInspection): string[] {
-  const table = textTable(
-    checks.map(({ name, outcome, text }) => [outcome === 'failed' ? 'FAILED' : outcome, name, text]),
-  );
-  if (!isRejection(verdict)) return [...table, 'accepted'];
-  const { rejection, reason } = verdict;
-  return [...table, `refused: ${rejection}, ${reason}; see ${reasonLink(rejection, reason)}`];
+  return { accepted: false, rejection, reason, see: reasonLink(rejection, reason), facts };
 }

@@ -130,7 +130,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./explain.ts')).runExplain,
   },
   token: {
-    description: 'say which check an access token passes, and which one it fails',
+    description: 'say whether the proxy accepts an access token, and why',
     arguments: [['[token]', 'left out or -: read from standard input, which keeps it out of the history']],
     options: [
       option('--path <path>', "a path, or 'METHOD PATH': it needs the scopes of the rows that match"),
@@ -139,7 +139,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       json,
     ],
     notes: [
-      "Makes the proxy's checks in the proxy's order, with the clock of this machine and the keys of the configuration. The signature is never printed.",
+      "Makes the proxy's checks with the clock of this machine and the keys of the configuration. The signature is never printed.",
     ],
     examples: [
       'shopward token < token.txt',

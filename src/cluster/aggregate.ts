@@ -54,7 +54,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
     // One worker is enough: all have the same keys.
     async inspectToken(token, asked) {
       const inspection = await supervisor.askOne('inspectToken', { token, asked });
-      return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
+      return inspection ?? { facts: {}, verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
     // One worker is enough: workers need a store, and it has the counts of all.
     rollout: options.countsRollout

@@ -28,13 +28,13 @@ function readDocument(): string {
 
 /** The rows of the tables, without Markdown except code spans. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
-  // The table of reasons for a bad token has no status column, and one column for cause and remedy.
-  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*(?:\|([^|]*))?\|([^|]*)\|([^|]*)\|$/gm);
-  return [...rows].map(([, name = '', status, cause = '', cure = '']) => ({
+  // The table of reasons for a bad token has no status, and one column for cause and remedy.
+  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*\|(?:([^|]*)\|([^|]*)\|)?([^|]*)\|$/gm);
+  return [...rows].map(([, name = '', status, cause = '', last = '']) => ({
     name,
     status: status && withoutMarks(status).replaceAll('`', ''),
-    cause: withoutMarks(status === undefined ? cure : cause),
-    cure: status === undefined ? '' : withoutMarks(cure),
+    cause: withoutMarks(status === undefined ? last : cause),
+    cure: status === undefined ? '' : withoutMarks(last),
   }));
 }
 

@@ -7,7 +7,7 @@ import { buildRejections, isRejection, type RejectionName, rejectionTable } from
 import { reasonLink } from '../../rollout/reasons.ts';
 import { type AskedRequest, explainRequest, tokenToInspect } from './explain-request.ts';
 import { type Explanation, emptyExplanation, refusalOf, withInspection, withRefusal } from './explanation.ts';
-import { explanationText, inspectionFacts } from './explanation-text.ts';
+import { explanationText, inspectionText } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 
 /** The result of `explain --json`, also for the console. Exported for its tests. */
@@ -133,7 +133,7 @@ export const explainForConsole: Explain = async ({ method, text, fields, body },
     return {
       verdict: isGood ? 'token-accepted' : 'token-refused',
       inspection,
-      text: inspectionFacts(inspection),
+      text: inspectionText(inspection),
     };
   }
   const lines = fields.map((line) => readFieldLine(line));

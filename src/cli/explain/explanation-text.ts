@@ -1,7 +1,7 @@
 import { requirementText } from '../../access/requirement-check.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import { isRejection } from '../../http/rejection.ts';
-import { reasonLink } from '../../rollout/reasons.ts';
+import { adviceOn } from '../../rollout/reasons.ts';
 import type { InterpretationStep } from '../../routes/path-table.ts';
 import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 
@@ -36,7 +36,7 @@ export function explanationText(explanation: Explanation, notes: readonly string
   if (limits !== null)
     say('limits', `${limits.requestBodyBytes} bytes of body, ${limits.responseTimeoutMs} ms for the shop`);
   const { inspection } = explanation.token;
-  if (inspection !== null) say('its token', tokenText(inspection));
+  if (inspection !== null) say('its token', tokenText(inspection.verdict));
   if (observed !== null) say('only noted', `${speak(observed)}${because(observed)}, see ${observed.see}`);
   if (refusal !== null) {
     say('then refused', `${speak(refusal)}${because(refusal)}`);
@@ -47,19 +47,15 @@ export function explanationText(explanation: Explanation, notes: readonly string
   return lines;
 }
 
-/** The verdict on a token, then each check. */
-export function inspectionFacts({ checks, verdict }: TokenInspection): string[] {
-  const isGood = !isRejection(verdict);
-  const lines = ['an access token'];
-  const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
-  if (isGood) say('accepted', 'every check passes; whether its scopes suffice depends on the row');
-  else {
-    say('refused', [verdict.rejection, ...(verdict.reason === undefined ? [] : [verdict.reason])].join(', '));
-    say('see', reasonLink(verdict.rejection, verdict.reason));
+/** The verdict on a token, then what it went by, one line for each fact. */
+export function inspectionText({ verdict, facts }: TokenInspection): string[] {
+  const found = Object.entries(facts);
+  if (isRejection(verdict)) {
+    const { next, more } = adviceOn(verdict.rejection, verdict.reason);
+    found.unshift(['why', next], ['see', more]);
   }
-  for (const { name, outcome, text } of checks)
-    say(name, outcome === 'failed' ? `FAILED: ${text}` : `${outcome}: ${text}`);
-  return lines;
+  const lines = found.flatMap(([name, text]) => (text === undefined ? [] : [`  ${name.padEnd(15)} ${text}`]));
+  return [tokenText(verdict), ...lines];
 }
 
 function verdictText({ token }: Explanation): string {
@@ -113,11 +109,9 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   'method-override': 'a POST that the shop may take for this method',
 };
 
-/** The failed check of a token, in the words of `shopward token`. */
-function tokenText({ checks, verdict }: TokenInspection): string {
-  const failed = checks.find(({ outcome }) => outcome === 'failed');
-  if (failed !== undefined) return `refused by its ${failed.name}: ${failed.text}`;
-  return isRejection(verdict) ? `not checked: ${verdict.reason ?? verdict.rejection}` : 'every check passes';
+function tokenText(verdict: TokenInspection['verdict']): string {
+  if (!isRejection(verdict)) return 'accepted';
+  return `refused: ${[verdict.rejection, verdict.reason].filter(Boolean).join(', ')}`;
 }
 
 function because({ reason }: Refusal): string {

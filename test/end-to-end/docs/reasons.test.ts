@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inspectionReasons } from '../../../src/access/token-inspection.ts';
 import { buildRejections } from '../../../src/http/rejection.ts';
 import { reasonLink } from '../../../src/rollout/reasons.ts';
 
@@ -31,16 +30,6 @@ describe('docs/reasons.md', () => {
   it('has no row for an unknown rejection', () => {
     const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('|<a '));
     expect(rows.size).toBe(Object.keys(buildRejections()).length + ofTokens.length);
-  });
-
-  it.each(
-    inspectionReasons.filter(
-      (reason) => !['form', 'header', 'payload', 'choice', 'require'].includes(reason),
-    ),
-  )('has the token reason %s, and the lookup finds it', (reason) => {
-    expect(ofTokenReasons).toContain(`|<a id="${reason}"></a>\`${reason}\`|`);
-    const place = reasonLink('access-token-invalid', reason);
-    expect(place).toBe(`docs/reasons.md#${reason}`);
   });
 
   it('links each refusal to the page, also one with an unlisted reason', () => {

@@ -407,8 +407,8 @@ describe('J19: proof of possession', () => {
     const inspect = async (token: string) => {
       const options = { config: stage.shopward.configFile, json: true, path: 'GET /strict' };
       const { out } = await runCommand((io) => runToken(token, options, io));
-      const { accepted, reason, checks } = JSON.parse(out.join('\n'));
-      return [accepted, reason, checks.find(({ name }: { name: string }) => name === 'proof')?.text];
+      const { accepted, reason, facts } = JSON.parse(out.join('\n'));
+      return [accepted, reason, facts.proof];
     };
     expect(await inspect(bound)).toEqual([
       true,
