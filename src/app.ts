@@ -9,13 +9,12 @@ import { createProcessStatus, Drain, type ProcessStatus } from './app/process-st
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
-import { createForwarding, upstreamHostOf } from './app/upstream.ts';
 import { createTelemetry } from './app/telemetry.ts';
+import { createForwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
-import type { ExchangeBatch } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
 
@@ -50,7 +49,7 @@ interface AppInput {
   readonly forms?: ThisVersion['forms'];
   readonly explain?: Explain;
   /** Set in a worker: its primary has the admin port, if there is one, and watches the list. */
-  readonly worker?: { readonly exchanges: ExchangeBatch | undefined };
+  readonly worker?: { readonly noteExchange: Admin['noteExchange'] | undefined };
   /** Default: all filters of shopward. */
   readonly filters?: readonly FilterDefinition[];
 }
@@ -68,7 +67,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const adminInput = { config, inForce: settings.inForce, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
   const { tracing, accessLog, ...telemetry } = await createTelemetry(config, metrics, { version, log });
-  let exchanges = worker?.exchanges;
+  let noteForConsole = worker?.noteExchange;
   const port = createPublicPort({
     config,
     rules,
@@ -78,7 +77,7 @@ export async function createApp(input: AppInput): Promise<App> {
     record(known, request, sender) {
       const record = known.reason === undefined ? known : clock.explain(known);
       metrics.observeExchange(record, Date.now(), request, sender);
-      exchanges?.add(record);
+      noteForConsole?.(record);
       tracing?.note(record, request);
       accessLog.write(record);
     },
@@ -107,7 +106,7 @@ export async function createApp(input: AppInput): Promise<App> {
   for (const component of components) metrics.register(...(component.metrics ?? []));
   const status = createProcessStatus({ ...features, components, metrics });
   const admin = worker === undefined ? createAdmin({ ...adminInput, list, status, metrics }) : undefined;
-  exchanges ??= admin?.exchanges;
+  noteForConsole ??= admin?.noteExchange;
 
   return {
     ...createLifeCycle(input, components, { port, admin, drain }),

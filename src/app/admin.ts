@@ -22,10 +22,10 @@ import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { Trends } from '../admin/trends.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
-import { isolateLate } from '../lib/faults.ts';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { makeReport, type RolloutReport } from '../rollout/report.ts';
-import { ExchangeBatch } from '../telemetry/exchange-record.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Metrics, programMetrics } from '../telemetry/metrics.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
@@ -55,8 +55,8 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Of this process, or of all workers. */
-  readonly exchanges: ExchangeBatch;
+  /** Of this process, or of all workers. Never throws. */
+  noteExchange(record: ExchangeRecord): void;
   /** A worker ended and is replaced. */
   noteRestart(): void;
 }
@@ -79,13 +79,11 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   if (settings === false) return undefined;
   const observed = createObserved(input);
   const { drift, decisionLog, incidents, rowCounts, trends } = observed;
-  const exchanges = new ExchangeBatch((records) => {
+  const noteExchange = isolated((record: ExchangeRecord) => {
     const nowMs = now();
-    for (const record of records) {
-      trends.note(record, nowMs);
-      drift.note(record, nowMs);
-      decisionLog.note(record, nowMs);
-    }
+    trends.note(record, nowMs);
+    drift.note(record, nowMs);
+    decisionLog.note(record, nowMs);
   });
   const look = async () => {
     const condition = conditionOf(await status.health());
@@ -104,13 +102,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, observed, history, look).map((endpoint) => ({
-      ...endpoint,
-      async run(question) {
-        await exchanges.flush();
-        return endpoint.run(question);
-      },
-    })),
+    endpoints: createEndpoints(input, observed, history, look),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -126,7 +118,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
         return server.close();
       },
     },
-    exchanges,
+    noteExchange,
     noteRestart: () => incidents.noteRestart(now()),
   };
 }

@@ -124,8 +124,10 @@ export class Primary implements Running {
       }),
       log,
       onExchanges: (records) => {
-        for (const record of records) decisions.note(record, Date.now());
-        void this.#admin?.exchanges.take(records);
+        for (const record of records) {
+          decisions.note(record, Date.now());
+          this.#admin?.noteExchange(record);
+        }
       },
       onEnd: (pid) => {
         workerMetrics.retire(pid);

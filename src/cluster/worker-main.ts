@@ -56,6 +56,7 @@ function runWorker(): void {
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
   const { config, protectedList, secrets, version } = start;
+  const batch = new ExchangeBatch((records) => channel.emit('exchanges', records));
   return createApp({
     config,
     protectedList: { text: '', packed: protectedList },
@@ -64,10 +65,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     log,
     worker: {
       // Without an admin port nothing shows them.
-      exchanges:
-        config.admin === false
-          ? undefined
-          : new ExchangeBatch((records) => channel.emit('exchanges', records)),
+      noteExchange: config.admin === false ? undefined : (record) => batch.add(record),
     },
   });
 }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
 import { endLingering } from '../http/write-response.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
-import type { ConnectionSlots } from './in-flight.ts';
+import type { ConnectionSlot, ConnectionSlots } from './in-flight.ts';
 
 interface Pair {
   readonly incoming: IncomingMessage;
@@ -28,8 +28,7 @@ type Broken = Readonly<{ why: RejectionName; head: MalformedHead }>;
 
 interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
-  /** Told when the connection begins a request, and when it has none in progress. */
-  readonly slots?: Pick<ConnectionSlots, 'busy' | 'idle'>;
+  readonly slots?: Pick<ConnectionSlots, 'slotOf' | 'busy' | 'idle'>;
   /** Octets that are not a request: the callee writes the answer and ends the socket. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
 }
@@ -55,6 +54,7 @@ const lingerMs = 1_000;
 export class ClientConnection {
   readonly #socket: Socket;
   readonly #options: ClientConnectionOptions;
+  readonly #slot: ConnectionSlot | undefined;
   readonly #waiting: Pair[] = [];
   #current: Pair | undefined;
   #handled: Handled | undefined;
@@ -63,12 +63,12 @@ export class ClientConnection {
   #readUntil = 0;
   #draining = false;
   #ending = false;
-  #isBusy = false;
   #isUpgraded = false;
 
   constructor(socket: Socket, options: ClientConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#slot = options.slots?.slotOf(socket);
     // Node resumes the socket by itself after each request and each response.
     socket.on('resume', isolated(this.#pauseReading));
     stopParserWhen(socket, () => this.#isFull());
@@ -81,8 +81,8 @@ export class ClientConnection {
   /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room until nothing more is sent. */
   upgrade(): void {
     this.#isUpgraded = true;
-    this.#options.slots?.busy(this.#socket);
-    const idle = isolated(() => this.#options.slots?.idle(this.#socket));
+    this.#options.slots?.busy(this.#slot);
+    const idle = isolated(() => this.#options.slots?.idle(this.#slot));
     this.#socket.once('finish', idle);
   }
 
@@ -155,8 +155,7 @@ export class ClientConnection {
   #begin(pair: Pair): void {
     this.#current = pair;
     const { incoming, response } = pair;
-    if (!this.#isBusy) this.#options.slots?.busy(this.#socket);
-    this.#isBusy = true;
+    this.#options.slots?.busy(this.#slot);
     response.on('close', this.#ended);
     this.#markIfLast(pair);
     this.#handled = this.#options.handle(incoming, response);
@@ -183,7 +182,7 @@ export class ClientConnection {
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
       // While its end is awaited, it may be closed to make room.
-      this.#options.slots?.idle(this.#socket);
+      this.#options.slots?.idle(this.#slot);
       return;
     }
     const next = this.#waiting.shift();
@@ -194,8 +193,7 @@ export class ClientConnection {
       this.#endIfDue();
     } else if (this.#stopped === 'full') this.#socket.destroySoon();
     else if (this.#stopped === undefined) {
-      this.#isBusy = false;
-      this.#options.slots?.idle(this.#socket);
+      this.#options.slots?.idle(this.#slot);
       this.#socket.resume();
       if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
-import { NamedEntries, shareOf } from '../lib/fair-queue.ts';
+import { type Linked, LinkedList, NamedEntries, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
 
 /** Refuses a request of a client or subject that has its share of requests in progress, also in observe mode. */
@@ -153,6 +153,11 @@ interface ConnectionCounts {
   refusedOfPeer: number;
 }
 
+/** An open connection, over TLS its TLS socket. Idle ones are in a list: a Map would make garbage for each request. */
+export interface ConnectionSlot extends Linked<ConnectionSlot> {
+  socket: Socket;
+}
+
 /**
  * The connections of a listener. At the limit, the connection that has been idle the longest is closed to
  * make room, so that silent connections do not block new clients. A connection with a request in progress is never closed.
@@ -164,8 +169,9 @@ export class ConnectionSlots {
   lastFullMs = Number.NEGATIVE_INFINITY;
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
-  /** The longest idle first, by address and port of the peer, which a TLS socket shares with the TCP socket below it. */
-  readonly #idle = new Map<string, Socket>();
+  /** By address and port of the peer, which a TLS socket shares with the TCP socket below it. */
+  readonly #slots = new Map<string, ConnectionSlot>();
+  readonly #idle = new LinkedList<ConnectionSlot>();
   #open = 0;
 
   constructor(options: ConnectionSlotsOptions) {
@@ -189,11 +195,14 @@ export class ConnectionSlots {
       return this.#refuse(socket, 'refused');
     }
     this.#open += 1;
+    const slot: ConnectionSlot = { socket, older: undefined, newer: undefined, list: undefined };
     const end = endOf(socket);
-    this.#idle.set(end, socket);
+    this.#slots.set(end, slot);
+    this.#idle.push(slot);
     const leave = () => {
       this.#open -= 1;
-      this.#idle.delete(end);
+      this.busy(slot);
+      if (this.#slots.get(end) === slot) this.#slots.delete(end);
       if (share !== undefined) this.#peers.giveBack(share);
     };
     socket.once('close', isolated(leave));
@@ -206,20 +215,26 @@ export class ConnectionSlots {
     return false;
   }
 
-  /** The connection has a request in progress, or must not be closed to make room any more. */
-  busy(socket: Socket): void {
-    this.#idle.delete(endOf(socket));
+  slotOf(socket: Socket): ConnectionSlot | undefined {
+    const slot = this.#slots.get(endOf(socket));
+    if (slot !== undefined) slot.socket = socket;
+    return slot;
   }
 
-  idle(socket: Socket): void {
-    if (!socket.destroyed) this.#idle.set(endOf(socket), socket);
+  /** The connection has a request in progress, or must not be closed to make room any more. */
+  busy(slot: ConnectionSlot | undefined): void {
+    if (slot !== undefined) this.#idle.remove(slot);
+  }
+
+  idle(slot: ConnectionSlot | undefined): void {
+    if (slot?.socket.destroyed === false && slot.list === undefined) this.#idle.push(slot);
   }
 
   /** Closes the connection that has been idle the longest; `false`: none is idle. */
   #evict(): boolean {
     this.lastFullMs = performance.now();
-    for (const [end, socket] of this.#idle) {
-      this.#idle.delete(end);
+    for (let slot = this.#idle.shift(); slot !== undefined; slot = this.#idle.shift()) {
+      const { socket } = slot;
       if (socket.destroyed) continue;
       this.counts.evicted += 1;
       socket.destroy();
@@ -229,14 +244,4 @@ export class ConnectionSlots {
   }
 }
 
-/** Made once for a socket, since each request asks for it twice. */
-const ends = new WeakMap<Socket, string>();
-
-function endOf(socket: Socket): string {
-  let end = ends.get(socket);
-  if (end === undefined) {
-    end = `${socket.remoteAddress} ${socket.remotePort}`;
-    ends.set(socket, end);
-  }
-  return end;
-}
+const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

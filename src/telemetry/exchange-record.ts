@@ -156,44 +156,44 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
 
 /** How long a record waits for others. */
 const batchMs = 100;
-/**
- * Records that wait. More are dropped, and the console misses them, rather than fill the memory: the path of a record may be a
- * part of a request line, and keep all of it.
- */
+/** So many records are sent at once: what waits for long gets into the old space, and V8 has to collect its whole heap. */
+const fullBatch = 128;
+/** Records that wait. More are dropped: the path of a record may be part of a request line, and keep all of it in memory. */
 const mostRecords = 5_000;
 
-/** Collects the records of ended exchanges for the console, here or in the primary: no request waits for it. */
+/** Collects the records of a worker's ended exchanges for the console of its primary, which gets one batch at a time. */
 export class ExchangeBatch {
-  /** Gets one batch at a time. */
-  readonly take: (records: readonly ExchangeRecord[]) => Promise<void> | void;
+  readonly #send: (records: readonly ExchangeRecord[]) => Promise<void> | void;
   #records: ExchangeRecord[] = [];
-  #isDue = false;
+  #isSending = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(take: ExchangeBatch['take']) {
-    this.take = take;
+  constructor(send: (records: readonly ExchangeRecord[]) => Promise<void> | void) {
+    this.#send = send;
   }
 
   add(record: ExchangeRecord): void {
     if (this.#records.length < mostRecords) this.#records.push(record);
-    if (!this.#isDue) this.#flushLater();
+    this.#sendIfDue();
   }
 
-  /** Hands over what waits now, so that a reader misses nothing. */
-  async flush(): Promise<void> {
+  #sendIfDue(): void {
+    if (this.#isSending || this.#records.length === 0) return;
+    if (this.#records.length >= fullBatch) isolateLate(this.#flush());
+    else this.#timer ??= setTimeout(() => isolateLate(this.#flush()), batchMs).unref();
+  }
+
+  async #flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isSending = true;
     const records = this.#records;
     this.#records = [];
-    if (records.length > 0) await this.take(records);
-  }
-
-  #flushLater(): void {
-    this.#isDue = true;
-    const flush = () =>
-      isolateLate(
-        this.flush().finally(() => {
-          this.#isDue = false;
-          if (this.#records.length > 0) this.#flushLater();
-        }),
-      );
-    setTimeout(flush, batchMs).unref();
+    try {
+      await this.#send(records);
+    } finally {
+      this.#isSending = false;
+      this.#sendIfDue();
+    }
   }
 }

@@ -26,7 +26,7 @@ import {
   plan,
   planForward,
 } from '../../../src/proxy/plan.ts';
-import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
@@ -38,9 +38,6 @@ const atOnce = 16;
 const signer = makeSigner('RS256');
 const reached = new Set<string>();
 const records = new Map<string, ExchangeRecord>();
-const exchanges = new ExchangeBatch((ended) => {
-  for (const record of ended) records.set(record.requestId, record);
-});
 /** Answer to `/en`. Any other URL gets an answer that the resolver cannot read. */
 const resolved = JSON.stringify({
   data: [
@@ -117,7 +114,7 @@ beforeAll(async () => {
     protectedList: { text: protectedList },
     secrets: secretsOf(loaded),
     log: createLog('silent'),
-    worker: { exchanges },
+    worker: { noteExchange: (record) => void records.set(record.requestId, record) },
   });
   port = Number(new URL((await app.listen()).url).port);
 });
@@ -323,7 +320,6 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
   await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   // Ours where the request was not read so far; a 101 names none.
   const requestId = /^x-request-id: (\S+)/im.exec(text)?.[1] ?? id;
-  await exchanges.flush();
   if (!records.has(requestId)) {
     await expect
       .poll(() => records.has(requestId), { timeout: 10_000, interval: 2, message: text })

@@ -11,23 +11,21 @@ function open(take?: () => Promise<void>) {
     taken.push(records.map(({ requestId }) => requestId));
     return take?.();
   });
-  return { taken, batch, add: (requestId: string) => batch.add(exchangeRecord({ requestId })) };
+  return { taken, add: (requestId: string) => batch.add(exchangeRecord({ requestId })) };
 }
 
 describe('the batch of ended exchanges', () => {
-  it('is handed over later, in order, and at once to a reader', async () => {
-    const { taken, batch, add } = open();
+  it('is sent in order after 100 ms, or when it has 128 records', async () => {
+    const { taken, add } = open();
     add('1');
     add('2');
     expect(taken).toEqual([]);
     await vi.advanceTimersByTimeAsync(200);
     expect(taken).toEqual([['1', '2']]);
-    add('3');
-    await batch.flush();
+    for (let i = 1; i <= 129; i++) add(`${i}`);
+    expect(taken[1]).toHaveLength(128);
     await vi.advanceTimersByTimeAsync(200);
-    add('4');
-    await vi.advanceTimersByTimeAsync(200);
-    expect(taken).toEqual([['1', '2'], ['3'], ['4']]);
+    expect(taken[2]).toEqual(['129']);
   });
 
   it('waits for a slow reader, and drops what is beyond 5,000 records', async () => {
