@@ -145,8 +145,8 @@ export function recordRead(
       const isKnown = mayRecord || (given !== null && given.fingerprint === read.fingerprint);
       if (given === null || !isKnown) context.onEvent(mayRecord ? 'untagged' : 'untracked-anonymous');
       if (given === null || !isKnown || stamp === null) return null;
-      const fingerprint = given.fingerprint ?? '';
-      return entityTagOf(given.tag, { ...read, epoch: stamp.epoch, fingerprint }, request, vary);
+      const shown = { epoch: stamp.epoch, variant: read.variant, fingerprint: given.fingerprint ?? '' };
+      return entityTagOf(given.tag, shown, request, vary);
     });
   const known = store.readStampAt(key, startedAt, earlier);
   // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.

@@ -1,7 +1,7 @@
 import { maxPathOctets } from '../http/request-target.ts';
-import { type Eventually, andThen } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import { isObject, parseJson, parseJsonObject } from '../lib/json.ts';
-import { type Steps, finishInSlices } from '../lib/slices.ts';
+import { finishInSlices, type Steps } from '../lib/slices.ts';
 
 /** Whether a path can name a member with this id. No path is long enough for a longer one. */
 export function fitsInPath(id: string): boolean {

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
-import { fieldValues, trimEndWhile } from '../http/field-list.ts';
+import { type FieldList, fieldValues, isNamed, trimEndWhile } from '../http/field-list.ts';
 import { normaliseLinearly } from '../http/path-folding.ts';
 import type { ResourceKey } from './tag-store.ts';
 
@@ -54,7 +54,16 @@ export function digest(parts: readonly string[]): ResourceKey {
 /** Each part with its length before it, so that one part cannot look like two. */
 function lengthPrefixed(parts: readonly string[]): string {
   let text = '';
-  for (const part of parts) text += `${part.length}:${part}`;
+  for (let i = 0; i < parts.length; i += 1) text += `${(parts[i] as string).length}:${parts[i]}`;
+  return text;
+}
+
+/** The values of one field in the same form, for which no array is made. */
+function valuesOf(fields: FieldList, name: string): string {
+  let text = '';
+  for (let i = 0; i < fields.length; i += 2) {
+    if (isNamed(fields[i] as string, name)) text += `${(fields[i + 1] as string).length}:${fields[i + 1]}`;
+  }
   return text;
 }
 
@@ -79,17 +88,13 @@ const maxVaryNames = 16;
 export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: Identity): string {
   const subject = identity?.subject;
   if (subject !== undefined) return `subject ${subject}`;
-  const values = anonymousFields.flatMap((name) => fieldValues(request.fields, name));
-  return values.length === 0 ? 'nobody' : `unverified ${shortHash(anonymousParts(request))}`;
+  const values = anonymousFields.map((name) => valuesOf(request.fields, name));
+  return values.join('') === '' ? 'nobody' : `unverified ${shortHash(values)}`;
 }
 
 /** Whether the sender is not verified, so that it may pretend to be any user. */
 export function isAnonymous(identity: Identity): boolean {
   return identity?.subject === undefined;
-}
-
-function anonymousParts(request: Pick<CanonicalRequest, 'fields'>): string[] {
-  return anonymousFields.map((name) => lengthPrefixed(fieldValues(request.fields, name)));
 }
 
 /**
@@ -103,8 +108,8 @@ export function variantOf(
   vary: Vary = noVary,
 ): string {
   const parts = [kind, request.path, request.query, subject, request.host, acceptedCodings(request)];
-  for (const name of negotiatedFields) parts.push(lengthPrefixed(fieldValues(request.fields, name)));
-  for (const name of vary.followed) parts.push(name, lengthPrefixed(fieldValues(request.fields, name)));
+  for (const name of negotiatedFields) parts.push(valuesOf(request.fields, name));
+  for (const name of vary.followed) parts.push(name, valuesOf(request.fields, name));
   return shortHash(parts);
 }
 
@@ -144,7 +149,7 @@ export function entityTagOf(
   { others }: Vary = noVary,
 ): string {
   const parts = [epoch, variant, fingerprint];
-  for (const name of others) parts.push(name, lengthPrefixed(fieldValues(request.fields, name)));
+  for (const name of others) parts.push(name, valuesOf(request.fields, name));
   return `${state}.${hash('sha256', lengthPrefixed(parts), 'hex').slice(0, variantDigits)}`;
 }
 

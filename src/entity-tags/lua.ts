@@ -1,5 +1,5 @@
 import { type RecordForms, recordForms } from '../redis/membership.ts';
-import { type ClaimScript, type RedisScript, defineClaim, defineScript } from '../redis/redis.ts';
+import { type ClaimScript, defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
  * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one tick share a script, its other operations

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import * as steps from './protocol.ts';
 import type { TagRecord } from './protocol.ts';
+import * as steps from './protocol.ts';
 import {
   type Claim,
   type ClaimEnd,

@@ -192,20 +192,20 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
     };
   }
   const before = record ?? createRecord(epoch, evictedChangeAt);
-  const only = { [read.variant]: read.fingerprint };
-  const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
-  const answer = { tag: read.newTag, fingerprint: read.fingerprint };
-  if (before.tag === null) return { record: first, answer };
-  if (known !== undefined && known !== read.fingerprint) {
-    return { record: { ...first, changedAt: now }, answer };
+  const { fingerprint } = read;
+  const only = { [read.variant]: fingerprint };
+  if (before.tag === null || (known !== undefined && known !== fingerprint)) {
+    const changedAt = before.tag === null ? before.changedAt : now;
+    const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only, changedAt };
+    return { record: first, answer: { tag: read.newTag, fingerprint } };
   }
+  const answer = { tag: before.tag, fingerprint };
+  const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
+  // What most reads find.
+  if (known !== undefined && shopTag === before.shopTag) return { record, answer };
   const isFull = known === undefined && Object.keys(before.fingerprints).length >= maxVariants;
   const fingerprints = isFull ? only : { ...before.fingerprints, ...only };
-  const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
-  return {
-    record: { ...before, shopTag, fingerprints },
-    answer: { tag: before.tag, fingerprint: read.fingerprint },
-  };
+  return { record: { ...before, shopTag, fingerprints }, answer };
 }
 
 function isUnchangedSince(opened: Opened, { epoch, startedAt }: ReadStamp, times: ProtocolTimes): boolean {

@@ -2,11 +2,11 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
-import { type Eventually, andThen } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { type TrackedExchange, answerOctets, askStore, recordRead } from './context.ts';
-import { randomTag, readIfMatch, readVary, stateOf, tagOfWrite, variantOf } from './keys.ts';
+import { answerOctets, askStore, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
+import { randomTag, readIfMatch, readVary, stateOf, tagOfWrite, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
 import type { ReadStamp } from './tag-store.ts';
@@ -48,10 +48,8 @@ function hooksOf(read: Read): UpstreamHooks {
     requestFields: fieldsForShop(request),
     bufferLimit: context.trackedResponseBytes,
     // A long answer is sent with its tag before its end is known. The tag becomes current at the end if nothing has changed.
-    ...(tracked.role === 'member' && {
-      streamedHeaderEdits: (status: number) =>
-        status === 200 ? { etag: null, ETag: `"${tagOfWrite(newTag)}"` } : undefined,
-    }),
+    streamedHeaderEdits: (status) =>
+      status === 200 && tracked.role === 'member' ? { ETag: `"${tagOfWrite(newTag)}"` } : undefined,
     // An answer that is too long for a tag cannot meet `If-Match`.
     ...(!meetsIfMatch(read, undefined) && {
       withholds: (status) => status === 200,
@@ -66,7 +64,9 @@ function hooksOf(read: Read): UpstreamHooks {
  * because only the whole body shows whether a condition is met (section 13.2.2). Most reads have none of these.
  */
 function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
-  const [isMatch, isNoneMatch, isRange] = conditions.map((name) => fieldValue(fields, name) !== undefined);
+  const isMatch = fieldValue(fields, 'if-match') !== undefined;
+  const isNoneMatch = fieldValue(fields, 'if-none-match') !== undefined;
+  const isRange = fieldValue(fields, 'if-range') !== undefined;
   if (!isMatch && !isNoneMatch && !isRange) return undefined;
   return {
     ...{ 'if-match': null, 'if-none-match': null, 'if-range': null, range: null },
@@ -74,8 +74,6 @@ function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
     ...(isNoneMatch && { 'if-modified-since': null }),
   };
 }
-
-const conditions = ['if-match', 'if-none-match', 'if-range'];
 
 /** Whether `If-Match` lets a 200 with this tag through. */
 function meetsIfMatch({ request, tracked }: Read, tag: string | undefined): boolean {
@@ -121,7 +119,7 @@ function editsFor(read: Read, answered: FieldList, tag: GivenTag | undefined): R
     return { rejection: reject('if-match-invalid', { reason: 'not-current' }) };
   }
   if (tag === undefined) return { fields: revalidated(answered) };
-  const fields = { etag: null, ETag: `"${tag.value}"`, ...revalidated(answered) };
+  const fields = { ETag: `"${tag.value}"`, ...revalidated(answered) };
   const lines = fieldValues(request.fields, 'if-none-match');
   const { ifMatch } = tracked.resource;
   if (tag.isValidator && namesTag(lines, tag.value, ifMatch)) {

@@ -1,5 +1,4 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import type { Rejection } from '../http/rejection.ts';
 import {
   decodeSegment,
   type FormatSuffixes,
@@ -7,6 +6,7 @@ import {
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
+import type { Rejection } from '../http/rejection.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 import { collectionKey, guardedKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';

@@ -49,7 +49,7 @@ export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
         tagOfCreated(exchange, startedAt, outcome),
         markChanged(context, isAnonymous ? undefined : key, writeOutcome(outcome)),
       ]);
-      return tag === null ? {} : { fields: { etag: null, ETag: `"${tag}"` } };
+      return tag === null ? {} : { fields: { ETag: `"${tag}"` } };
     },
   };
 }

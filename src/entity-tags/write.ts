@@ -163,8 +163,7 @@ export function writtenFields({ tags, isOfOwnPath, isCreation }: Write, shopTag:
   if (isCreation) return {};
   // Below a member the client's preconditions are about a child, which has tags of its own: the shop's business.
   if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
-  const edits = { 'if-match': null, 'if-none-match': null };
-  return isOfOwnPath && shopTag !== null ? { ...edits, 'If-Match': `"${shopTag}"` } : edits;
+  return { 'If-Match': isOfOwnPath && shopTag !== null ? `"${shopTag}"` : null, 'if-none-match': null };
 }
 
 async function endWrite(write: Write, granted: Granted, forwarded: ForwardOutcome): Promise<ResponseEdits> {
@@ -182,7 +181,7 @@ async function endWrite(write: Write, granted: Granted, forwarded: ForwardOutcom
   const given = isDeleted ? randomTag() : tag;
   if (given === null) return {};
   const isGiven = answerTag !== 'shown' || shopTag !== undefined || (await showsMember(write, forwarded));
-  return isGiven ? { fields: { etag: null, ETag: `"${tagOfWrite(given)}"` } } : {};
+  return isGiven ? { fields: { ETag: `"${tagOfWrite(given)}"` } } : {};
 }
 
 /** Whether the answer to a write below the member is the member: by `Content-Location`, `Location`, or type and id. */

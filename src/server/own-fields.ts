@@ -146,10 +146,7 @@ function union(some: readonly string[], others: readonly string[]): readonly str
   return [...named.values()];
 }
 
-/**
- * Fields that let a shared cache store an answer in spite of `Cache-Control`: targeted fields (RFC 9213) and their
- * like.
- */
+/** They let a shared cache store an answer in spite of `Cache-Control` (RFC 9213, and their like). */
 const sharedCacheFields = /^(?:[a-z0-9-]+-cache-control|surrogate-control|x-accel-expires)$/i;
 const sharing =
   /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
@@ -175,6 +172,8 @@ export function toPrivate(fields: FieldList, byCookie: boolean): string[] {
 
 /** With field names (`private="Set-Cookie"`) the directive covers only those fields: then `no-store` replaces it. */
 function privately(directives: string): string {
+  // Nearly every tracked resource.
+  if (directives === 'no-cache') return 'private, no-cache';
   if (directives.includes('"')) return 'private, no-store';
   const kept = directives
     .split(',')

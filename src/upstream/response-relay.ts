@@ -117,13 +117,12 @@ function answerFields(
   body: Buffer,
   edits: ResponseEdits,
 ): ResponseHead & { readonly body: Buffer | undefined } {
-  const fields = edits.fields === undefined ? head.fields : editFields(head.fields, edits.fields);
-  if (edits.notModified === true) {
-    return { status: 304, reason: 'Not Modified', fields: notModifiedFields(fields), body: undefined };
-  }
   const { status, reason } = head;
-  if (isBodiless(method, status)) return { status, reason, fields, body: undefined };
-  return { status, reason, fields: editFields(fields, { 'Content-Length': String(body.length) }), body };
+  const hasBody = edits.notModified !== true && !isBodiless(method, status);
+  const length = hasBody ? { 'Content-Length': String(body.length) } : undefined;
+  const fields = editFields(head.fields, { ...edits.fields, ...length });
+  if (edits.notModified !== true) return { status, reason, fields, body: hasBody ? body : undefined };
+  return { status: 304, reason: 'Not Modified', fields: notModifiedFields(fields), body: undefined };
 }
 
 /** A 304 repeats what a cache updates, not what describes the body that is not there (RFC 9110 section 15.4.5). */
