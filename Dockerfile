@@ -23,6 +23,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY config ./config
+COPY docs ./docs
 COPY config /etc/shopward
 USER node
 EXPOSE 8080 8081

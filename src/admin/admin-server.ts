@@ -9,6 +9,7 @@ import { endResponse } from '../http/write-response.ts';
 import { isolate } from '../lib/faults.ts';
 import { type AdminAnswer, type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
+import { listDocPages, renderDocPage } from './doc-pages.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -114,7 +115,7 @@ function createAnswer(
     }
     if (!isKnownHost) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
 
-    const asset = method === 'GET' ? assets.find(path) : undefined;
+    const asset = method === 'GET' ? await assets.find(path) : undefined;
     // The page has no data of this installation, so it needs no token; it asks the user for one.
     if (asset?.isPage && !isAllowed) challenge(response);
     if (asset) return assets.send(asset, incoming, response, asset.isPage && !isAllowed ? 401 : 200);
@@ -203,24 +204,35 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The files of the console page, read at the start: no path from a request reaches the file system. */
+/** The files of the console page, read at the start, and the pages of docs/: no path from a request reaches the file system. */
 function createConsoleAssets() {
   const folder = fileURLToPath(new URL('console', import.meta.url));
   const assets = new Map<string, ConsoleAsset>();
   const names = readdirSync(folder);
   const isCopied = chartFiles.every((name) => names.includes(name));
   const chartFolder = isCopied ? folder : path.dirname(fileURLToPath(import.meta.resolve('uplot')));
+  const add = (address: string, type: string, content: Buffer, isPage: boolean) => {
+    const entityTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+    const asset = { type, entityTag, content, isPage };
+    assets.set(address, asset);
+    return asset;
+  };
   for (const name of new Set([...names, ...chartFiles])) {
     const type = types[path.extname(name)];
     if (type === undefined) continue;
     const content = readFileSync(path.join(chartFiles.includes(name) ? chartFolder : folder, name));
-    const entityTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
     const isPage = name === 'index.html';
-    assets.set(isPage ? '/' : `/console/${name}`, { type, entityTag, content, isPage });
+    add(isPage ? '/' : `/console/${name}`, type, content, isPage);
   }
+  const docs = new Set(listDocPages().map((name) => `/docs/${name}`));
   return {
-    /** `/`: the page; `/console/<name>`: the files that it loads. */
-    find: (path: string) => assets.get(path),
+    /** `/`: the page; `/console/<name>`: the files that it loads; `/docs/<name>`: a page of docs/, rendered when first asked for. */
+    async find(address: string): Promise<ConsoleAsset | undefined> {
+      const known = assets.get(address);
+      if (known !== undefined || !docs.has(address)) return known;
+      const content = Buffer.from(await renderDocPage(path.basename(address)));
+      return add(address, types['.html'] ?? '', content, false);
+    },
     send(
       { type, entityTag, content }: ConsoleAsset,
       incoming: IncomingMessage,

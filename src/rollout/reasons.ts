@@ -4,7 +4,7 @@ import type { RejectionName } from '../http/rejection.ts';
 /** What a reason means, and what to do. */
 interface ReasonText {
   readonly name: string;
-  /** Undefined: it is why a token is bad (`access-token-invalid`). */
+  /** Undefined: it is why a token or its proof is bad. */
   readonly status: string | undefined;
   readonly cause: string;
   readonly cure: string;
@@ -28,21 +28,17 @@ function readDocument(): string {
 
 /** The rows of the tables, without Markdown except code spans. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
-  // The table of reasons for a bad token has no status, and one column for cause and remedy.
-  const rows = document.matchAll(/^\| ?<a id="([a-z-]+)"><\/a>[^|]*\|(?:([^|]*)\|([^|]*)\|)?([^|]*)\|$/gm);
-  return [...rows].map(([, name = '', status, cause = '', last = '']) => ({
-    name,
-    status: status && withoutMarks(status).replaceAll('`', ''),
-    cause: withoutMarks(status === undefined ? last : cause),
-    cure: status === undefined ? '' : withoutMarks(last),
-  }));
+  return document.split('\n').flatMap((line) => {
+    const [names = '', ...cells] = line.slice(1, -1).split('|').map(withoutMarks);
+    // Reasons of tokens and proofs have no status, and one text.
+    const [status, cause = '', cure = ''] = cells.length === 1 ? [undefined, ...cells] : cells;
+    const text = { status: status?.replaceAll('`', ''), cause, cure };
+    return [...names.matchAll(/<a id="([a-z-]+)">/g)].map(([, name = '']) => ({ name, ...text }));
+  });
 }
 
 function withoutMarks(text: string): string {
-  return text
-    .replace(/\[([^\][]*)\]\([^()]*\)/g, '$1')
-    .replaceAll('**', '')
-    .trim();
+  return text.replace(/\[([^\][]*)\]\([^()]*\)/g, '$1').trim();
 }
 
 /** Rejections of tokens, whose reasons have rows of their own. */
@@ -90,5 +86,9 @@ function everyOne(cause: Cause, names: string): Record<string, Cause> {
 /** What to do about a would-be refusal, and where the docs say more. */
 export function adviceOn(rejection: RejectionName, reason: string | undefined) {
   const { name = rejection, cause = '', cure = '' } = findReason(rejection, reason) ?? {};
-  return { cause: causes[name] ?? 'either', next: cure || cause, more: reasonLink(rejection, reason) };
+  return {
+    cause: causes[name] ?? causes[rejection] ?? 'either',
+    next: cure || cause,
+    more: reasonLink(rejection, reason),
+  };
 }

@@ -25,7 +25,7 @@ import { runCommand } from '../unit/cli/command-run.ts';
  * and `shopward token` gives the same one, with a link to its row. The same request with a good token passes.
  */
 const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
-const [, section = ''] = /### What is wrong with a token([\s\S]*?)\n## /.exec(page) ?? [];
+const [, section = ''] = /### What is wrong with a token([\s\S]*?)\n##/.exec(page) ?? [];
 const listed = [...section.matchAll(/^\|<a id="([^"]+)"><\/a>`\1`\|/gm)].map(([, reason]) => reason);
 
 const signer: Signer = makeSigner('RS256', 'k1');

@@ -1,5 +1,5 @@
-import { breakable, cut, el, show, withCode } from './dom.js';
-import { explainRequest, reasonText } from './explanation.js';
+import { breakable, cut, el, show } from './dom.js';
+import { explainRequest, reasonParagraphs, reasonText } from './explanation.js';
 import { addressOf } from './router.js';
 import { clockTime, fullTime, millis } from './words.js';
 
@@ -99,8 +99,7 @@ async function showReason(api, name, { reason }, parent) {
   show(
     parent,
     el('p', {}, link(name, { reason: name }), reason !== undefined && ` (${reason})`),
-    text && el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),
-    text?.cure && el('p', {}, el('b', {}, 'What to do: '), withCode(text.cure)),
+    text && reasonParagraphs(text),
   );
 }
 

@@ -8,6 +8,7 @@ const attributes = new Set([
   'id',
   'type',
   'href',
+  'target',
   'scope',
   'colspan',
   'rowspan',
@@ -85,6 +86,16 @@ export function breakable(path) {
 /** A text with its `code` in backquotes as elements. */
 export function withCode(text) {
   return text.split('`').map((part, i) => (i % 2 === 1 ? el('code', {}, part) : part));
+}
+
+/** A link to a section such as `docs/redis.md#replicas`, which this port serves; in a new tab, so that this page stays. */
+export function docLink(href, text = href, label = undefined) {
+  return el('a', { href, target: '_blank', 'aria-label': label }, text);
+}
+
+/** A text in which each section of docs/ is a link. */
+export function withDocLinks(text) {
+  return text.split(/(docs\/[a-z-]+\.md(?:#[\w-]+)?)/).map((part, i) => (i % 2 === 1 ? docLink(part) : part));
 }
 
 /** Replaces the content of an element; for content with event listeners. */

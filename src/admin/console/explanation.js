@@ -1,4 +1,4 @@
-import { byId, cut, el, show } from './dom.js';
+import { byId, cut, docLink, el, show, withCode, withDocLinks } from './dom.js';
 
 const verdicts = {
   protected: ['Protected', 'ok'],
@@ -13,7 +13,7 @@ const verdicts = {
 /** A line of the explanation as terminals show it: a name in a column of 15, then its value. */
 function factElement(line) {
   const [, name = '', text = line.trim()] = /^ {2}(.{15}) (.*)$/s.exec(line) ?? [];
-  return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, cut(text, 600)));
+  return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, withDocLinks(cut(text, 600))));
 }
 
 /**
@@ -32,6 +32,15 @@ export async function explainRequest(api, question) {
 
 let reasons;
 
+/** Cause and cure as paragraphs, with a link to their row in docs/reasons.md. */
+export function reasonParagraphs({ name, cause, cure }) {
+  return [
+    el('p', {}, el('b', {}, cure ? 'Why: ' : `${name}: `), withCode(cause)),
+    cure && el('p', {}, el('b', {}, 'What to do: '), withCode(cure)),
+    el('p', {}, docLink(`docs/reasons.md#${name}`)),
+  ];
+}
+
 /** Cause and cure of the first of these reasons that docs/reasons.md explains; the detail of a rejection says more than its name. */
 export async function reasonText(api, name, detail) {
   reasons ??= api.get('api/reasons').catch(() => {
@@ -39,9 +48,10 @@ export async function reasonText(api, name, detail) {
     return { reasons: [] };
   });
   const known = (await reasons).reasons;
-  const ofToken = name === 'access-token-invalid' && known.find((one) => one.name === detail);
+  const ofToken =
+    ['access-token-invalid', 'proof-invalid'].includes(name) && known.find((one) => one.name === detail);
   const general = known.find((one) => one.name === name);
-  return ofToken ? { ...ofToken, cure: ofToken.cure || general?.cure } : general;
+  return ofToken || general;
 }
 
 /** A HAR file, or an entry of it, without what is not needed to explain a request: responses, times and the lists of cookies stay in the tab. */

@@ -2,13 +2,12 @@ import { el, keep, say, show } from './dom.js';
 import uPlot from './uPlot.esm.js';
 import { clockTime, shortTime } from './words.js';
 
-const height = 180;
 /** Steps that are shown of a process that has just started. */
 const leastSteps = 12;
 
 /**
  * Lines or stacked areas over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
- * keyboard's cursor (arrows, Home, End; Escape removes it), else of the newest complete one. The height is fixed, so that
+ * keyboard's cursor (arrows, Home, End; Escape removes it), else of the newest complete one. The style sheet sets the height, so that
  * nothing on the page moves when values come.
  */
 export class LineChart {
@@ -83,7 +82,7 @@ export class LineChart {
     };
     const options = {
       width: Math.max(200, this.#area.clientWidth),
-      height,
+      height: this.#area.clientHeight,
       // Half of the last time's label stands beyond the last step.
       padding: [10, 30, null, null],
       legend: { show: false },
@@ -149,9 +148,9 @@ export class LineChart {
   }
 
   #resize() {
-    const width = this.#area.clientWidth;
-    if (this.#plot !== undefined && width > 0 && width !== this.#plot.width)
-      this.#plot.setSize({ width, height });
+    const { clientWidth: width, clientHeight: height } = this.#area;
+    const isOther = width !== this.#plot?.width || height !== this.#plot.height;
+    if (this.#plot !== undefined && width > 0 && isOther) this.#plot.setSize({ width, height });
   }
 
   #hover(plot) {
@@ -183,7 +182,7 @@ export class LineChart {
   #point(index) {
     if (this.#plot === undefined) return;
     const left = index === null ? -10 : this.#plot.valToPos(this.#data.times[index], 'x');
-    this.#plot.setCursor({ left, top: index === null ? -10 : height / 2 });
+    this.#plot.setCursor({ left, top: index === null ? -10 : this.#plot.height / 2 });
     this.#index = index;
     this.#tell();
   }

@@ -39,6 +39,7 @@ async function refresh() {
   ownVersion ??= state.version;
   say(byId('version'), state.version);
   showHealth(state);
+  views.now.announce(state);
   await showView(() => views[shownView()].refresh(state));
   return true;
 }

@@ -1,5 +1,5 @@
 import { assess, titleOf } from './assess.js';
-import { breakable, byId, cut, el, keep, renew, say, trendLine, withCode } from './dom.js';
+import { breakable, byId, cut, docLink, el, keep, renew, say, trendLine, withCode } from './dom.js';
 import { reasonText } from './explanation.js';
 import { firstShown, LineChart } from './line-chart.js';
 import { addressOf } from './router.js';
@@ -93,11 +93,14 @@ export function startNow(api) {
     show() {},
     /** shopward does not answer: what is not known must not look well. */
     lose(text) {
+      announce(text);
       showSentence('unknown', text, [
         el('p', { class: 'quiet' }, 'Nothing is known of the shop or its clients.'),
       ]);
       renew(byId('concerns'));
     },
+    /** For screen readers, on every view. */
+    announce: (state) => announce(assess(state).sentence),
     async refresh(state) {
       showAssessment(assess(state), state);
       last = state;
@@ -168,7 +171,18 @@ async function showReasons(api, { reasons, all, trend }) {
       cell('number', percent(requests, all)),
       el('td', { class: 'trend secondary', rowspan: texts[i] && 2 }, trend(counts, kindMarks[kind])),
     ),
-    texts[i] && el('tr', {}, el('td', { class: 'why', colspan: 3 }, withCode(aboutOf(texts[i])))),
+    texts[i] &&
+      el(
+        'tr',
+        {},
+        el(
+          'td',
+          { class: 'why', colspan: 3 },
+          withCode(aboutOf(texts[i])),
+          ' ',
+          docLink(`docs/reasons.md#${texts[i].name}`, 'More', `More about ${texts[i].name}`),
+        ),
+      ),
   ]);
   showTable('now-reasons', rows);
 }
@@ -248,7 +262,7 @@ function showAssessment(assessment, { nowMs, total, startedMs }) {
   );
 }
 
-/** Shows the one sentence; screen readers announce it only when it changes. */
+/** Shows the one sentence. */
 function showSentence(status, text, more) {
   const card = byId('sentence');
   card.dataset.status = status;
@@ -263,7 +277,17 @@ function showSentence(status, text, more) {
     ),
     more,
   );
-  say(byId('announcement'), text);
+}
+
+/** Screen readers speak it when it changes; a share that rises by a percent is no change. */
+function announce(text) {
+  const region = byId('announcement');
+  const withoutShares = (said) =>
+    said
+      .split(' ')
+      .filter((_, i, words) => words[i + 1] !== '%')
+      .join(' ');
+  if (withoutShares(region.textContent) !== withoutShares(text)) say(region, text);
 }
 
 /** A concern as a card: what, since when, what to do, where to look. */
@@ -289,7 +313,7 @@ function concernParts({ text, problems = [], sinceMs, next, link, book }, nowMs)
       'p',
       {},
       el('a', { href: link.href }, link.text),
-      el('span', { class: 'quiet' }, ` · run book: ${book}`),
+      el('span', { class: 'quiet' }, ' · ', docLink(book, 'Run book')),
     ),
   ];
 }

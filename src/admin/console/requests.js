@@ -1,6 +1,6 @@
 import { decisionItem } from './decision-item.js';
-import { byId, cut, el, renew, say, withCode } from './dom.js';
-import { reasonText, startExplainBox } from './explanation.js';
+import { byId, cut, el, renew, say } from './dom.js';
+import { reasonParagraphs, reasonText, startExplainBox } from './explanation.js';
 import { addressOf } from './router.js';
 import { count, fullTime, plural } from './words.js';
 
@@ -69,10 +69,13 @@ export function startRequests(api) {
     say(byId('search-state'), 'loading');
     renew(byId('search-common'), []);
   };
-  const load = async (isPaused = () => false) => {
+  const load = async (isPaused) => {
     const number = ++asked;
     const found = await search({ limit: pageSize });
-    if (number === asked && !isPaused()) showFound(found, new Map());
+    if (number !== asked || isPaused?.()) return;
+    showFound(found, new Map());
+    // What follows by itself is not spoken: it changes every two seconds.
+    if (isPaused === undefined) say(byId('search-said'), `${plural(found.found, 'decision')} found`);
   };
   const loadOlder = async () => {
     const kept = items;
@@ -149,14 +152,7 @@ async function showReason(api, name, isStill) {
   const text = name === null ? undefined : await reasonText(api, name);
   if (!isStill()) return;
   about.hidden = text === undefined;
-  renew(
-    about,
-    text && [
-      el('h3', {}, el('code', {}, name), ` (${text.status})`),
-      el('p', {}, el('b', {}, 'Why: '), withCode(text.cause)),
-      text.cure && el('p', {}, el('b', {}, 'What to do: '), withCode(text.cure)),
-    ],
-  );
+  renew(about, text && [el('h3', {}, el('code', {}, name), ` (${text.status})`), ...reasonParagraphs(text)]);
 }
 
 /** Makes a search word of pasted text: the value of `Name: value`, the path of a URL (decisions keep no query). */

@@ -1,4 +1,4 @@
-import { byId, cut, el, renew, trendLine, withCode } from './dom.js';
+import { byId, cut, docLink, el, renew, trendLine, withCode, withDocLinks } from './dom.js';
 import { addressOf } from './router.js';
 import { ago, count, fullTime, plural, sentence as sentenceOf } from './words.js';
 
@@ -23,7 +23,7 @@ const verdicts = {
     status: 'ok',
     words: 'Safe to enforce',
     sentence: 'Safe to enforce: 0 would-be refusals for seven days.',
-    next: 'Set mode: enforce, or take observe off these rows one at a time: docs/rollout.md, "Enforce, row by row".',
+    next: 'Set mode: enforce, or take observe off these rows one at a time: docs/rollout.md#3-enforce-row-by-row.',
   },
   enforced: { status: 'ok', words: 'Enforced', sentence: 'Everything is enforced.' },
 };
@@ -43,7 +43,7 @@ export function startRollOut(api) {
       const { status, sentence, more } = report === undefined ? switchedOff : answerOf(report);
       const card = byId('roll-out-sentence');
       card.dataset.status = status;
-      renew(card, el('p', { class: 'say' }, sentence), el('p', { class: 'quiet' }, more));
+      renew(card, el('p', { class: 'say' }, sentence), el('p', { class: 'quiet' }, withDocLinks(more)));
       renew(byId('roll-out-list'), report === undefined ? [] : itemsOf(report));
     },
   };
@@ -82,7 +82,7 @@ function itemsOf({ rows, found, nowMs }) {
   const left = found - rows.length;
   return [
     lines.length > 0 && table('Would be refused', reasonColumns, lines),
-    groups.length > 0 && table('Other rows', groupColumns, groups.map(groupLine)),
+    groups.length > 0 && table(lines.length > 0 ? 'Other rows' : 'Rows', groupColumns, groups.map(groupLine)),
     left > 0 &&
       el(
         'p',
@@ -107,14 +107,14 @@ function groupsOf(rows) {
 }
 
 const reasonColumns = [
-  ['Row', ''],
+  ['Row', 'about-row'],
   ['Requests', 'number'],
   ['Last seven days', 'trend secondary'],
   ['Clients', 'who'],
   ['What has to change', ''],
 ];
 const groupColumns = [
-  ['Verdict', ''],
+  ['Verdict', 'verdict'],
   ['Rows', ''],
 ];
 
@@ -191,7 +191,7 @@ const changes = {
 };
 
 function reasonLine(row, found, nowMs) {
-  const { rejection, reason, cause, requests, clients, sinceMs, lastSeenMs, days, next } = found;
+  const { rejection, reason, cause, requests, clients, sinceMs, lastSeenMs, days, next, more } = found;
   const [, template = row] = row.split(' ');
   const name =
     reason === undefined || rejection.endsWith(`-${reason}`) ? rejection : `${rejection} (${reason})`;
@@ -220,7 +220,13 @@ function reasonLine(row, found, nowMs) {
       {},
       el('b', {}, `${changes[cause]}: `),
       withCode(next),
-      el('span', { class: 'about' }, el('a', { href: about }, 'Look at these requests')),
+      el(
+        'span',
+        { class: 'about' },
+        el('a', { href: about }, 'Look at these requests'),
+        ' · ',
+        docLink(more),
+      ),
     ),
   );
 }

@@ -56,7 +56,8 @@ export function ago(ms, nowMs) {
 }
 
 export function millis(ms) {
-  return ms < 10 ? `${ms.toFixed(1)} ms` : `${count(Math.round(ms))} ms`;
+  if (ms >= 1_000) return `${Number((ms / 1_000).toPrecision(3))} s`;
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
 }
 
 /** Of requests a second. */

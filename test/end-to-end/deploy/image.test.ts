@@ -96,6 +96,8 @@ function runInImage(...args: string[]): string {
 test('the image runs the compiled command line with production dependencies only', () => {
   expect(runInImage('--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
   expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
+  // The console takes causes and cures from it, and links to it.
+  expect(readFileSync(path.join(image, 'docs/reasons.md'), 'utf8')).toContain('## Who asks');
 });
 
 test('the configuration that the image ships passes its own check', () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildRejections } from '../../../src/http/rejection.ts';
-import { reasonLink } from '../../../src/rollout/reasons.ts';
+import { adviceOn, reasonLink } from '../../../src/rollout/reasons.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const page = readFileSync(path.join(root, 'docs/reasons.md'), 'utf8');
@@ -12,7 +12,15 @@ const keys = new Set(
   ),
 );
 
-const ofTokenReasons = /### What is wrong with a token[\s\S]*?(?=\n## )/.exec(page)?.[0] ?? '';
+const proofs = readFileSync(path.join(root, 'src/access/proof-of-possession.ts'), 'utf8');
+/** As the source names them, without three words that are no reasons. */
+const proofReasons = [
+  ...new Set(
+    [...proofs.matchAll(/'(bearer|(?:no-)?(?:proof|certificate)\b[a-z-]*)'/g)].map(([, name = '']) => name),
+  ),
+].filter((name) => !['proof', 'proof-invalid', 'proof-store'].includes(name));
+
+const ofTokenReasons = /### What is wrong with a token[\s\S]*?(?=\n### )/.exec(page)?.[0] ?? '';
 
 describe('docs/reasons.md', () => {
   const rows = new Map(
@@ -27,9 +35,22 @@ describe('docs/reasons.md', () => {
     expect(rows.get(name)).toContain(`\`${name}\`|${said}|`);
   });
 
-  it('has no row for an unknown rejection', () => {
-    const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('|<a '));
-    expect(rows.size).toBe(Object.keys(buildRejections()).length + ofTokens.length);
+  it('has no anchor for an unknown rejection or reason, and none twice', () => {
+    const anchors = [...page.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id);
+    const ofTokens = [...ofTokenReasons.matchAll(/^\|<a /gm)];
+    expect(anchors.length).toBe(
+      Object.keys(buildRejections()).length + ofTokens.length + proofReasons.length,
+    );
+    expect(new Set(anchors).size).toBe(anchors.length);
+  });
+
+  it.each(proofReasons)('has the reason %s of a proof, and the lookups find it', (reason) => {
+    expect(page).toContain(`<a id="${reason}"></a>\`${reason}\``);
+    expect(adviceOn('proof-invalid', reason)).toMatchObject({
+      cause: 'client',
+      next: expect.stringMatching(/.{20}/),
+      more: `docs/reasons.md#${reason}`,
+    });
   });
 
   it('links each refusal to the page, also one with an unlisted reason', () => {

@@ -158,7 +158,7 @@ describe('the first screen', () => {
         expect(title).toBeTruthy();
         expect(next.length).toBeGreaterThan(20);
         expect(link.href).toMatch(/^#\/(requests|list|system|roll-out)/);
-        expect(book).toMatch(/^docs\/[a-z-]+\.md/);
+        expect(book).toMatch(/^docs\/[a-z-]+\.md#/);
       }
     }
   });

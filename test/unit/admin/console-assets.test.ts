@@ -62,6 +62,41 @@ describe('the files of the console', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
+  it('links of the pages of docs/, of the console and of alerts lead to sections that this port serves', async () => {
+    const served = async (name = '') => {
+      const reply = await fetch(`${url}/docs/${name}`);
+      expect([reply.status, reply.headers.get('content-type')], name).toEqual([
+        200,
+        'text/html; charset=utf-8',
+      ]);
+      return reply.text();
+    };
+    const root = path.join(folder, '../../..');
+    const names = readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
+    const pages = new Map(await Promise.all(names.map(async (name) => [name, await served(name)] as const)));
+    const linked = [...pages].flatMap(([name, text]) =>
+      [...text.matchAll(/<a href="([^"]+)"/g)]
+        .map(([, target = '']) => (target.startsWith('#') ? name + target : target))
+        .filter((target) => target !== '../' && !/^https?:/.test(target)),
+    );
+    const sources = [path.join(root, 'deploy/prometheus/shopward.rules.yaml')];
+    sources.push(...scripts.map((name) => path.join(folder, name)));
+    const named = sources.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\bdocs\/([a-z-]+\.md#[a-z0-9-]+)/g)].map(
+        ([, target = '']) => target,
+      ),
+    );
+    expect(named.length).toBeGreaterThan(40);
+    expect(linked.length).toBeGreaterThan(100);
+    for (const target of [...linked, ...named]) {
+      const [name = '', anchor] = target.split('#');
+      const text = pages.get(name) ?? '';
+      expect(anchor === undefined ? text !== '' : text.includes(` id="${anchor}"`), target).toBe(true);
+    }
+    expect((await fetch(`${url}/docs/..%2fpackage.json`)).status).toBe(404);
+    expect(pages.get('operations.md')).not.toMatch(/<script|\son\w+=|style=/);
+  });
+
   it('the page names only files that exist', async () => {
     const named = [...page.matchAll(/(?:src|href)="(console\/[^"]+)"/g)].map(([, name]) => name);
     expect(named.length).toBeGreaterThan(4);

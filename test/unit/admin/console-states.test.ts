@@ -27,9 +27,10 @@ describe.concurrent('the first screen', () => {
       context.onTestFinished(() => stage.stop());
       await make(stage);
       const { page } = await openPage(context, browser);
-      await page.goto(`${stage.shopward.adminUrl}/`);
-      await page.locator(`#sentence[data-status="${status}"]`).waitFor();
+      await page.goto(`${stage.shopward.adminUrl}/#/system`);
       await context.expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
+      await page.goto(`${stage.shopward.adminUrl}/#/now`);
+      await page.locator(`#sentence[data-status="${status}"]`).waitFor();
       const said = await page.locator('#sentence .say').textContent();
       expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
       // Observed requests must not look protected.
@@ -39,9 +40,11 @@ describe.concurrent('the first screen', () => {
         const concern = page.locator('#sentence');
         expect(await concern.textContent()).toMatch(/Since .* ago|Since .* just now/);
         expect(await concern.textContent()).toMatch(/Next: .{30}/);
-        expect(await concern.locator('a').getAttribute('href')).toMatch(
-          /^#\/(requests|list|system|roll-out)/,
-        );
+        const links = concern.locator('a');
+        expect(await links.first().getAttribute('href')).toMatch(/^#\/(requests|list|system|roll-out)/);
+        const [book] = await Promise.all([page.waitForEvent('popup'), links.last().click()]);
+        await book.locator(':target').waitFor();
+        await book.close();
       }
       if (name === 'observe') {
         await show(page, 'roll-out');

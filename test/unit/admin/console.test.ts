@@ -27,8 +27,8 @@ describe.concurrent('the console', () => {
       const item = decisions().filter({ hasText: 'GET /orders/DE--1001' }).first();
       await item.getByText('refused: access-token-invalid (malformed)').waitFor();
       await item.getByRole('button').click();
-      await item.getByText('Why: ').waitFor();
-      expect(await item.textContent()).toContain('What to do: ');
+      await item.getByText('malformed: ').waitFor();
+      expect(await item.textContent()).toMatch(/send it as issued\.docs\/reasons\.md#malformed/);
       await item.locator('.pill', { hasText: 'Protected' }).waitFor();
       expect(await item.locator('.detail').textContent()).toContain('GET /orders/{order_id}');
       expect(await item.getByRole('button').getAttribute('aria-expanded')).toBe('true');
@@ -70,6 +70,7 @@ describe.concurrent('the console', () => {
       await page.getByLabel('Request id').press('Enter');
       await page.waitForURL((url) => url.hash.includes(`id=${id}`));
       await page.getByText('1 decision of the last').waitFor();
+      expect(await page.locator('#search-said').textContent()).toBe('1 decision found');
       expect(await decisions().count()).toBe(1);
       await page.getByLabel('Request id').fill('no such id');
       await page.getByRole('button', { name: 'Search', exact: true }).click();
@@ -268,7 +269,7 @@ describe.concurrent('the console', () => {
       await fetch(`${shopward.url}/orders`, { headers: { Authorization: `Bearer ${token}` } });
     await open();
     const reason = page.locator('#now-reasons tr', { hasText: 'access-token-invalid (malformed)' });
-    const cure = /^The token is not three parts of base64url with JSON\. Refresh it\./;
+    const cure = /^The token is not three parts of base64url with JSON: send it as issued\./;
     await reason.locator('+ tr').getByText(cure).waitFor();
     await page.locator('#now-rows tr', { hasText: 'GET /orders' }).getByText('100 %').waitFor();
     await page.locator('#now-clients tr', { hasText: '127.0.0.1' }).getByText('3', { exact: true }).waitFor();

@@ -13,14 +13,16 @@ describe('reasons', () => {
     const names = reasons.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(Object.keys(rejectionTable)));
     for (const { name, cause, cure } of reasons) {
-      expect(cause.length, name).toBeGreaterThan(10);
+      expect(`${cause}${cure}`.length, name).toBeGreaterThan(10);
       expect(cure.replaceAll(/`[^`]+`/g, ''), name).not.toMatch(/[`*]|\]\(/);
     }
   });
 
-  it('of refused tokens are read, too', () => {
+  it('of refused tokens and proofs are read, too', () => {
     const expired = parseReasons(document).find(({ name }) => name === 'expired');
-    expect(expired?.cause).toMatch(/^Its `exp` is over\. If it is new, compare the clocks/);
+    expect(expired?.cause).toMatch(/^Its `exp` is over: refresh it\. If it is new, compare the clocks/);
+    const url = parseReasons(document).find(({ name }) => name === 'proof-url');
+    expect(url?.cause).toMatch(/^The proof names another URL\./);
   });
 });
 
