@@ -62,7 +62,7 @@ export const slow = [
   'test/unit/admin/list-history.test.ts',
   'test/{unit/config/mutated-config,unit/upstream/read-buffers,end-to-end/docs/clients,unit/proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
-  'test/unit/refresh-tokens/{token-states,store-faults,record-size}.test.ts',
+  'test/unit/refresh-tokens/{token-states,store-faults}.test.ts',
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',
   // Half of the CPU of what would be quick.
@@ -85,7 +85,6 @@ export const slow = [
   'test/unit/refresh-tokens/{store-contract,broken-protocol,scripts,memory-store-room}.test.ts',
   'test/end-to-end/docs/commands.test.ts',
   'test/unit/cli/{command-line,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
-  'test/unit/cli/loaded-files.test.ts',
   'test/unit/url-resolver/{fair-questions,freshness,sharing}.test.ts',
   'test/**/*.property.test.ts',
   'test/unit/upstream/random-answers.test.ts',

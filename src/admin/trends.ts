@@ -277,7 +277,7 @@ function bucketOf(ms: number): number {
  * In milliseconds, interpolated within the bucket, so off by a bucket at most (26 %). Null: nothing was counted.
  * Exported for its tests.
  */
-export function percentileOf(counts: Uint32Array, share: number): number | null {
+function percentileOf(counts: Uint32Array, share: number): number | null {
   let all = 0;
   for (const count of counts) all += count;
   if (all === 0) return null;

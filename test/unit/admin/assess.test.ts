@@ -96,18 +96,6 @@ describe('the first screen', () => {
     ]);
   });
 
-  it('puts failures under the shop if shop and store are both down', () => {
-    const incidents = [
-      incident({}),
-      incident({ id: 'many-failures', title: 'Requests fail', status: 'degraded', text: '40 %' }),
-      incident({ id: 'upstream', title: 'Upstream', text: 'refused' }),
-    ];
-    expect(allOf({ incidents }).map(({ id, text }) => [id, text])).toEqual([
-      ['store', 'away'],
-      ['upstream', 'refused. Requests fail: 40 %'],
-    ]);
-  });
-
   it('counts further problems, and lists each once', () => {
     const down = incident({});
     const two = [down, incident({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' })];
@@ -121,13 +109,6 @@ describe('the first screen', () => {
     expect(found.concerns.map(({ id }) => id)).toEqual(['keys', 'many-refusals', 'observe']);
     const observing = assess(state({ mode: 'observe' }));
     expect([observing.said?.id, observing.concerns]).toEqual(['observe', []]);
-  });
-
-  it('names a past incident, unless there is a current one', () => {
-    const pastIncidents = [{ ...incident({ id: 'upstream' }), untilMs: 9 }, incident({ untilMs: 4 })];
-    expect(assess(state({ pastIncidents })).over?.id).toBe('upstream');
-    expect(assess(state({ pastIncidents, mode: 'observe' })).over?.id).toBe('upstream');
-    expect(assess(state({ pastIncidents, incidents: [incident({})] })).over).toBeUndefined();
   });
 
   it('has a title for each part, also with several issuers', () => {

@@ -35,13 +35,6 @@ describe('an incident', () => {
     expect(incidents.past()).toMatchObject([{ id: 'store', sinceMs: 2_000, untilMs: 4_000 }]);
   });
 
-  it('begins at the time that the part reports', () => {
-    const incidents = new Incidents();
-    const facts = [{ label: 'failing since', value: 1_500, unit: 'time' as const }];
-    incidents.update(condition({ parts: [{ ...down, facts }] }), 9_000);
-    expect(incidents.current()[0]?.sinceMs).toBe(1_500);
-  });
-
   it('is also an edit that is not in force, and a reason of no part', () => {
     const incidents = new Incidents();
     const severity = 'error' as const;
@@ -66,12 +59,6 @@ describe('an incident', () => {
     expect(incidents.past().length).toBe(50);
   });
 
-  it('of a process that is not ready is "down"', () => {
-    const incidents = new Incidents();
-    incidents.update(condition({ ready: false, others: ['draining'] }), 1_000);
-    expect(incidents.current()).toMatchObject([{ id: 'process', status: 'down', text: 'draining' }]);
-  });
-
   it('that is over keeps its gravest status and text', () => {
     const incidents = new Incidents();
     incidents.update(condition({ parts: [down] }), 1_000);
@@ -81,19 +68,6 @@ describe('an incident', () => {
     expect(incidents.past()).toMatchObject([
       { status: 'down', text: 'Redis is away: refused', sinceMs: 1_000, untilMs: 3_000 },
     ]);
-  });
-
-  it('of the traffic begins no earlier than the process', () => {
-    const incidents = new Incidents(1_500);
-    const attack = {
-      ...{ id: 'many-refusals', title: 'Most requests are refused', text: '91 %' },
-      ...{ status: 'degraded' as const, sinceMs: 1_000, untilMs: null },
-    };
-    incidents.update(condition(), 2_000, [attack]);
-    expect(incidents.current()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500 }]);
-    expect(incidents.has('many-refusals')).toBe(true);
-    incidents.update(condition(), 9_000, []);
-    expect(incidents.past()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500, untilMs: 9_000 }]);
   });
 });
 

@@ -1,32 +1,8 @@
-import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { findMain } from '../../harness/built-shopward.ts';
 import { runHere } from './command-line-here.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
-
-describe('the verb as a process', () => {
-  const run = promisify(execFile);
-  const shopward = (...args: string[]) =>
-    run(process.execPath, [findMain(), ...args], { cwd: root }).then(
-      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-      ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
-    );
-
-  it.each([
-    [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'], 1],
-    [['protected', 'import'], 2],
-    [['protected', 'diff', 'gone.yaml', 'gone.yaml'], 78],
-  ])('%j exits %i', async (args, code) => {
-    expect((await shopward(...args)).code).toBe(code);
-  });
-
-  it('serve --help has examples and exit codes', async () => {
-    expectHelp(await shopward('serve', '--help'));
-  });
-});
 
 describe('the verb in this process', () => {
   const shopward = (...args: string[]) => runHere(args, { cwd: root });

@@ -75,31 +75,6 @@ describe('a question to another process', () => {
     while (there.sent.length === 0) await nextIteration();
     expect(await channel.ask('soon', undefined, neverMs)).toBe('soon');
   });
-
-  it('rejects in time where the line is broken', async () => {
-    const line: Line = {
-      send() {
-        throw new Error('ERR_IPC_CHANNEL_CLOSED');
-      },
-      on() {},
-    };
-    const channel = createChannel(line, {});
-    const alive = setInterval(() => {}, 1_000);
-    await expect(channel.ask('ping', undefined, 1)).rejects.toThrow('no answer to ping');
-    clearInterval(alive);
-    await channel.emit('ping', undefined);
-  });
-});
-
-describe('what is told to another process', () => {
-  it('arrives, resolves when it is out, and has no answer', async () => {
-    const heard: unknown[] = [];
-    const { here, there, channel } = connect({ list: (text: string) => void heard.push(text) });
-    await channel.emit('list', 'a');
-    expect(heard).toEqual(['a']);
-    await nextIteration();
-    expect([here.sent.length, there.sent.length]).toEqual([1, 0]);
-  });
 });
 
 it('what is not ours on the line is left alone', async () => {

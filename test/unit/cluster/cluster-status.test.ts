@@ -3,7 +3,6 @@ import { Drain, readinessOf } from '../../../src/app/process-status.ts';
 import { createClusterStatus, WorkerMetrics } from '../../../src/cluster/aggregate.ts';
 import type { Supervisor } from '../../../src/cluster/supervisor.ts';
 import { healthOf } from '../../../src/lib/component.ts';
-import type { Counting } from '../../../src/rollout/counts.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 const everything = { hasResolver: true, countsRollout: true };
@@ -55,12 +54,6 @@ describe('what the primary answers for its workers', () => {
     expect(await status.purge?.(which)).toBe('purged');
     expect(asked).toEqual([['purge', which]]);
     expect(await cluster({}).status.purge?.(which)).toBe('unavailable');
-  });
-
-  it('the roll-out is told by any one worker; without a worker it is not known', async () => {
-    const counting: Counting = { rows: {}, entries: [], wholeSinceMs: 1, why: 'x', problems: [] };
-    expect(await cluster({ rollout: [counting] }).status.rollout?.()).toEqual(counting);
-    expect((await cluster({}).status.rollout?.())?.problems).toEqual(['no worker answers']);
   });
 
   it('what is not configured is not there to be asked', () => {

@@ -2,7 +2,6 @@ import { describe, expect, type TestContext, test } from 'vitest';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
-import { startSentinel } from '../../harness/redis-processes.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import { newSubject, newToken } from './store-contract.ts';
 import { connect } from './stores.ts';
@@ -53,36 +52,6 @@ describe.concurrent('a paused Redis', () => {
       .toBe(201);
     // A late claim would show as refresh-token-busy, a late mark as 401.
     expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
-  });
-
-  test('a paused replica of Redis that must confirm: 503, then 201 after it resumes, and never 401', async (context) => {
-    const { open, startReplica, refreshes } = await stage(context);
-    const sentinel = open(await startSentinel({ replicas: 1 }));
-    const primary = await sentinel.primary();
-    const follower = sentinel.servers.find(({ port }) => port !== primary.port);
-    const url = `redis://127.0.0.1:${primary.port}`;
-    const { signIn, refresh } = await startReplica(url, 500, 1);
-    const tokens = await Promise.all(Array.from({ length: 8 }, async () => (await signIn()).refreshToken));
-    const ofTwo = await startReplica(url, 500, 2);
-    const { refreshToken: unconfirmed } = await ofTwo.signIn();
-    expect((await ofTwo.refresh(unconfirmed)).status).toBe(503);
-    follower?.pause();
-    const statuses = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
-    expect(new Set(statuses)).toEqual(new Set([503]));
-    expect(refreshes()).toBe(0);
-    follower?.resume();
-    const after = new Set<number>();
-    for (const token of tokens) {
-      await context.expect
-        .poll(async () => {
-          const { status } = await refresh(token);
-          after.add(status);
-          return status;
-        })
-        .toBe(201);
-    }
-    expect(after.has(401)).toBe(false);
-    expect(refreshes()).toBe(tokens.length);
   });
 });
 

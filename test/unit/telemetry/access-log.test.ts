@@ -53,16 +53,6 @@ it('logs every forwarded request, and of a flood of one refusal the first ones a
   expect(of('bad-request-target')).toBe(4);
 });
 
-it('says nothing of refusals that were all logged', async () => {
-  const { lines, log } = open(1);
-  log.write(refused);
-  await eventually('the next window', () => {
-    log.write({ ...refused, rejection: 'bad-host' });
-    return lines.some(({ event }) => event === 'requests-not-logged') || undefined;
-  });
-  expect(lines.filter(({ rejection }) => rejection === 'bad-request-target')).toHaveLength(1);
-});
-
 it('a line has user agent, octets and times with one decimal; a failure of the shop is no refusal', async () => {
   const shop = createServer((request, response) => {
     request.resume();

@@ -98,34 +98,6 @@ test('a reader that is merely slow is no fault', () => {
   expect(output.status).toEqual({ failures: 0, droppedLines: 0, losesLines: false, fault: undefined });
 });
 
-test('a full disk is tried again, and counted each time', () => {
-  const { output, reader } = setUp(100);
-  Object.assign(reader, { room: 0, code: 'ENOSPC' });
-  output.write('a\n');
-  vi.advanceTimersByTime(500);
-  const { failures, fault } = output.status;
-  expect([failures > 3, fault]).toEqual([true, 'ENOSPC']);
-  reader.room = 100;
-  vi.advanceTimersByTime(60);
-  expect(reader.taken).toBe('a\n');
-});
-
-test('EPIPE drops the lines that wait, and each further line', () => {
-  const { output, reader } = setUp(100);
-  Object.assign(reader, { room: 0, code: 'EPIPE' });
-  for (let second = 1; second <= 3; second++) {
-    const before = output.status.failures;
-    output.write(`${second}\n`);
-    vi.advanceTimersByTime(1000);
-    expect(output.status).toMatchObject({ droppedLines: second, fault: 'EPIPE' });
-    expect(output.status.failures).toBeGreaterThan(before);
-  }
-  reader.room = 100;
-  output.write('4\n');
-  vi.advanceTimersByTime(60);
-  expect(reader.taken).toBe('4\ndropped 3\n');
-});
-
 test('one attempt to write is scheduled at a time', () => {
   const { output, reader } = setUp(1000);
   reader.room = 0;

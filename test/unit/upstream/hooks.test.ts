@@ -143,27 +143,6 @@ frontSuite('upstream hooks', (start) => {
     expect(outcomes[0]).toEqual({ kind: 'unsent', fault: 'not-sent' });
   });
 
-  it('a maySend that throws counts as false', async () => {
-    const { hooks, outcomes } = noting({
-      maySend: () => {
-        throw new Error('a bug');
-      },
-    });
-    const { port, upstream } = await start(() => answer(), { hooks });
-    expect((await exchangeRaw(port, patch)).status).toBe(500);
-    expect([upstream.bytes(), outcomes]).toEqual(['', [{ kind: 'unsent', fault: 'not-sent' }]]);
-  });
-
-  it('maySend is called once per request', async () => {
-    const order: string[] = [];
-    const { hooks } = noting({
-      maySend: () => order.push(`asked with ${upstream.connections.length}`) > 0,
-    });
-    const { port, upstream } = await start(() => answer(), { hooks });
-    await exchangeRaw(port, patch);
-    expect(order).toHaveLength(1);
-  });
-
   it('answerWithinMs includes the time in the queue; the outcome is "unsent"', async () => {
     const { hooks, outcomes } = noting({ answerWithinMs: 150 });
     const { port, front } = await start(() => undefined, {

@@ -15,8 +15,8 @@ const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpg
 const declined = 'HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n';
 const refused = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
 const patienceMs = 400;
-const often = { interval: 10 };
-const large = Buffer.alloc(16_000_000, 'a');
+const often = { interval: 30 };
+const large = Buffer.alloc(8_000_000, 'a');
 
 interface Ends {
   readonly client: Socket;
@@ -151,10 +151,8 @@ function handlesTo(port: number): number {
 }
 
 const ways: Record<string, (one: Socket) => void> = {
-  'ends its side and reads on': (one) => void one.resume().end(),
   'ends its side and reads nothing': (one) => void one.end(),
   resets: (one) => void one.resetAndDestroy(),
-  closes: (one) => void one.destroy(),
   'sends much and closes': (one) => {
     one.write(large);
     setTimeout(() => one.destroy(), 50);
@@ -223,37 +221,6 @@ describe.concurrent('a WebSocket', () => {
       }
     },
   );
-
-  it('one octet at a time, both ways', async (context) => {
-    const stage = await startStage(context);
-    stage.act = async (socket) => {
-      for (const octet of accepted) {
-        socket.write(octet);
-        await sleep(1);
-      }
-      socket.pipe(socket);
-    };
-    let client: Socket | undefined;
-    let seen: string;
-    do {
-      client?.destroy();
-      client = await stage.dial();
-      seen = '';
-      client.on('data', (octets: Buffer) => {
-        seen += octets.toString('latin1');
-      });
-      for (const octet of handshake) {
-        client.write(octet);
-        await sleep(0);
-      }
-      await context.expect.poll(() => seen.endsWith('\r\n\r\n')).toBe(true);
-    } while (seen === refused);
-    expect(seen).toMatch(/^HTTP\/1\.1 101 /);
-    for (let i = 0; i < 200; i += 1) client.write('a');
-    await context.expect.poll(() => seen.endsWith('a'.repeat(200))).toBe(true);
-    client.destroy();
-    await stage.expectNothingLeft([client]);
-  });
 
   it.for([
     [
