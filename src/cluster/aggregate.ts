@@ -1,4 +1,3 @@
-import type { KeyDescription } from '../access/signing-keys.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import { reject } from '../http/rejection.ts';
@@ -63,21 +62,10 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
   };
 }
 
-/** Lists all processes, and each key once with its earliest `sinceMs`. */
+/** Lists all processes. All have the same keys, and share the store with the same ones. */
 function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
-  const keys = new Map<string, KeyDescription>();
-  for (const key of answers.flatMap((answer) => answer.keys)) {
-    const name = JSON.stringify([key.issuer, key.kid, key.algorithms, key.fingerprint]);
-    const known = keys.get(name);
-    if (known === undefined || key.sinceMs < known.sinceMs) keys.set(name, key);
-  }
-  const sharing = answers.flatMap((answer) => answer.sharing ?? []);
-  return {
-    processes: answers.flatMap(({ processes }) => processes),
-    workers,
-    keys: [...keys.values()],
-    sharing: sharing.length === 0 ? null : sharing.reduce(larger),
-  };
+  const { keys = [], sharing = null } = answers[0] ?? {};
+  return { processes: answers.flatMap(({ processes }) => processes), workers, keys, sharing };
 }
 
 interface ProcessValues {
