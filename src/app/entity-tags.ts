@@ -10,7 +10,7 @@ import { buildTagScripts } from '../entity-tags/lua.ts';
 import { MemoryTagStore } from '../entity-tags/memory-store.ts';
 import { RedisTagStore } from '../entity-tags/redis-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
-import { type Component, gauge, type HealthDetail, healthOf, total } from '../lib/component.ts';
+import { type Component, gauge, healthOf } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { networkOf } from '../server/in-flight.ts';
@@ -65,7 +65,7 @@ function createEntityTagsFilter(
     ...filter,
     start: warmUp,
     health() {
-      const more = { details: tagDetails(settings.resources, metrics.eventCounts('entity-tags')) };
+      const more = { details: metrics.eventDetails('entity-tags') };
       const text = coldStart.whyNoTags(coldStartSeconds(), redis !== undefined);
       const reasons = text === undefined ? [] : [`entity tags: ${text}`];
       if (redis !== undefined && redis.redis.state().status !== 'ready') {
@@ -102,27 +102,6 @@ function createStore(
     keyPrefix: prefix,
     replicas,
   });
-}
-
-function tagDetails(
-  resources: readonly { readonly member: string }[],
-  events: ReadonlyMap<string, number>,
-): HealthDetail[] {
-  const count = (label: string, ...names: string[]) =>
-    total(
-      label,
-      names.reduce((sum, name) => sum + (events.get(name) ?? 0), 0),
-    );
-  return [
-    { label: 'resources', value: resources.map(({ member }) => member).join(', ') },
-    count('tagged reads', 'tagged'),
-    count('not modified', 'not-modified'),
-    count('writes applied', 'applied'),
-    count('stale If-Match', 'precondition-failed'),
-    count('no If-Match', 'precondition-missing'),
-    count('busy', 'lease-busy'),
-    count('store away', 'store-unavailable'),
-  ];
 }
 
 /** All that a script can notice: its node's replication id has changed. */

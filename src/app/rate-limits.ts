@@ -1,5 +1,5 @@
 import type { Config, PartialConfig } from '../config/schema.ts';
-import { healthOf, total } from '../lib/component.ts';
+import { healthOf } from '../lib/component.ts';
 import { createMemoryBuckets, createRedisBuckets } from '../rate-limits/buckets.ts';
 import {
   createRateLimitMatcher,
@@ -40,10 +40,10 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
         if (filter.isOff) return { status: 'off', reasons: [], text: 'switched off' };
         const isAway = performance.now() - unavailableAtMs < unavailableForMs;
         const reasons = isAway ? ['rate limits: the store does not count, every request passes'] : [];
-        const events = [...metrics.eventCounts('rate-limits')];
+        const details = metrics.eventDetails('rate-limits');
         return healthOf(reasons, {
-          text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : 'requests are counted by client'),
-          details: events.map(([event, times]) => total(event, times)),
+          text: reasons[0] ?? (details.length === 0 ? 'nothing seen yet' : 'requests are counted by client'),
+          details,
         });
       },
     });

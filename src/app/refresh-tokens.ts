@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts';
-import { gauge, healthOf, total } from '../lib/component.ts';
+import { gauge, healthOf } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { RedisCalls } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
@@ -63,10 +63,10 @@ function createFilter(
       const delayedWrites = filter.delayedWrites();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
       const reasons = delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`];
-      const events = [...metrics.eventCounts('refresh-tokens')];
+      const details = metrics.eventDetails('refresh-tokens');
       return healthOf(reasons, {
-        text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : 'the life cycle is followed'),
-        details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),
+        text: reasons[0] ?? (details.length === 0 ? 'nothing seen yet' : 'the life cycle is followed'),
+        details,
       });
     },
     metrics: [

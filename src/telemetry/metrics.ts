@@ -11,7 +11,7 @@ import {
 } from 'prom-client';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Sender } from '../http/rejection.ts';
-import { gauge, type MetricSpec } from '../lib/component.ts';
+import { gauge, type HealthDetail, type MetricSpec, total } from '../lib/component.ts';
 import { DecisionCounts } from './decision-counts.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
@@ -29,8 +29,8 @@ export interface Metrics {
   observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void;
   /** Counts an event of a feature. Both are fixed words, so that no request can add a series. */
   countEvent(feature: string, event: string): void;
-  /** Counts of a feature's events since the start. */
-  eventCounts(feature: string): ReadonlyMap<string, number>;
+  /** Counts of a feature's events since the start, for its tile. */
+  eventDetails(feature: string): HealthDetail[];
   /** Adds metrics that are read at each scrape. */
   register(...specs: readonly MetricSpec[]): void;
   /** In the form that `accept`, the request's field, prefers. Default: OpenMetrics text. */
@@ -122,7 +122,8 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
       const own = events(feature);
       own.set(event, (own.get(event) ?? 0) + 1);
     },
-    eventCounts: events,
+    eventDetails: (feature) =>
+      Array.from(events(feature), ([event, times]) => total(event.replaceAll('-', ' '), times)),
     register(...specs) {
       for (const spec of specs) register(spec);
     },

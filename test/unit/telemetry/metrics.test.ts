@@ -119,18 +119,18 @@ describe('metrics of one process', () => {
 
   it('events count by feature, are told at once, and at every scrape the same', async () => {
     const metrics = createMetrics({ ofProcess: false });
-    expect(metrics.eventCounts('locks').size).toBe(0);
-    for (const event of ['hit', 'hit', 'miss']) metrics.countEvent('cache', event);
+    expect(metrics.eventDetails('locks')).toEqual([]);
+    for (const event of ['hit', 'hit', 'lease-miss']) metrics.countEvent('cache', event);
     metrics.countEvent('locks', 'hit');
-    expect([...metrics.eventCounts('cache')]).toEqual([
+    expect(metrics.eventDetails('cache').map(({ label, value }) => [label, value])).toEqual([
       ['hit', 2],
-      ['miss', 1],
+      ['lease miss', 1],
     ]);
     await metrics.expose();
     const name = 'shopward_events_total';
     expect((await linesOf(metrics, name)).toSorted()).toEqual([
       `${name}{feature="cache",event="hit"} 2`,
-      `${name}{feature="cache",event="miss"} 1`,
+      `${name}{feature="cache",event="lease-miss"} 1`,
       `${name}{feature="locks",event="hit"} 1`,
     ]);
   });
