@@ -6,10 +6,8 @@ import { commonLocations, headerAlone } from './token-locations.ts';
 
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
 
-/** Which rows of a list match the requests of a route. `exact`: the path matches without another interpretation. */
+/** What the rows of a list ask of the requests of a route. */
 export interface RowCover {
-  rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
-  isCovered(route: Route): boolean;
   /** Whether the rows of this list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
   asksAsMuch(row: Route & Asked): boolean;
 }
@@ -29,14 +27,6 @@ export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>)
   const match = (method: Method, segments: readonly string[]) =>
     table.match({ method, segments: [...segments], isFormPost: false });
   return {
-    rowsOf: ({ method, template }) =>
-      methodsOf(method).flatMap((one) =>
-        match(one, sampleSegments(template)).map(({ data, exact }) => ({ row: data, exact })),
-      ),
-    isCovered: ({ method, template }) =>
-      methodsOf(method).every((one) =>
-        match(one, sampleSegments(template)).some(({ data }) => !data.observe),
-      ),
     asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials, asks }) =>
       methodsOf(method).every((one) =>
         samplesOf(template).every((segments) => {

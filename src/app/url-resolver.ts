@@ -94,14 +94,9 @@ function resolverHealth(resolver: UrlResolver): Health {
     problems,
     details: [
       total('entries', stats.entries),
-      total('hits', stats.hits + stats.notFoundHits),
-      total('stale hits', stats.staleHits),
-      total('misses', stats.misses),
-      total('questions', stats.lookups),
-      total('failures', stats.failures),
+      ...counters.map(([name, , key]) => total(name.replaceAll('_', ' '), stats[key])),
       // Every process reads the same file.
       ...(file ? [{ label: 'file rows', value: file.rows, combine: 'max' } as const] : []),
-      ...(file ? [total('from file', stats.fileAnswers)] : []),
     ],
   });
 }

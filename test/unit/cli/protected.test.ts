@@ -37,14 +37,14 @@ describe('protected diff', () => {
     const { code, out } = await diff(a, b);
     expect(code).toBe(1);
     expect(out).toEqual([
-      '-  GET /gone       a.yaml:3  LOOSER: open now',
-      '-  GET /tree/{id}  a.yaml:4  still met by ANY /tree/** in line 3',
-      '-  GET /was        a.yaml:5  it was observed only',
-      '~  GET /scoped     b.yaml:4  LOOSER: scopes x y -> x',
-      '~  GET /watched    b.yaml:5  LOOSER: only observed now',
-      '~  GET /tighter    b.yaml:6  enforced now',
-      '~  GET /basic      b.yaml:7  LOOSER: the shop checks credentials now',
-      '~  GET /token      b.yaml:8  only tokens count now',
+      '-  GET /gone       a.yaml:3  LOOSER',
+      '-  GET /tree/{id}  a.yaml:4',
+      '-  GET /was        a.yaml:5',
+      '~  GET /scoped     b.yaml:4  LOOSER: scopes',
+      '~  GET /watched    b.yaml:5  LOOSER: observe',
+      '~  GET /tighter    b.yaml:6  observe',
+      '~  GET /basic      b.yaml:7  LOOSER: credentials',
+      '~  GET /token      b.yaml:8  credentials',
       '+  ANY /tree/**    b.yaml:3',
       '3 removed, 1 added, 5 changed; 4 looser',
     ]);
@@ -52,7 +52,7 @@ describe('protected diff', () => {
 
   it('marks an ANY row as looser if one method replaces it', async () => {
     const { out } = await diff(listOf('ANY /a'), listOf('GET /a'));
-    expect(out[0]).toBe('-  ANY /a  a.yaml:3  LOOSER: open now');
+    expect(out[0]).toBe('-  ANY /a  a.yaml:3  LOOSER');
   });
 
   it('exits 78 for a list with problems', async () => {
