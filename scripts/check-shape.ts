@@ -10,13 +10,13 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5427,
+  access: 5417,
   admin: 1929,
-  app: 2566,
+  app: 2540,
   authorize: 176,
-  cli: 4514,
-  cluster: 960,
-  config: 2703,
+  cli: 4473,
+  cluster: 948,
+  config: 2695,
   'entity-tags': 3043,
   http: 2166,
   lib: 967,

@@ -23,7 +23,7 @@ export type ListDifference =
 /** All rows of one route, combined: the first row with all that they require; `asks`: the conditions of each row. */
 type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
 
-export interface RouteChange {
+interface RouteChange {
   readonly kind: 'changed';
   readonly before: UnitedRow;
   readonly row: UnitedRow;

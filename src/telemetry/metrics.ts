@@ -122,8 +122,7 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
       const own = events(feature);
       own.set(event, (own.get(event) ?? 0) + 1);
     },
-    eventDetails: (feature) =>
-      Array.from(events(feature), ([event, times]) => total(event.replaceAll('-', ' '), times)),
+    eventDetails: (feature) => [...events(feature)].map(([name, n]) => total(name.replaceAll('-', ' '), n)),
     register(...specs) {
       for (const spec of specs) register(spec);
     },
