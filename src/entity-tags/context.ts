@@ -148,7 +148,7 @@ export function recordRead(
       const shown = { epoch: stamp.epoch, variant: read.variant, fingerprint: given.fingerprint ?? '' };
       return entityTagOf(given.tag, shown, request, vary);
     });
-  const known = store.readStampAt(key, startedAt, earlier);
+  const known = earlier ?? store.readStampAt(key, startedAt);
   // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
   const end = () =>
     known === null

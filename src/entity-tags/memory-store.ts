@@ -7,7 +7,6 @@ import {
   type ClaimEnd,
   guardedCollectionOf,
   type ReadEnd,
-  type ReadStamp,
   type ResourceKey,
   type TagStore,
 } from './tag-store.ts';
@@ -67,8 +66,8 @@ export class MemoryTagStore implements TagStore {
     return steps.lookUp(this.#open(key, this.#collectionOf(key)));
   }
 
-  readStampAt(_: ResourceKey, startedAt: number, earlier: ReadStamp | null = null) {
-    return earlier ?? { epoch: this.epoch, startedAt: Math.round(startedAt * 1000) };
+  readStampAt(_: ResourceKey, startedAt: number) {
+    return { epoch: this.epoch, startedAt: Math.round(startedAt * 1000) };
   }
 
   hasHeard() {

@@ -180,7 +180,8 @@ function record(
   memberId: string | undefined,
 ): Eventually<GivenTag | undefined> {
   const { request, tracked, subject, stamp, startedAt, newTag, isAnonymous } = read;
-  const key = memberId === undefined ? read.key : memberKeyOf(tracked, memberId);
+  // In a Cluster the member may have another slot, whose clock and epoch the stamp does not tell.
+  const [key, begun] = memberId === undefined ? [read.key, stamp] : [memberKeyOf(tracked, memberId), null];
   const vary = readVary(fieldValues(fields, 'vary'));
   const ended = {
     variant: vary.followed.length === 0 ? read.variant : variantOf(request, subject, 'read', vary),
@@ -190,7 +191,7 @@ function record(
     isOfCollection: memberId !== undefined,
     isAnonymous,
   };
-  return andThen(recordRead(read, key, stamp, startedAt, ended, vary), (value) =>
+  return andThen(recordRead(read, key, begun, startedAt, ended, vary), (value) =>
     value === null ? undefined : { value, isValidator: request.method !== 'HEAD' && !vary.isAny },
   );
 }

@@ -86,10 +86,8 @@ export class RedisTagStore implements TagStore {
     };
   }
 
-  readStampAt(key: ResourceKey, startedAt: number, earlier: ReadStamp | null = null): ReadStamp | null {
-    const stamp = this.#clock.readStampAt(this.#bucketOf(key), startedAt);
-    if (stamp === null || earlier === null || earlier.epoch !== stamp.epoch) return stamp;
-    return earlier.startedAt > stamp.startedAt ? earlier : stamp;
+  readStampAt(key: ResourceKey, startedAt: number): ReadStamp | null {
+    return this.#clock.readStampAt(this.#bucketOf(key), startedAt);
   }
 
   hasHeard(key: ResourceKey): boolean {

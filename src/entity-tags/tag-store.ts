@@ -10,9 +10,8 @@ export interface TagStore {
   /**
    * A stamp for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
    * what the store last said about its own clock: no round trip. Null when it said nothing recently: `lookUp` first.
-   * With the stamp that was made when the read began: the better of the two.
    */
-  readStampAt(key: ResourceKey, startedAt: number, earlier?: ReadStamp | null): ReadStamp | null;
+  readStampAt(key: ResourceKey, startedAt: number): ReadStamp | null;
   /**
    * Whether the store said its clock within the last moments: only then is a stamp by time good enough for a read that
    * follows a write at once. Else `lookUp` before the shop is asked.

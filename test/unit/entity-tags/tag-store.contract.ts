@@ -132,32 +132,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await fingerprintOf(under, key, head)).toBeNull();
     });
 
-    test('a read that began before or during a write sets no tag', async () => {
-      const under = await create();
-      const key = freshKey();
-      const early = await begin(under, key);
-      expect(await kindOf(under, key, 't1', null)).toBe('granted');
-      await under.advance(1);
-      const during = await begin(under, key);
-      await end(under, key, { tagged: false });
-      expect(await endRead(under, key, early)).toBeNull();
-      expect(await endRead(under, key, during)).toBeNull();
-      expect(await read(under, key, { newTag: C })).toBe(B);
-    });
-
-    test('a read sets a tag only if it began after the last change, in the same epoch', async () => {
-      const under = await create();
-      const key = freshKey();
-      const early = await begin(under, key);
-      expect(await endRead(under, key, early)).toBe(A);
-      await claim(under, key, 't1', [A]);
-      await end(under, key, {});
-      expect(await endRead(under, key, early)).toBeNull();
-      const later = await begin(under, key);
-      expect(await endRead(under, key, later, { newTag: C })).toBe(B);
-      expect(await endRead(under, key, later && { ...later, epoch: 'another' }, { newTag: C })).toBeNull();
-    });
-
     test('a read of ten minutes sets no tag', async () => {
       const under = await create();
       const key = freshKey();
@@ -246,23 +220,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(A);
     });
 
-    test('an expired lease leaves no tag, and after its late end a later write leaves none either', async () => {
-      const under = await create();
-      const key = freshKey();
-      await read(under, key);
-      await claim(under, key, 't1', [A]);
-      const during = await begin(under, key);
-      await under.advance(leaseMs + 1);
-      expect(await endRead(under, key, during)).toBeNull();
-      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
-      expect(await read(under, key, { newTag: C })).toBe(C);
-      expect(await kindOf(under, key, 't2', [C])).toBe('granted');
-      expect(await end(under, key, { token: 't1', newTag: B })).toBeNull();
-      expect(await read(under, key)).toBeNull();
-      expect(await end(under, key, { token: 't2', newTag: B })).toBeNull();
-      expect(await read(under, key)).toBe(A);
-    });
-
     test('a late end keeps the tag after refused and unsent, and replaces it after invalidated', async () => {
       const under = await create();
       const key = freshKey();
@@ -271,23 +228,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await end(under, key, { token: 'gone', outcome: 'unsent' })).toBeNull();
       expect(await read(under, key, { newTag: B })).toBe(A);
       expect(await end(under, key, { token: 'gone', outcome: 'invalidated' })).toBeNull();
-      expect(await read(under, key, { newTag: B })).toBe(B);
-    });
-
-    test('after an unknown write claims are indeterminate until its lease ends', async () => {
-      const under = await create();
-      const key = freshKey();
-      await read(under, key);
-      await claim(under, key, 't1', [A]);
-      const during = await begin(under, key);
-      await end(under, key, { outcome: 'unknown' });
-      expect(await read(under, key)).toBeNull();
-      expect(await kindOf(under, key, 't2', null)).toBe('indeterminate');
-      await under.advance(leaseMs - 100);
-      expect(await kindOf(under, key, 't2', [A])).toBe('indeterminate');
-      await under.advance(101);
-      expect(await endRead(under, key, during)).toBeNull();
-      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
@@ -437,24 +377,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       const endWhole = (under: StoreUnderTest, all: ResourceKey, more: Partial<ClaimEnd> = {}) =>
         end(under, all, { token: 'w', newTag: null, ...more });
 
-      test.each(['applied', 'invalidated', 'unknown'] as const)(
-        'a write of the collection that is %s invalidates the tags of members; reads that began before its end set none',
-        async (outcome) => {
-          const { under, all, one, two } = await create2();
-          const early = await begin(under, one);
-          expect(await claimWhole(under, all)).toBe('granted');
-          const during = await begin(under, two);
-          await endWhole(under, all, { outcome });
-          expect(await endRead(under, one, early, { newTag: B })).toBeNull();
-          expect(await endRead(under, two, during, { newTag: B })).toBeNull();
-          for (const key of [one, two]) expect(await kindOf(under, key, 't', [A])).toBe('not-current');
-          await under.advance(leaseMs + 1);
-          for (const key of [one, two]) expect(await kindOf(under, key, 't', [A])).toBe('not-current');
-          expect(await read(under, one, { newTag: C })).toBe(C);
-          expect(await kindOf(under, one, 't', [C])).toBe('granted');
-        },
-      );
-
       test.each(['unsent', 'refused'] as const)(
         'a write of the collection that is %s keeps the tag of a member',
         async (outcome) => {
@@ -497,36 +419,6 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
         expect(await kindOf(under, all, 't4', [A])).toBe('not-current');
         expect(await kindOf(under, one, 't5', [A])).toBe('granted');
       });
-
-      test('after an unknown write of the collection claims are indeterminate until its lease ends', async () => {
-        const { under, all, one } = await create2();
-        await claimWhole(under, all);
-        await endWhole(under, all, { outcome: 'unknown' });
-        expect(await claimWhole(under, all)).toBe('indeterminate');
-        expect(await kindOf(under, one, 't', null)).toBe('indeterminate');
-        await under.advance(leaseMs + 1);
-        expect(await kindOf(under, one, 't', null)).toBe('granted');
-      });
-
-      test('a claim without an end invalidates the tags of members or of the collection after its lease', async () => {
-        const { under, all, one, two } = await create2();
-        await claimWhole(under, all);
-        await under.advance(leaseMs + 1);
-        expect(await kindOf(under, one, 't1', [A])).toBe('not-current');
-        expect(await read(under, all)).toBe(A);
-        expect(await kindOf(under, two, 't2', null)).toBe('granted');
-        await under.advance(leaseMs + 1);
-        expect(await kindOf(under, all, 't3', [A])).toBe('not-current');
-      });
-    });
-
-    test('fifty claims at once: one is granted', async () => {
-      const under = await create();
-      const key = freshKey();
-      await read(under, key);
-      const kinds = await Promise.all(Array.from({ length: 50 }, (_, i) => kindOf(under, key, `t${i}`, [A])));
-      expect(kinds.filter((kind) => kind === 'granted')).toHaveLength(1);
-      expect(kinds.filter((kind) => kind === 'busy')).toHaveLength(49);
     });
   });
 }
