@@ -131,25 +131,4 @@ describe.concurrent('the console', () => {
     }
     forgive('401');
   });
-
-  it.for(['light', 'dark'] as const)('fits a small phone in %s', async (colorScheme, context) => {
-    const { decisions, open, page, shopward } = await openConsole(context);
-    await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width: 320, height: 800 });
-    await fetch(`${shopward.url}/${'long-'.repeat(15)}/${'x'.repeat(79)}`);
-    await open('requests');
-    const item = decisions().filter({ hasText: 'long-' }).first();
-    await item.getByRole('button').click();
-    await item.locator('.detail .pill').waitFor();
-    const fits = async () => {
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
-      expect(await findAxeFaults(page)).toEqual([]);
-    };
-    await fits();
-    await open('list');
-    await page.locator('#row-body tr').first().waitFor();
-    await fits();
-    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
-    expect(background).toBe(colorScheme === 'dark' ? 'rgb(15, 19, 24)' : 'rgb(244, 245, 247)');
-  });
 });

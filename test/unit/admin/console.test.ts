@@ -243,24 +243,6 @@ describe.concurrent('the console', () => {
       await page.keyboard.press('Escape');
       await requests.locator('.moment', { hasText: 'Newest: ' }).waitFor();
     });
-
-    it('show latencies in total, of the shop and of shopward, over each range', async (context) => {
-      const { open, page, shopward } = await openConsole(context);
-      await fetch(`${shopward.url}/abstract-products/134`);
-      await open();
-      const latency = page.locator('#chart-latency');
-      const latencySlider = slider(page, 'Latency');
-      await latencySlider.focus();
-      await page.keyboard.press('End');
-      await context.expect
-        .poll(() => latencySlider.getAttribute('aria-valuetext'))
-        .toMatch(/whole request .*, the shop's share, where asked .*, shopward's own share /);
-      await latency.getByLabel('Percentile').selectOption('p99');
-      await page.getByLabel('1 h', { exact: true }).check();
-      await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 30 s' }).waitFor();
-      await page.getByLabel('24 h', { exact: true }).check();
-      await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 10 min' }).waitFor();
-    });
   });
 
   it('ranks reasons, rows and clients; a reason has the cause and cure from the docs', async (context) => {
@@ -277,24 +259,6 @@ describe.concurrent('the console', () => {
     await reason.getByRole('link').click();
     await page.locator('#reason-about').getByText('The token is not three parts').waitFor();
     await page.locator('#decisions > li', { hasText: '127.0.0.1' }).first().waitFor();
-  });
-
-  it('shifts no layout while it is refreshed', async (context) => {
-    const { open, page, quiet, shopward } = await openConsole(context, settings());
-    await page.clock.install();
-    await open();
-    // The first refresh fills the charts.
-    await nextRound(page, quiet);
-    await page.evaluate(`globalThis.shifts = []; new PerformanceObserver((list) => {
-      for (const { value } of list.getEntries()) shifts.push(value);
-    }).observe({ type: 'layout-shift' })`);
-    for (let i = 0; i < 3; i++) {
-      await fetch(`${shopward.url}/abstract-products/${i}`);
-      await nextRound(page, quiet);
-    }
-    // Limit of Web Vitals for a stable layout: a number of another width moves within its cell.
-    const shifts = await page.evaluate<number[]>('shifts');
-    expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.1);
   });
 
   describe('with a token, in observe mode', () => {

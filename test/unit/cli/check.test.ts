@@ -250,15 +250,6 @@ describe('check', () => {
     expect(await said('/access-tokens', 'refreshTokens: false\n')).toEqual([]);
   });
 
-  it('warns of end-family without a leeway', async () => {
-    const said = async (more: string) =>
-      (await check({ 'config/shopward.yaml': `${onlyKeys}\nrefreshTokens: { replay: end-family${more} }\n` }))
-        .out;
-    const remark = /warning: refreshTokens\.leeway is 0s while replay is end-family/;
-    expect((await said('')).join('\n')).toMatch(remark);
-    expect((await said(', leeway: 10s')).join('\n')).not.toMatch(remark);
-  });
-
   it('--json prints the same as JSON', async () => {
     const { code, out } = await check({ 'config/shopward.yaml': `mode: x\n${keys}\n` }, { json: true });
     expect(code).toBe(1);

@@ -37,14 +37,11 @@ interface Exported {
 
 /** What a collector does with OTLP/HTTP in JSON: takes it apart by path. */
 class Collector {
-  /** A path that it refuses. */
-  refused = '';
   readonly traces: Exported[] = [];
   readonly metrics: Exported[] = [];
   readonly #server: Server = createServer(async (incoming, response) => {
     const body = Buffer.concat(await incoming.toArray()).toString();
     if (incoming.headers['content-type'] !== 'application/json') return void response.writeHead(415).end();
-    if (incoming.url === this.refused) return void response.writeHead(404).end();
     if (incoming.url === '/v1/traces') this.traces.push(...JSON.parse(body).resourceSpans);
     else if (incoming.url === '/v1/metrics') this.metrics.push(...JSON.parse(body).resourceMetrics);
     else return void response.writeHead(404).end();
@@ -157,20 +154,6 @@ describe('telemetry.otlp', () => {
       await get(running, '/odd', { traceparent: odd });
     await running.stop();
     expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(['b7ad6b7169203331']);
-  });
-
-  it('says that spans are refused though metrics are taken', async () => {
-    const running = await start(await collector.listen());
-    collector.refused = '/v1/traces';
-    await get(running, '/open');
-    await eventually('the failure is said', async () =>
-      (await (await fetch(`${running.adminUrl}/readyz`)).text()).includes('takes no telemetry')
-        ? true
-        : undefined,
-    );
-    await running.stop();
-    expect(collector.metrics.length).toBeGreaterThan(0);
-    expect(running.output()).not.toContain('takes telemetry again');
   });
 
   it('stops beside a collector that never answers', async () => {

@@ -159,7 +159,7 @@ describe('cut anywhere', () => {
       fc.property(fc.array(fc.nat(10_000), { maxLength: 20 }), (cuts) => {
         assert.deepEqual(hear(response, cuts), expected);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 });
@@ -173,8 +173,10 @@ test.each<readonly [string, string]>([
   ],
 ])('%s breaks the response', (_, bytes) => {
   expect(hear({ bytes }).end).toBe('broken');
-  for (let cut = 1; cut < Math.min(bytes.length, 1_100); cut++)
-    expect(hear({ bytes }, [cut]).end).toBe('broken');
+  // Long ones repeat the same octets.
+  const step = bytes.length > 1_100 ? 50 : 1;
+  for (let cut = 1; cut < Math.min(bytes.length, 1_100); cut += step)
+    assert.equal(hear({ bytes }, [cut]).end, 'broken');
 });
 
 test.each([

@@ -5,7 +5,7 @@ import type { UpstreamClient } from '../../../src/upstream/port.ts';
 import { clientOf } from './direct-client.ts';
 
 const inChunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
-const chunks = 100_000;
+const chunks = 40_000;
 
 /** Bodies of one-byte chunks, whose cost depends on the number of chunks. */
 const bodies: readonly (readonly [string, string])[] = [

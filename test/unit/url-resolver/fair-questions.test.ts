@@ -78,22 +78,3 @@ it('504 when the shop does not answer, 503 when no permit is free within the dea
   expect([first.status, second.status, permits.size]).toEqual([504, 503, 1]);
   expect(second.field('Cache-Control')).toBe('no-store');
 });
-
-it('600 requests during six purges of everything: all get 200', async () => {
-  resolver = create(8);
-  const asked: Promise<{ status: number }>[] = [];
-  let isOver = false;
-  const answering = (async () => {
-    while (!isOver) {
-      waiting.shift()?.();
-      await new Promise((next) => setImmediate(next));
-    }
-  })();
-  for (let i = 0; i < 600; i += 1) {
-    if (i % 100 === 50) expect(await resolver.purge('all')).toBe('purged');
-    asked.push(ask(`/${i % 150}`, `client ${i % 3}`));
-  }
-  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
-  isOver = true;
-  await answering;
-});
