@@ -5,7 +5,7 @@
  */
 import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Plugin, rolldown } from 'rolldown';
+import { type OutputOptions, type Plugin, rolldown } from 'rolldown';
 import { readArguments } from './arguments.ts';
 
 const { to } = readArguments<{ to: string }>({
@@ -34,7 +34,12 @@ const emptied = path.resolve(to);
 if (`${source}${path.sep}`.startsWith(`${emptied}${path.sep}`) || emptied.startsWith(source + path.sep))
   throw new Error(`${to} holds the sources, and would be emptied: name a folder for what is built alone`);
 rmSync(to, { recursive: true, force: true });
-await bundle(['main.ts', ...findThreads()]);
+/** A file of its own: this thread lives as long as its process, and would load all that serves, 15 MiB. */
+const watch = 'cluster/event-loop-watch-thread.ts';
+const others = findThreads().filter((name) => name !== watch);
+const ids = await bundle(['main.ts', ...others], { groups: wholeChunks });
+ids.push(...(await bundle([watch], false)));
+writeFileSync(path.join(to, 'THIRD-PARTY-LICENSES.txt'), describePackages(ids));
 for (const asset of globSync('src/**/*.{lua,html,css,svg,js,wasm,LICENSE}')) {
   cpSync(asset, path.join(to, path.relative('src', asset)));
 }
@@ -53,7 +58,11 @@ function findThreads(): string[] {
   });
 }
 
-async function bundle(entries: readonly string[]): Promise<void> {
+/** Returns the modules that went in. */
+async function bundle(
+  entries: readonly string[],
+  codeSplitting: NonNullable<OutputOptions['codeSplitting']>,
+): Promise<string[]> {
   const build = await rolldown({
     cwd: root,
     input: Object.fromEntries(entries.map((entry) => [entry.replace(/\.ts$/, ''), path.join(source, entry)])),
@@ -73,11 +82,10 @@ async function bundle(entries: readonly string[]): Promise<void> {
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: `${chunks}/[name].js`,
-    codeSplitting: { groups: [...wholeChunks] },
+    codeSplitting,
   });
   await build.close();
-  const ids = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
-  writeFileSync(path.join(to, 'THIRD-PARTY-LICENSES.txt'), describePackages(ids));
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 }
 
 /** Name, version, licence and its text, of each package that these modules are from. */

@@ -2,9 +2,9 @@
 import { Session } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
 import { writeToStdout } from '../telemetry/log-output.ts';
-import { stackWithinMs, type WatchedEventLoop } from './event-loop-watch.ts';
+import type { WatchedEventLoop } from './event-loop-watch.ts';
 
-const { heartbeats, heartbeatMs, stallMs, worker } = workerData as WatchedEventLoop;
+const { heartbeats, heartbeatMs, stackWithinMs, stallMs, worker } = workerData as WatchedEventLoop;
 const stackFrames = 12;
 const write = writeToStdout();
 

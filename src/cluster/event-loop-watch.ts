@@ -6,7 +6,6 @@ export interface EventLoopWatch {
 }
 
 interface EventLoopWatchOptions {
-  /** How long the event loop may stand still, in milliseconds. */
   readonly stallMs: number;
   /** Number of the worker process, for the log. */
   readonly worker?: number;
@@ -17,6 +16,7 @@ export interface WatchedEventLoop extends EventLoopWatchOptions {
   /** Grows while the event loop runs. */
   readonly heartbeats: Int32Array;
   readonly heartbeatMs: number;
+  readonly stackWithinMs: number;
 }
 
 /**
@@ -36,7 +36,7 @@ const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}
 export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   const heartbeatMs = Math.min(250, options.stallMs / 10);
   const heartbeats = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: WatchedEventLoop = { ...options, heartbeats, heartbeatMs };
+  const workerData: WatchedEventLoop = { ...options, heartbeats, heartbeatMs, stackWithinMs };
   const thread = new Worker(threadFile, {
     workerData,
     execArgv: [],

@@ -205,6 +205,13 @@ test('a start opens a few files, not one for each module', async () => {
   expect(files.length).toBeLessThan(12);
 });
 
+test('the thread that watches the event loop loads nothing of the code that serves', () => {
+  const thread = readFileSync(path.join(installed, 'dist/cluster/event-loop-watch-thread.js'), 'utf8');
+  const imports = [...thread.matchAll(/^import .* from "(.*)";$/gm)].map(([, from]) => from);
+  expect(imports).toContain('node:inspector');
+  expect(imports.filter((from) => !from?.startsWith('node:'))).toEqual([]);
+});
+
 test('SHOPWARD_LOG=pretty prints a pretty log from the installed package', async () => {
   const { stdout } = await startAndStop([], { SHOPWARD_LOG: 'pretty' });
   expect(stdout).toMatch(/^\[\d\d:\d\d:\d\d\] .*INFO.*: .*draining/m);
