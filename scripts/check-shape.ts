@@ -18,7 +18,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   cluster: 948,
   config: 2695,
   'entity-tags': 3043,
-  http: 2166,
+  http: 2148,
   lib: 967,
   main: 28,
   proxy: 477,

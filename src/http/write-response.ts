@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { EndOfTick } from '../lib/end-of-tick.ts';
 import { isolated } from '../lib/faults.ts';
 import { type FieldList, fieldValue, joinFields } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
@@ -86,28 +85,11 @@ export function mustClose(incoming: IncomingMessage): boolean {
 /** An unwanted body is abandoned after this many milliseconds without an octet. */
 const bodyIdleMs = 2_000;
 
-/** Bytes up to which copying a body costs less than a second write to the socket. */
+/** Bytes up to which a body is copied as text: head and text leave in one write, which costs the kernel half of what two cost. */
 const copiedBytes = 4096;
 
 /** Milliseconds that a client has to read an answer that did not fit into the kernel's buffer. */
 const unreadMs = 60_000;
-
-interface Ending {
-  readonly response: ServerResponse;
-  readonly chunk: Buffer | string | undefined;
-  readonly onEnded: (() => void) | undefined;
-}
-
-const endings = new EndOfTick<Ending>(
-  ({ response, chunk, onEnded }) => {
-    if (response.destroyed) return;
-    // Head and text body leave in one write, which costs the kernel half of what two cost.
-    if (chunk === undefined) response.end();
-    else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
-    ended(response, onEnded);
-  },
-  ({ response }) => response.destroy(),
-);
 
 /**
  * A client that never reads must not stay in progress for ever; where `onEnded` is given, its owner takes care of
@@ -123,8 +105,8 @@ function ended(response: ServerResponse, onEnded: (() => void) | undefined): voi
 
 /**
  * Ends a response whose head is written. If the connection closes while the request is still arriving, its rest is read
- * and dropped within bounds. `onEnded`: the last chunk was handed over, which may be later in this tick;
- * without it, a client that does not read is cut after a minute.
+ * and dropped within bounds. `onEnded`: the last chunk was handed over; without it, a client that does not read is cut
+ * after a minute.
  */
 export function endResponse(
   incoming: IncomingMessage,
@@ -135,11 +117,11 @@ export function endResponse(
   const { socket } = response;
   const isPending = !response.shouldKeepAlive && socket !== null && isBodyPending(incoming);
   if (isPending) socket.destroySoon = () => endLingering(socket, bodyIdleMs);
-  if (chunk === undefined || chunk.length <= copiedBytes) {
-    endings.add({ response, chunk, onEnded });
-    return;
-  }
-  response.end(chunk, 'latin1');
+  if (response.destroyed) return;
+  // Not at the end of the tick: this answer would wait for everything else that the tick has read.
+  const isCopied = typeof chunk === 'object' && chunk.length <= copiedBytes;
+  if (chunk === undefined) response.end();
+  else response.end(isCopied ? chunk.toString('latin1') : chunk, 'latin1');
   ended(response, onEnded);
 }
 
