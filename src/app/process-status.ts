@@ -73,18 +73,14 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
 export class Drain implements Component {
   readonly name = 'drain';
   readonly title = false;
-  #hasBegun = false;
-
-  get hasBegun(): boolean {
-    return this.#hasBegun;
-  }
+  hasBegun = false;
 
   begin(): void {
-    this.#hasBegun = true;
+    this.hasBegun = true;
   }
 
   health(): Health {
-    return healthOf(this.#hasBegun ? ['draining'] : [], { isUnready: this.#hasBegun });
+    return healthOf(this.hasBegun ? ['draining'] : [], { isUnready: this.hasBegun });
   }
 }
 

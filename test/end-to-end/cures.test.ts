@@ -287,7 +287,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   'access-token-repeated': [
     { says: 'Send one.', attempt: () => ask('GET /basket', [bearer()]) },
     {
-      says: "Remove a place that you do not need from the row's `tokenIn`",
+      says: "Remove a location that you do not need from the row's `tokenIn`",
       attempt: () => askEased('GET /basket', [bearer(), 'Cookie: sid=x']),
     },
     {
