@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type IntrospectionOptions,
   introspectionComponent,
@@ -8,7 +8,6 @@ import {
 } from '../../../src/access/introspection.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { sleepAwake } from '../../harness/sleep-awake.ts';
 import { serveJson } from './jwks-server.ts';
 
 const nowSeconds = 1_700_000_000;
@@ -22,14 +21,8 @@ interface Asked {
   readonly form: URLSearchParams;
 }
 
-/**
- * A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. `test`: the context of
- * the test, needed in `describe.concurrent`.
- */
-async function setUp(
-  options: Partial<IntrospectionOptions> = {},
-  test: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
-) {
+/** A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. */
+async function setUp(options: Partial<IntrospectionOptions> = {}) {
   const asked: Asked[] = [];
   let respond: (response: ServerResponse, form: URLSearchParams) => void = serveJson(active);
   const server = createServer(async (request, response) => {
@@ -54,7 +47,7 @@ async function setUp(
     monotonicNow: () => clock.monotonicMs,
     ...options,
   });
-  test.onTestFinished(async () => {
+  onTestFinished(async () => {
     await introspector.close();
     server.closeAllConnections();
     server.close();
@@ -392,45 +385,54 @@ describe('under load', () => {
   });
 });
 
-// Concurrent, because each test waits for a deadline.
-describe.concurrent('the time for a lookup', () => {
-  it('a lookup that waits for the only connection ends at its own deadline, or passes if the endpoint answers', async (test) => {
-    const { answer, introspector, say } = await setUp({ timeoutMs: 2000, connections: 1 }, test);
-    answer(() => {});
-    const ended: string[] = [];
-    const ask = (token: string, client: string) =>
-      say(token, client).then((said) => void ended.push(`${token}: ${said}`));
-    const asked = [
-      ask('hanging', 'a'),
-      ask('waiting', 'b'),
-      sleepAwake(3000).then(() => void ended.push('1.5 timeouts')),
-    ];
-    await Promise.all(asked);
-    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`, '1.5 timeouts']);
+describe('the time for a lookup', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+  const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+  it('a lookup that waits for the only connection gets half of the time, and ends at its own deadline', async () => {
+    const { answer, asked, introspector, say } = await setUp({ connections: 1 });
     answer((response, form) => {
-      if (form.get('token') !== 'hanging') serveJson(active)(response);
+      if (form.get('token') === 'good') serveJson(active)(response);
     });
-    await Promise.all([ask('hanging', 'a'), ask('good', 'b')]);
-    expect(ended.slice(3)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
+    const ended: string[] = [];
+    const ask = async (token: string) => void ended.push(`${token}: ${await say(token, token)}`);
+    const start = async (first: string, second: string) => {
+      const before = asked.length;
+      const both = Promise.all([ask(first), ask(second)]);
+      await expect.poll(() => asked.length).toBe(before + 1);
+      await passed(9_999);
+      expect(asked).toHaveLength(before + 1);
+      await passed(1);
+      await expect.poll(() => asked.length).toBe(before + 2);
+      return both;
+    };
+    const both = start('hanging', 'waiting');
+    await expect.poll(() => asked.length).toBe(2);
+    expect(ended).toEqual([`hanging: ${noAnswer}`]);
+    await passed(10_000);
+    await both;
+    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`]);
+    await start('hanging', 'good');
+    expect(ended.slice(2)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
     expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
   });
 
-  it('keys-unavailable after the timeout, for a slow answer, for no answer, and for a 101', async (test) => {
-    const { answer, say, introspector } = await setUp({ timeoutMs: 300 }, test);
-    const timers: NodeJS.Timeout[] = [];
-    answer((response) => {
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      timers.push(setInterval(() => response.write(' '), 20));
-    });
-    expect(await say('t')).toBe(noAnswer);
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['no answer', () => {}],
+    ['half an answer', (response) => void response.writeHead(200).write('{')],
+    [
+      // Node emits no event when it ends such a request.
+      'a 101',
+      ({ socket }) => void socket?.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    ],
+  ])('keys-unavailable after the timeout: %s', async (_, respond) => {
+    const { answer, asked, introspector, say } = await setUp();
+    answer(respond);
+    const said = say('t');
+    await expect.poll(() => asked.length).toBe(1);
+    await passed(20_000);
+    expect(await said).toBe(noAnswer);
     expect(introspector.status().lastError).toBe('timeout');
-    answer(() => {});
-    expect(await say('u')).toBe(noAnswer);
-    // Node emits no event when it ends such a request.
-    answer(({ socket }) => {
-      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
-    });
-    expect(await say('v')).toBe(noAnswer);
-    for (const timer of timers) clearInterval(timer);
   });
 });
