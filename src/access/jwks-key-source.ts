@@ -90,16 +90,8 @@ export class JwksKeySource extends KeptKeys {
     return this.#flight;
   }
 
-  override keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
-    return this.#find(header) ?? this.#ask(() => this.#find(header));
-  }
-
-  override renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
-    const findNewer = () => {
-      const keys = this.set.findUntried(header, tried);
-      return keys.length > 0 ? { keys } : undefined;
-    };
-    return findNewer() ?? this.#ask(findNewer);
+  override keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup> {
+    return this.#find(header, tried) ?? this.#ask(() => this.#find(header, tried));
   }
 
   status(): KeySourceStatus {
@@ -117,8 +109,8 @@ export class JwksKeySource extends KeptKeys {
     this.#stopTimer();
   }
 
-  #find(header: TokenHeader): KeyLookup | undefined {
-    const keys = this.set.find(header);
+  #find(header: TokenHeader, tried?: Keys): KeyLookup | undefined {
+    const keys = this.set.find(header, tried);
     const isKnown = keys.length > 0 || (header.kid !== undefined && this.set.knows(header.kid));
     return isKnown ? { keys } : undefined;
   }

@@ -21,13 +21,11 @@ export type Keys = readonly VerificationKey[];
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
 export interface KeySource {
-  /** The keys that may have signed a token with this header; never rejects. */
-  keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
   /**
-   * Called if no key of `tried` verifies a token without a known `kid`: keys may have rotated. Returns keys that are not in
-   * `tried`; may ask the source once. Empty: there are none.
+   * The keys that may have signed a token with this header, without those that were `tried`; never rejects. If there are
+   * none, it may ask where they come from: keys may have rotated.
    */
-  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
+  keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup>;
   /** Calls `listener` when the keys change. Returns a function that stops this. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
@@ -70,16 +68,12 @@ export class KeySet {
    * The keys to try, all of which fit `alg`: keys with the token's `kid`; if that is unknown, keys without `kid` (PEM files
    * have none). For a token without `kid`, which many shops issue, all keys.
    */
-  find({ alg, kid }: TokenHeader): Keys {
+  find({ alg, kid }: TokenHeader, tried: Keys = []): Keys {
     const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
     return this.keys
       .filter((key) => (kid === undefined || key.kid === wanted) && key.algorithms.includes(alg))
-      .slice(0, maxCandidates);
-  }
-
-  findUntried(header: TokenHeader, tried: Keys): Keys {
-    const fingerprints = new Set(tried.map((key) => key.fingerprint));
-    return this.find(header).filter((key) => !fingerprints.has(key.fingerprint));
+      .slice(0, maxCandidates)
+      .filter((key) => !tried.some(({ fingerprint }) => fingerprint === key.fingerprint));
   }
 
   isSameAs(other: KeySet): boolean {
@@ -120,12 +114,8 @@ export abstract class KeptKeys implements KeySource {
 
   abstract status(): KeySourceStatus;
 
-  keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
-    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header) };
-  }
-
-  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
-    return { keys: this.#set.findUntried(header, tried) };
+  keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup> {
+    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header, tried) };
   }
 
   current(): Keys {

@@ -179,7 +179,7 @@ async function verifySignature(
   // A token with a known `kid` can be checked only with that key. Any other may be signed with a newer key.
   const isKeyNamed = keys.some((key) => key.kid !== undefined && key.kid === header.kid);
   if (isKeyNamed || keys.length === 0) return refuseToken(keys.length === 0 ? 'unknown-key' : 'signature');
-  const newer = await source.renew(header, keys);
+  const newer = await source.keysFor(header, keys);
   if ('retryAfterSeconds' in newer) return reject('keys-unavailable', { ...newer, reason: 'keys' });
   return (await verifyWithAny(token, header, newer.keys)) ?? refuseToken('signature');
 }

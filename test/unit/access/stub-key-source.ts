@@ -19,11 +19,10 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
   let set = new KeySet(keys);
   return {
     asked: 0,
-    keysFor(header): KeyLookup {
+    keysFor(header, tried): KeyLookup {
       this.asked++;
-      return { keys: set.find(header) };
+      return { keys: set.find(header, tried) };
     },
-    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
