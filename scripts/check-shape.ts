@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5417,
+  access: 5399,
   admin: 1929,
   app: 2536,
   authorize: 176,
@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'refresh-tokens': 2687,
   rollout: 938,
   routes: 1003,
-  server: 1570,
+  server: 1569,
   telemetry: 1372,
   upstream: 3361,
   'url-resolver': 1994,
