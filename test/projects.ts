@@ -80,7 +80,7 @@ export const slow = [
   'test/{resilience/soak,resilience/faults,security/differential}/**',
   'test/end-to-end/**',
   'test/security/attacks/{neighbours,p10-unreserved-escapes,p19-costly-paths,p20-neighbours-of-rows}.test.ts',
-  'test/security/attacks/{j15-floods-of-bad-tokens,o9-supply-chain,x*}.test.ts',
+  'test/security/attacks/{j15-floods-of-bad-tokens,o5-secrets-in-logs,o9-supply-chain,p21-shop-profiles,tokens,x*}.test.ts',
   'test/unit/entity-tags/scripts.test.ts',
   'test/unit/refresh-tokens/{store-contract,broken-protocol,scripts,memory-store-room}.test.ts',
   'test/end-to-end/docs/commands.test.ts',
