@@ -57,12 +57,7 @@ test.each([
 });
 
 const malformed = [
-  '/carts/%2e%2e/x',
-  '/a%2Fb',
-  '/a%5Cb',
-  '/carts/%252e',
-  '/a%00',
-  '/%zz',
+  ...'/carts/%2e%2e/x /a%2Fb /a%5Cb /carts/%252e /a%00 /%zz'.split(' '),
   '/a\\b',
   '/a/./b',
   `/${'a/'.repeat(65)}`,

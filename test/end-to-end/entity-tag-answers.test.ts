@@ -185,15 +185,7 @@ describe('answers', () => {
 describe('ids', () => {
   /** Each is another cart. Some contain characters that have a meaning in keys or slots of Redis. */
   const ids = [
-    '7',
-    '{7}',
-    '%7B7%7D',
-    '7:tag',
-    ':7',
-    '7%20x',
-    '7%25',
-    '7%3A',
-    '*',
+    ...'7 {7} %7B7%7D 7:tag :7 7%20x 7%25 7%3A *'.split(' '),
     "'7'",
     '7%22',
     '7%C3%BC',

@@ -253,13 +253,8 @@ describe('the token of an answer is recorded or withheld, whatever format the cl
     });
 
     it.each([
-      '?include=262144',
-      '?shape=callback',
-      '?shape=xml',
-      '?shape=bare',
-      '?shape=events',
-      '?shape=utf-16',
-      '?coded',
+      ...'?include=262144 ?shape=callback ?shape=xml ?shape=bare ?shape=events'.split(' '),
+      ...'?shape=utf-16 ?coded'.split(' '),
     ])(`${path}%s is withheld`, async (query) => {
       const response = await ask(query);
       expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([

@@ -132,16 +132,7 @@ export const certificateFront = kinds
   })
   .at(0);
 
-const apacheModules = [
-  'mpm_event',
-  'authz_core',
-  'headers',
-  'proxy',
-  'proxy_http',
-  'lua',
-  'ssl',
-  'socache_shmcb',
-];
+const apacheModules = 'mpm_event authz_core headers proxy proxy_http lua ssl socache_shmcb'.split(' ');
 
 /** Fronts that forward to the shop themselves and ask shopward for a decision on each request. */
 const askingKinds: readonly (Runnable & {

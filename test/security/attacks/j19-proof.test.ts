@@ -3,7 +3,14 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { runToken } from '../../../src/cli/token.ts';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { jktOf, makeProof, type ProofParts, withProof } from '../../unit/access/dpop.ts';
-import { encode, makeHmacToken, makeSigner, publicJwk, signSegments } from '../../unit/access/signing.ts';
+import {
+  encode,
+  makeHmacToken,
+  makeSigner,
+  publicJwk,
+  type Signer,
+  signSegments,
+} from '../../unit/access/signing.ts';
 import { runCommand } from '../../unit/cli/command-run.ts';
 
 const signer = makeSigner('ES256');
@@ -33,8 +40,17 @@ beforeAll(async () => {
 const proofOf = (parts?: ProofParts) => makeProof(signer, bound, parts);
 const send = (fields: readonly string[], line = 'GET /bound') => request(line, fields);
 const withClaims = (claims: object, line?: string) => send(withProof(bound, proofOf({ claims })), line);
+const withHeader = (header: object) => send(withProof(bound, proofOf({ header })));
+const withKey = (members: object) => withHeader({ jwk: Object.assign(publicJwk(signer), members) });
+const proven = (by: Signer, parts?: ProofParts) => send(withProof(bound, makeProof(by, bound, parts)));
+/** A proof whose claims, as JSON text, are changed before they are signed. */
+const withText = (change: (claims: string) => string) => {
+  const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
+  const claims = Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString();
+  return send(withProof(bound, signSegments(signer, header, encode(change(claims)))));
+};
+const required = (line: string) => send([`Authorization: Bearer ${stage.shopward.issueToken()}`], line);
 const seconds = (offset: number) => ({ iat: Math.floor(Date.now() / 1000) + offset });
-const secret = (member: string) => ({ jwk: { ...publicJwk(signer), [member]: 'AQAB' } });
 const url = (htu: unknown) => withClaims({ htu });
 const rsa = makeSigner('RS256');
 const jktOfMembers = ({ e, kty, n }: { e?: unknown; kty?: unknown; n?: unknown }) =>
@@ -76,20 +92,12 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
       return send(withProof(plain, makeProof(signer, plain)));
     },
   ],
-  [
-    'a plain token where a proof is required',
-    'unbound',
-    () => send([`Authorization: Bearer ${stage.shopward.issueToken()}`], 'GET /strict'),
-  ],
+  ['a plain token where a proof is required', 'unbound', () => required('GET /strict')],
   // The header
-  ['no type', 'proof-form', () => send(withProof(bound, proofOf({ header: { typ: undefined } })))],
+  ['no type', 'proof-form', () => withHeader({ typ: undefined })],
   ['an access token as its proof', 'proof-form', () => send(withProof(bound, bound))],
-  [
-    'a type in capitals',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { typ: 'DPOP+JWT' } }))),
-  ],
-  ['alg none', 'proof-algorithm', () => send(withProof(bound, proofOf({ header: { alg: 'none' } })))],
+  ['a type in capitals', 'proof-form', () => withHeader({ typ: 'DPOP+JWT' })],
+  ['alg none', 'proof-algorithm', () => withHeader({ alg: 'none' })],
   [
     'alg none, no signature',
     'proof-form',
@@ -113,56 +121,22 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
       );
     },
   ],
-  [
-    'a list of algorithms',
-    'proof-algorithm',
-    () => send(withProof(bound, proofOf({ header: { alg: ['ES256'] } }))),
-  ],
-  [
-    'the algorithm of another kind of key',
-    'proof-signature',
-    () => send(withProof(bound, proofOf({ header: { alg: 'RS256' } }))),
-  ],
-  ['no key', 'proof-form', () => send(withProof(bound, proofOf({ header: { jwk: undefined } })))],
+  ['a list of algorithms', 'proof-algorithm', () => withHeader({ alg: ['ES256'] })],
+  ['the algorithm of another kind of key', 'proof-signature', () => withHeader({ alg: 'RS256' })],
+  ['no key', 'proof-form', () => withHeader({ jwk: undefined })],
   [
     'a kid instead of a key',
     'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: undefined, kid: stage.shopward.signer.kid } }))),
+    () => withHeader({ jwk: undefined, kid: stage.shopward.signer.kid }),
   ],
-  [
-    'a URL instead of a key',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: undefined, jku: 'http://127.0.0.1:1/' } }))),
-  ],
-  [
-    'a private key',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: signer.privateKey.export({ format: 'jwk' }) } }))),
-  ],
+  ['a URL instead of a key', 'proof-form', () => withHeader({ jwk: undefined, jku: 'http://127.0.0.1:1/' })],
+  ['a private key', 'proof-form', () => withHeader({ jwk: signer.privateKey.export({ format: 'jwk' }) })],
   ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map(
-    (member) =>
-      [
-        `a key with ${member}`,
-        'proof-form',
-        () => send(withProof(bound, proofOf({ header: secret(member) }))),
-      ] as const,
+    (member) => [`a key with ${member}`, 'proof-form', () => withKey({ [member]: 'AQAB' })] as const,
   ),
-  [
-    'a symmetric key',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: { kty: 'oct', k: 'AAAA' } } }))),
-  ],
-  [
-    'a key type of Object.prototype',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: '__proto__' } } }))),
-  ],
-  [
-    'a key type without a text form',
-    'proof-form',
-    () =>
-      send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), kty: { toString: 1 } } } }))),
-  ],
+  ['a symmetric key', 'proof-form', () => withHeader({ jwk: { kty: 'oct', k: 'AAAA' } })],
+  ['a key type of Object.prototype', 'proof-form', () => withKey({ kty: '__proto__' })],
+  ['a key type without a text form', 'proof-form', () => withKey({ kty: { toString: 1 } })],
   [
     'an RSA key for which anyone can sign',
     'proof-form',
@@ -172,24 +146,16 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
       return send(withProof(token, signAsAnyone(makeProof(rsa, token, { header: { jwk } }))));
     },
   ],
-  [
-    'a coordinate that is a list',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { jwk: { ...publicJwk(signer), x: ['x'] } } }))),
-  ],
-  [
-    'a critical extension',
-    'proof-form',
-    () => send(withProof(bound, proofOf({ header: { crit: ['exp'], exp: 9e9 } }))),
-  ],
-  ['the header b64', 'proof-form', () => send(withProof(bound, proofOf({ header: { b64: false } })))],
+  ['a coordinate that is a list', 'proof-form', () => withKey({ x: ['x'] })],
+  ['a critical extension', 'proof-form', () => withHeader({ crit: ['exp'], exp: 9e9 })],
+  ['the header b64', 'proof-form', () => withHeader({ b64: false })],
   // The key and the signature
-  ['a proof by another key', 'proof-key', () => send(withProof(bound, makeProof(other, bound)))],
-  ['a proof by a key of another kind', 'proof-key', () => send(withProof(bound, makeProof(rsa, bound)))],
+  ['a proof by another key', 'proof-key', () => proven(other)],
+  ['a proof by a key of another kind', 'proof-key', () => proven(rsa)],
   [
     'the right key, signed by another',
     'proof-signature',
-    () => send(withProof(bound, makeProof(other, bound, { header: { jwk: publicJwk(signer) } }))),
+    () => proven(other, { header: { jwk: publicJwk(signer) } }),
   ],
   [
     'the payload of another proof',
@@ -221,13 +187,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   [
     'htm twice, the last one wrong',
     'proof-method',
-    () => {
-      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
-      const claims = Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString();
-      return send(
-        withProof(bound, signSegments(signer, header, encode(claims.replace(/}$/, ',"htm":"POST"}')))),
-      );
-    },
+    () => withText((claims) => claims.replace(/}$/, ',"htm":"POST"}')),
   ],
   ['no htu', 'proof-url', () => url(undefined)],
   ['htu as a list', 'proof-url', () => url(['http://shop.example/bound'])],
@@ -280,17 +240,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   ],
   ['no iat', 'proof-time', () => withClaims({ iat: undefined })],
   ['iat as text', 'proof-time', () => withClaims({ iat: String(seconds(0).iat) })],
-  [
-    'an infinite iat',
-    'proof-time',
-    () => {
-      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
-      const claims = Buffer.from(proofOf().split('.')[1] ?? '', 'base64url').toString();
-      return send(
-        withProof(bound, signSegments(signer, header, encode(claims.replace(/"iat":\d+/, '"iat":1e999')))),
-      );
-    },
-  ],
+  ['an infinite iat', 'proof-time', () => withText((claims) => claims.replace(/"iat":\d+/, '"iat":1e999'))],
   ['a proof 70 s old', 'proof-time', () => withClaims(seconds(-70))],
   ['a proof 20 s in the future', 'proof-time', () => withClaims(seconds(20))],
   ['no jti', 'proof-form', () => withClaims({ jti: undefined })],
@@ -298,14 +248,7 @@ const refused: readonly (readonly [what: string, reason: string, bytes: () => st
   ['jti as a number', 'proof-form', () => withClaims({ jti: 1 })],
   ['a long jti', 'proof-form', () => withClaims({ jti: 'x'.repeat(257) })],
   ['a proof above 8 KiB', 'proof-form', () => withClaims({ more: 'x'.repeat(8192) })],
-  [
-    'claims that are a list',
-    'proof-form',
-    () => {
-      const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk(signer) });
-      return send(withProof(bound, signSegments(signer, header, encode([]))));
-    },
-  ],
+  ['claims that are a list', 'proof-form', () => withText(() => '[]')],
 ];
 const ofBinding = new Set(['bearer', 'unbound', 'proof-key']);
 

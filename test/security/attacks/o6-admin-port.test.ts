@@ -30,10 +30,7 @@ describe('O6: the admin port', () => {
   );
 
   it.each([
-    'evil.example',
-    'evil.example:8081',
-    '127.0.0.1.evil.example',
-    'localhost.',
+    ...'evil.example evil.example:8081 127.0.0.1.evil.example localhost.'.split(' '),
     'localhost@evil.example',
     '',
   ])('421 without metrics for Host: %j (DNS rebinding)', async (host) => {

@@ -100,19 +100,8 @@ const answers: readonly (readonly [
   frame: (text: string) => string | Buffer,
 ])[] = [
   ...[
-    'ETag',
-    'Vary',
-    'Content-Type',
-    'Content-Encoding',
-    'Connection',
-    'Keep-Alive',
-    'Transfer-Encoding',
-    'Cache-Control',
-    'Age',
-    'Content-Length',
-    'Trailer',
-    'Access-Control-Expose-Headers',
-    'Set-Cookie',
+    ...'ETag Vary Content-Type Content-Encoding Connection Keep-Alive Transfer-Encoding'.split(' '),
+    ...'Cache-Control Age Content-Length Trailer Access-Control-Expose-Headers Set-Cookie'.split(' '),
   ].map(
     (name) =>
       [

@@ -53,11 +53,7 @@ const yamlPieces = [
     '~',
   ],
   ...[
-    'false',
-    '1e999',
-    '0x10',
-    '30s',
-    '-1',
+    ...'false 1e999 0x10 30s -1'.split(' '),
     'GET /x',
     'ANY /**',
     'GET /{id}',

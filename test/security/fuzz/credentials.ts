@@ -16,12 +16,7 @@ const token = makeToken(rsa, claims);
 const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.';
 
 const tagPieces = [
-  '"a"',
-  '"b,c"',
-  'W/"a"',
-  'w/"a"',
-  '*',
-  ',',
+  ...'"a" "b,c" W/"a" w/"a" * ,'.split(' '),
   ' ',
   '\t',
   '"',

@@ -24,36 +24,11 @@ const versions = [
 ];
 const prefixes = [
   ...['index.php', 'INDEX.PHP', 'index.php;x', 'index%2ephp', '/index.php', 'index.php/', 'index.php//'],
-  ...[
-    'index.php/index.php',
-    'index.phpv0',
-    'index.phpv1.0',
-    'index.php/v0',
-    'v0/index.php',
-    'v0/v0',
-    'v1/v0',
-  ],
+  ...[...'index.php/index.php index.phpv0 index.phpv1.0 index.php/v0 v0/index.php v0/v0'.split(' '), 'v1/v0'],
 ];
 const mild = ['mine', '1', 'x', '17', 'carts', 'stores', 'items', ';x=1', 'v1', 'a%20b', 'x.json', '~', ':'];
 const odd = [
-  ...[
-    '',
-    ' ',
-    '%20',
-    '.',
-    '..',
-    '%2e',
-    '%2e%2e',
-    '...',
-    ';',
-    ';x=1',
-    '\\',
-    '%5c',
-    '%2f',
-    '%00',
-    '%252f',
-    '*',
-  ],
+  ...['', ' ', ...'%20 . .. %2e %2e%2e ... ; ;x=1'.split(' '), '\\', ...'%5c %2f %00 %252f *'.split(' ')],
   ...['mine', '1', 'x', '0', '%25', '?', '~', 'carts', 'stores', '%C5%BF', '%ff', '\xff', '|', '{x}', ':'],
 ];
 
@@ -113,21 +88,11 @@ const mutations = fc.array(
 const queries = [
   ...Array<string>(24).fill(''),
   ...[
-    '?',
-    '?include=items',
-    '?a=b&c',
-    '?include=',
-    '?_methods=DELETE',
-    '?_method=DELETE',
-    '?_method=PATCH',
+    ...'? ?include=items ?a=b&c ?include= ?_methods=DELETE ?_method=DELETE ?_method=PATCH'.split(' '),
     '?%5fmethod=GET',
   ],
   ...[
-    '?_method[]=PATCH',
-    '?a=1&_method=patch',
-    '?.method=PATCH',
-    '?/carts/1',
-    '?a=/../carts',
+    ...'?_method[]=PATCH ?a=1&_method=patch ?.method=PATCH ?/carts/1 ?a=/../carts'.split(' '),
     '?;_method=PATCH',
   ],
 ];
