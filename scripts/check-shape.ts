@@ -64,7 +64,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
   [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of a feature, for the one table of all'],
   [/^src\/routes\/path-routes\.ts$/, 'rows and their forms; the table above it is the rules'],
-  [/^src\/cli\/init\/probe-shop\.ts$/, 'what a shop says of itself; its tests run `init`'],
   [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],
   [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],
   [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],

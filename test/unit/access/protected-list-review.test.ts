@@ -53,6 +53,7 @@ describe('differencesOf two lists', () => {
       [],
     ],
     ['observe: true added', ['GET /a'], ['{ match: GET /a, observe: true }'], ['~ GET /a: observe, looser']],
+    ['an observed row removed', ['{ match: GET /a, observe: true }', 'GET /b'], ['GET /b'], ['- GET /a']],
     ['observe: true removed', ['{ match: GET /a, observe: true }'], ['GET /a'], ['~ GET /a: observe']],
     [
       'conditions on claims',

@@ -19,6 +19,20 @@ describe('routes that the shop refuses and no row names', () => {
     expect(drift.unlisted()).toHaveLength(routes);
   });
 
+  it('are counted by method, HEAD as GET; only a status below 400 is a success', () => {
+    const drift = createDrift();
+    for (const [method, status] of [
+      ['GET', 401],
+      ['HEAD', 403],
+      ['GET', 399],
+      ['GET', 400],
+    ] as const)
+      drift.note(exchangeRecord({ path: '/agents/7', method, status }), status);
+    expect(drift.unlisted()).toEqual([
+      { method: 'GET', template: '/agents/{id}', unauthorized: 1, forbidden: 1, passed: 1, lastSeenMs: 403 },
+    ]);
+  });
+
   it('are bounded, and a flood of new ones does not push out a frequent one', () => {
     const drift = createDrift();
     for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: '/agents', status: 401 }), i);

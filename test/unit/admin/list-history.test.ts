@@ -82,6 +82,27 @@ describe('the history of the list', () => {
     expect(history.edits().length).toBe(50);
   });
 
+  it('reports at most 500 rows, looser ones first, of an edit of 3,000 rows and rows of 10,000 characters', () => {
+    const long = 'x'.repeat(10_000);
+    const before = Array.from({ length: 3_000 }, (_, i) => `GET /covered/rows-${i}`);
+    const after = Array.from({ length: 1_000 }, (_, i) => `GET /new-${i}`);
+    const checked = compare(
+      listOf('GET /covered/{id}', ...before, `GET /was-${long}`, 'GET /open-now'),
+      listOf('GET /covered/{id}', ...after, `GET /${long}`),
+    );
+    const { difference } = checked;
+    expect(difference?.counts).toEqual({
+      added: 1_001,
+      removed: 3_002,
+      changed: 0,
+      looser: 2,
+      stricter: 0,
+    });
+    expect(difference?.rows.length).toBe(500);
+    expect(difference?.rows.slice(0, 3).map(({ isLooser }) => isLooser)).toEqual([true, true, false]);
+    expect(JSON.stringify(checked).length).toBeLessThan(512 * 1024);
+  });
+
   it('reports at most 500 mistakes of a list', () => {
     const broken = Array.from({ length: 2_000 }, (_, i) => `FETCH /rows-${i}`);
     expect(compare(listOf(), listOf(...broken)).problems.length).toBe(500);

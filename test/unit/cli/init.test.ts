@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { runCheck } from '../../../src/cli/check.ts';
 import { fileValidators } from '../../../src/cli/file-validators.ts';
+import { probeShop } from '../../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../../src/cli/init.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
@@ -169,6 +170,12 @@ describe('init', () => {
     expect(parse(read('shopward.yaml')).auth.keys).toEqual({ jwks: 'https://shop.example/jwks.json' });
     expect(out.join('\n')).toContain('UPSTREAM_URL=');
     expect(await checkIn(cwd)).toEqual(noWord);
+  });
+
+  it('writes addresses as they are given', async () => {
+    const { read } = await initIn({ blank: true, upstream: known.upstream, keys: "it's $1 mine.pem" });
+    const { upstream: filled, auth } = parse(read('shopward.yaml'));
+    expect([filled.url, auth.keys.files]).toEqual([known.upstream, ["it's $1 mine.pem"]]);
   });
 
   it('writes the path of a key file relative to the configuration', async () => {
@@ -385,4 +392,21 @@ describe('init', () => {
       expect([done.code, done.err.join()]).toEqual([2, expect.stringContaining('--spryker')]);
     },
   );
+});
+
+it('a shop that answers with unusable keys gives a status and no other fact', async () => {
+  const facts = await withShop(
+    (_, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256"}],"jwks_uri":"http://["}'),
+    (url) => probeShop(new URL(url)),
+  );
+  expect(facts).toEqual({
+    status: 200,
+    fault: undefined,
+    jwks: undefined,
+    foreignJwks: undefined,
+    algorithms: [],
+    issuer: undefined,
+    errors: undefined,
+    refused: [],
+  });
 });

@@ -75,6 +75,20 @@ describe('a question to another process', () => {
     while (there.sent.length === 0) await nextIteration();
     expect(await channel.ask('soon', undefined, neverMs)).toBe('soon');
   });
+
+  it('rejects in time where the line is broken', async () => {
+    const line: Line = {
+      send() {
+        throw new Error('ERR_IPC_CHANNEL_CLOSED');
+      },
+      on() {},
+    };
+    const channel = createChannel(line, {});
+    const alive = setInterval(() => {}, 1_000);
+    await expect(channel.ask('ping', undefined, 1)).rejects.toThrow('no answer to ping');
+    clearInterval(alive);
+    await channel.emit('ping', undefined);
+  });
 });
 
 it('what is not ours on the line is left alone', async () => {

@@ -183,6 +183,26 @@ it('reports nothing after close()', async () => {
   expect(closed.told).toEqual([]);
 });
 
+it('does not report a change that is being read during close()', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const confirming = Promise.withResolvers<void>();
+  const confirmed = Promise.withResolvers<FileBytes>();
+  const after = { bytes: Buffer.from('after') };
+  let looks = 0;
+  const read = () => {
+    looks += 1;
+    if (looks === 1) return Promise.resolve(after);
+    confirming.resolve();
+    return confirmed.promise;
+  };
+  const { told, close } = watchInTest(file, { read });
+  await confirming.promise;
+  close();
+  confirmed.resolve(after);
+  await pause();
+  expect(told).toEqual([]);
+});
+
 it('waits for the listener, and then reports the last content only', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const told: string[] = [];

@@ -224,6 +224,14 @@ test.each(['refresh', 'sign-in'] as const)(
   },
 );
 
+test('a refused or unknown sign-in is not read', async () => {
+  const { signIn, events } = open();
+  const hooks = await signIn();
+  expect(await hooks.onOutcome({ ...unreadable, status: 401 })).toEqual({});
+  expect(await hooks.onOutcome({ kind: 'unknown', fault: 'reset' })).toEqual({});
+  expect(events).toEqual([]);
+});
+
 test('a token that is recorded late gets the rest of its lifetime', async () => {
   let isAway = true;
   const lives: number[] = [];

@@ -38,6 +38,14 @@ const spans = () =>
     .filter((line) => line.startsWith('span '))
     .map((line) => JSON.parse(line.slice('span '.length)));
 
+it('passes traceparent and tracestate on untouched, with and without an SDK', async () => {
+  await start();
+  const state = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
+  expect((await get('/open', [`traceparent: ${traceparent}`, `tracestate: ${state}`])).status).toBe(200);
+  expect(upstream.bytes()).toContain(`traceparent: ${traceparent}\r\n`);
+  expect(upstream.bytes()).toContain(`tracestate: ${state}\r\n`);
+});
+
 it('gives one server span an exchange to an SDK that was registered before', async () => {
   await start({ NODE_OPTIONS: `--import=${sdk}` });
   await get('/carts/7?token=s3cret', [`traceparent: ${traceparent}`]);
