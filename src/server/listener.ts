@@ -159,7 +159,7 @@ export class Listener {
     );
     server.on(
       'secureConnection',
-      isolated((socket: TLSSocket) => void this.#connectionOf(socket), destroy),
+      isolated((socket: TLSSocket) => this.#connectionOf(socket), destroy),
     );
     server.on('request', take);
     // Without these two listeners node answers 100 and 417 itself, before the token is checked.
