@@ -6,10 +6,10 @@ export interface Target {
   /** Another row; for `peak` nothing. */
   readonly against: string;
   /**
-   * `added`: CPU microseconds more a request; `p99`, `p999`: ratio of latencies; `later`: milliseconds more at the
+   * `added`: CPU microseconds more a request; `p50`, `p99`, `p999`: ratio of latencies; `later`: milliseconds more at the
    * median; `cpu`: ratio of CPU a request; `time`: ratio of the time for as many requests; `peak`: MiB of memory.
    */
-  readonly of: 'cpu' | 'p99' | 'p999' | 'later' | 'added' | 'time' | 'peak';
+  readonly of: 'cpu' | 'p50' | 'p99' | 'p999' | 'later' | 'added' | 'time' | 'peak';
   readonly most: number;
 }
 
@@ -17,7 +17,7 @@ export function describeTarget({ of, most, against }: Target): string {
   if (of === 'added') return `CPU ≤ ${against} + ${most} us`;
   if (of === 'later') return `p50 ≤ ${against} + ${most} ms`;
   if (of === 'peak') return `peak memory ≤ ${most} MiB`;
-  const what = { cpu: 'CPU', time: 'time', p99: 'p99', p999: 'p99.9' }[of];
+  const what = { cpu: 'CPU', time: 'time', p50: 'p50', p99: 'p99', p999: 'p99.9' }[of];
   return `${what} ≤ ${most} × ${against}`;
 }
 
@@ -47,7 +47,7 @@ export function checkPromises(targets: readonly Target[], rows: readonly Row[]):
 
 function measured({ of }: Target, row: Row, against: Row): number {
   if (of === 'peak') return row.memoryMiB.peak;
-  if (of === 'p99' || of === 'p999') return row.latencyMs[of] / against.latencyMs[of];
+  if (of === 'p50' || of === 'p99' || of === 'p999') return row.latencyMs[of] / against.latencyMs[of];
   if (of === 'later') return row.latencyMs.p50 - against.latencyMs.p50;
   if (of === 'time') return against.perSecond / row.perSecond;
   return of === 'added' ? row.cpu.median - against.cpu.median : cpuRatio(row, against);

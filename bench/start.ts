@@ -159,7 +159,7 @@ try {
       const file = path.join(root, program);
       const firsts: Cost[] = [];
       for (let i = 0; i < starts; i++) firsts.push(await start(file, config, { keepsCompiled: false }));
-      const most = program.endsWith('.js') && name === 'shipped' ? { wallMs: 300 } : undefined;
+      const most = program.endsWith('.js') && name === 'shipped' ? { wallMs: 250 } : undefined;
       say(`start to ready, ${program}, ${name}`, firsts, most);
       // From a clone nothing is kept.
       if (program.endsWith('.ts')) continue;
