@@ -61,6 +61,13 @@ async function linesOf(metrics: Metrics, name: string): Promise<string[]> {
 }
 
 describe('metrics of one process', () => {
+  it('are OpenMetrics text, with the process itself where that is wanted', async () => {
+    const { contentType, body } = await createMetrics().expose();
+    expect(contentType).toMatch(/^application\/openmetrics-text/);
+    expect(body).toContain('process_cpu_seconds_total ');
+    expect((await createMetrics({ ofProcess: false }).expose()).body).not.toContain('process_');
+  });
+
   it('a duration counts in each bucket whose bound it does not exceed', async () => {
     const metrics = createMetrics({ ofProcess: false });
     for (const durationMs of [0, 1, 2, 60_000, 60_001]) metrics.observeExchange({ ...record, durationMs }, 1);
