@@ -19,6 +19,7 @@ export const proxyProcessor = 0;
 export const loadProcessor = 1;
 
 const here = import.meta.dirname;
+const thisCheckout = path.join(here, '..');
 export const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
@@ -101,7 +102,7 @@ export async function startShopward(
     rows = ['GET /orders/{id}'],
     logLevel = 'warn',
     more = '',
-    checkout = path.join(here, '..'),
+    checkout = thisCheckout,
   }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
@@ -116,7 +117,9 @@ auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: ${logLevel} }
 ${more}`,
   );
-  const args = [built(checkout), 'serve', '--config', path.join(home, 'shopward.yaml')];
+  // As the image starts it; an earlier checkout has no such flag.
+  const flags = checkout === thisCheckout ? ['--max-semi-space-size=8'] : [];
+  const args = [...flags, built(checkout), 'serve', '--config', path.join(home, 'shopward.yaml')];
   const child = startPinned(proxyProcessor, process.execPath, args, { NODE_ENV: 'production' });
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { memoryFlags } from '../config/runtime.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
   type Channel,
@@ -72,7 +73,8 @@ export class Supervisor {
     // Workers accept connections themselves: one that this process hands to a worker is lost for ever if the worker dies.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
-    cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
+    const execArgv = ['--max-semi-space-size=8', ...memoryFlags, ...process.execArgv];
+    cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], execArgv, serialization: 'advanced' });
     this.#slots = Array.from({ length: options.count }, (_, i) => ({
       number: i + 1,
       current: undefined,
