@@ -64,7 +64,7 @@ export function routeKey({ method, template }: Pick<ProtectedResource, 'method' 
 export function shapeOf(template: string): string {
   return template
     .split('/')
-    .map((part) => (part.startsWith('{') ? '{}' : foldSegment(part)))
+    .map((part) => (part.startsWith('{') ? '{}' : encodeURIComponent(foldSegment(part))))
     .join('/');
 }
 

@@ -13,7 +13,7 @@ export interface SegmentInterner extends SegmentIds {
   pack(): PackedLiterals;
 }
 
-/** Folded literals in the order of their ids, with a slash between them: one text, which processes pass on as a whole. */
+/** JSON of the folded literals in the order of their ids: one text, which processes pass on as a whole. */
 export type PackedLiterals = string;
 
 /** The id of a segment that is empty, or empty once folded. */
@@ -34,12 +34,13 @@ export function createSegmentInterner(): SegmentInterner {
       return id;
     },
     idOf: foldedLookUp(ids),
-    pack: () => [...ids.keys()].join('/'),
+    pack: () => JSON.stringify([...ids.keys()]),
   };
 }
 
 export function openLiterals(packed: PackedLiterals): SegmentIds {
-  return { idOf: foldedLookUp(new Map(packed.split('/').map((literal, id) => [literal, id]))) };
+  const literals: string[] = JSON.parse(packed);
+  return { idOf: foldedLookUp(new Map(literals.map((literal, id) => [literal, id]))) };
 }
 
 function foldedLookUp(ids: ReadonlyMap<string, number>): SegmentIds['idOf'] {
@@ -132,7 +133,6 @@ export function withoutFormatSuffix(
   return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
 }
 
-/** A path with its escapes decoded, or why it is refused. */
 type DecodedEscapes = { readonly path: string } | { readonly fault: string };
 
 /**

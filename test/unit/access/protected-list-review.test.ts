@@ -26,6 +26,12 @@ describe('differencesOf two lists', () => {
       ['+ GET /c', '- GET /b, looser'],
     ],
     ['names of parameters', ['GET /a/{x}'], ['GET /A/{y}'], []],
+    [
+      'a removed row beside one whose literal contains a character that is compatible with a slash',
+      ['GET /a/b', 'GET /a%EF%BC%8Fb'],
+      ['GET /a%EF%BC%8Fb'],
+      ['- GET /a/b, looser'],
+    ],
     ['a second name of a parameter removed', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], []],
     ['more scopes', ['GET /a'], ['{ match: GET /a, scopes: [x] }'], ['~ GET /a: scopes']],
     [
