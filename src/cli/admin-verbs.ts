@@ -5,7 +5,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { loadSettings } from './load-settings.ts';
 
-/** Asks `/livez` of the proxy on this machine: exit code 0 if it is 200, else 1. A broken edit of the file does not matter to it. */
+/** Asks `/livez` of the proxy on this machine: exit code 0 if it is 200, else 1. A configuration with problems is no fault here. */
 export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
   const { admin = defaultAdmin } = 'problems' in loaded ? (loaded.validSections ?? {}) : loaded.config;
@@ -19,7 +19,7 @@ export async function runHealth(options: CommonChoice, io: CommandIo = processIo
   return 1;
 }
 
-/** Purges mappings of the running proxy and all its replicas. Exit code 0, 1 when it could not, 2 on bad usage. */
+/** Purges mappings of the running proxy and its replicas. Exit code 0; 1: failed; 2: bad usage; 78: bad configuration. */
 export async function runPurge(
   options: CommonChoice & { readonly url?: string; readonly prefix?: string; readonly all?: boolean },
   io: CommandIo = processIo,
@@ -55,7 +55,7 @@ export function askAdmin(
   body?: unknown,
 ): Promise<{ readonly status: number; readonly body: string }> {
   const headers: http.OutgoingHttpHeaders = { 'Content-Type': 'application/json', Host: 'localhost' };
-  // The address of this machine at which a listener on any address is reached.
+  // A listener on all addresses is asked at the loopback address.
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[admin.host] ?? admin.host;
   if (admin.token !== undefined) headers.Authorization = `Bearer ${admin.token}`;
   return new Promise((resolve) => {

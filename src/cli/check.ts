@@ -47,7 +47,7 @@ async function missingKeys(config: Config): Promise<string[]> {
     remote.flatMap(({ path, name }) => {
       const status = all.find((issuer) => issuer.name === name)?.keys?.source.status();
       if (status === undefined || status.keys > 0) return [];
-      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is, each token is answered with 503. --offline does not ask`;
+      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is loaded, each token is answered with 503. --offline skips this check`;
     }),
   );
 }
@@ -60,11 +60,11 @@ function refusedTokenEndpoints(config: Config): string[] {
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
     const { refusal } = explainRequest({ method, target, host: 'localhost' }, config, noRows);
     if (refusal === null || refusal.rejection !== 'lenient-spelling') return [];
-    return `warning: entityTags.resources: ${method} ${path} is an endpoint of refreshTokens and a change of a tracked resource, so that it is answered with ${refusal.status}: users cannot sign in. Take the resource out of entityTags.resources`;
+    return `warning: entityTags.resources: ${method} ${path} is an endpoint of refreshTokens and a change of a tracked resource, so it is answered with ${refusal.status} and users cannot sign in. Take the resource out of entityTags.resources`;
   });
 }
 
-/** Warnings about tokens that are accepted though they were made for another API: valid, and rarely what is meant. */
+/** Warnings about missing settings that let a token for another API pass. */
 function looseAuth({ auth }: Config): string[] {
   return listIssuers(auth).flatMap(({ path, issuer, audience, tokenType }) => {
     if (audience !== undefined || (issuer !== undefined && tokenType !== undefined)) return [];
@@ -75,7 +75,7 @@ function looseAuth({ auth }: Config): string[] {
   });
 }
 
-/** What does not apply to requests that another proxy forwards. */
+/** A note on the features that do not apply to requests that another proxy forwards. */
 function unaskedFeatures(config: Config): string[] {
   if (config.authorize === false) return [];
   const sections = (['entityTags', 'refreshTokens', 'urlResolver'] as const).filter(

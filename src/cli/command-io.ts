@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { escapeUnit } from '../lib/text.ts';
 
-// Exit codes: 0 done, 1 found something, and these.
+// Exit codes besides 0 (done) and 1 (found something): wrong arguments or options.
 /** Wrong arguments or options. */
 export const badUsage = 2;
 /** EX_TEMPFAIL of sysexits.h: an address is in use; unlike after a bad configuration, another start may succeed. */
@@ -23,7 +23,7 @@ export interface CommandIo {
   out(text: string): void;
   /** Writes to standard error: problems and notes. */
   err(text: string): void;
-  /** Standard input. Left out: there is none. */
+  /** Standard input; undefined: there is none. */
   readonly input?: AsyncIterable<Uint8Array | string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -54,12 +54,12 @@ export async function readInput({ input }: CommandIo, mostBytes: number): Promis
   return Buffer.concat(chunks).subarray(0, mostBytes).toString('utf8');
 }
 
-/** Control characters but line feed and tab, line separators of Unicode, and what changes the direction of text. */
+/** Control characters except line feed and tab, Unicode's line separators, and direction marks. */
 const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /**
- * Escapes control characters of servers, documents and pasted requests, which could otherwise control the terminal. As `\u` and
- * four digits, which JSON and quoted YAML read as the same character.
+ * Escapes control characters, which could control the terminal: texts come from servers, documents and pasted requests. `\u`
+ * and four digits: JSON and quoted YAML read this as the same character.
  */
 function escapeControls(text: string): string {
   return text.replace(controls, escapeUnit);

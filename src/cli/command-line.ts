@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { badUsage, version } from './command-io.ts';
 import { type Verb, verbs } from './verbs.ts';
 
-/** Runs the verb that `argv`, as `process.argv`, names, and sets the exit code of the process. */
+/** Runs the verb that `argv` (in the form of `process.argv`) names, and sets the exit code of the process. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = new Command('shopward')
     .description("A reverse proxy that guards an existing shop's REST API.")
@@ -11,7 +11,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .exitOverride();
   for (const [name, verb] of Object.entries(verbs)) declare(program, name, verb);
 
-  // `shopward protected diff | head`: that the reader stops is not an error.
+  // `shopward protected diff | head`: a reader that stops early is not an error.
   process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
     if (fault.code !== 'EPIPE') throw fault;
   });

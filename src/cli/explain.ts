@@ -24,13 +24,13 @@ interface ExplainChoice extends CommonChoice {
   readonly header?: readonly string[];
 }
 
-/** Octets of the largest HAR file or pasted text; browsers write files of some ten megabytes. */
+/** Octets of the largest HAR file or pasted text. HAR files of browsers often exceed ten megabytes. */
 const maxInput = 64 * 1024 * 1024;
 
 /**
  * Prints what would happen to a request. `words`: a method and a URL, or a pasted text, or `-` for standard input. A pasted
  * text is a line of a log, a curl command, a HAR entry, the name of a HAR file, a request id, or an access token. Exit codes:
- * 0 if it was explained, 1 for an unknown request id, 2 if the text is no request, 78 for a configuration with problems.
+ * 0 explained; 1 unknown request id, or HAR file too large; 2 the text is no request; 78 a configuration with problems.
  */
 export async function runExplain(
   words: readonly string[],
@@ -38,7 +38,7 @@ export async function runExplain(
   io: CommandIo = processIo,
 ): Promise<number> {
   const isPiped = words.length === 1 && words[0] === '-';
-  // The shell removed the quotes of a command that was given as several words.
+  // The shell has removed the quotes of a command that is given as several words.
   const asText = words.length > 1 && words[0] === 'curl' ? quote(words) : words.join(' ');
   const given = isPiped ? await readInput(io, maxInput) : asText;
   const header = (options.header ?? []).map((line) => readFieldLine(line));
@@ -102,7 +102,7 @@ async function readNamed(
   if (id !== undefined) {
     const line = config.admin === false ? undefined : await findDecision(config.admin, id);
     if (line !== undefined) return { text: line };
-    const cure = `look into the log: grep ${id} FILE | shopward explain -`;
+    const cure = `search the log: grep ${id} FILE | shopward explain -`;
     return {
       fault: `the admin port cannot be asked, or has no such request among its last decisions; ${cure}`,
     };

@@ -10,7 +10,7 @@ import type { PartialConfig } from '../config/schema.ts';
 import type { Problem } from '../lib/problem.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
 
-/** The features' own check of the files that the configuration names. */
+/** The features' own checks of the files that the configuration names. */
 export const fileValidators: FileValidators = {
   protectedResources: (text, name) => {
     const { list, problems } = parseProtectedList(text, name);
@@ -21,7 +21,7 @@ export const fileValidators: FileValidators = {
   mapping: validateMapping,
 };
 
-/** The same for a start, which keeps the compiled list. */
+/** The same checks for a start, which keeps the compiled list. */
 export function startValidators(): FileValidators & { packed?: PackedList } {
   const validators: FileValidators & { packed?: PackedList } = {
     ...fileValidators,
@@ -54,7 +54,7 @@ async function validateMapping(
   return loaded.problems.map((problem) => ({ ...problem, file: name }));
 }
 
-/** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
+/** One remark in place of all problems of the contract's own list, whose omissions are known. */
 export function remarkOnContractList({ rows: all, file }: NamedRows): Problem | undefined {
   if (all.length !== contractRows) return undefined;
   const rows = [...all];

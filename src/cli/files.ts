@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
-/** Whether the path names anything; a link counts even if its target is missing. */
+/** Whether the path exists; a link counts even if its target is missing. */
 export function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
@@ -27,7 +27,7 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   }
 }
 
-/** Reads a file or a pipe, at most one byte more than `maxBytes`, so that a device without an end cannot fill the memory. */
+/** Reads a file or a pipe, at most one byte more than `maxBytes`, so that an endless device cannot fill the memory. */
 export async function readBounded(file: string, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(file, { end: maxBytes })) chunks.push(chunk);

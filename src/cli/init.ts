@@ -15,11 +15,11 @@ export interface InitOptions {
   readonly spryker?: boolean;
   /** Any other shop: the rows are the operations that need a token by this OpenAPI document. */
   readonly openapi?: string;
-  /** Any other shop, the list to be written by hand: until then every request needs a token. */
+  /** Any other shop: the list is written by hand, and until then every request needs a token. */
   readonly blank?: boolean;
   /** Address of the shop; its path is the prefix of all paths of the API. */
   readonly upstream?: string;
-  /** URL of the shop's JSON Web Key Set, or a file with its public key. Left out: looked for at the shop. */
+  /** URL of the shop's JSON Web Key Set, or a file with its public key. Default: found by asking the shop. */
   readonly keys?: string | undefined;
   /** Environment variable with the secret that the shop signs with (HS256). */
   readonly secret?: string;
@@ -29,7 +29,7 @@ export interface InitOptions {
   readonly token?: string;
   /** Folder that the files are written into. Default `config`. */
   readonly dir?: string;
-  /** Whether files that are there may be replaced. */
+  /** Whether existing files may be replaced. */
   readonly force?: boolean;
 }
 
@@ -40,11 +40,11 @@ interface Shop extends InitOptions {
   readonly prefix: string;
   readonly facts: ShopFacts | undefined;
   readonly algorithms: readonly string[];
-  /** Of the sample token, else of the discovery document. */
+  /** From the sample token, else from the discovery document. */
   readonly issuer: string | undefined;
-  /** Of the sample token. */
+  /** From the sample token. */
   readonly audience: readonly string[];
-  /** The option; else the shop's own format; else what each client asks for. */
+  /** `--errors`; else the shop's own format; else the format that each client asks for. */
   readonly errors: string;
 }
 
@@ -61,9 +61,9 @@ const names = {
 };
 
 /**
- * Writes a configuration, a list and their schemas for editors, in observe mode and with only what such a shop has. Asks the
- * shop, where its address is given, for what it can tell by itself. Exit code 0, 1 when the OpenAPI document has no operation
- * that needs a token, 2 for bad usage, a document that cannot be read, or files that are there already: nothing is written then.
+ * Writes a configuration, a list and their schemas for editors, in observe mode and with only the features that such a shop has.
+ * If the shop's address is given, asks the shop for further settings. Exit code 0; 1 if no operation of the OpenAPI document
+ * needs a token; 2 for bad usage, an unreadable document, or existing files: then no file is written.
  */
 export async function runInit(options: InitOptions, io: CommandIo = processIo): Promise<number> {
   const problem = findUsageProblem(options);
@@ -83,7 +83,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   if (sample === undefined) return badUsage;
   const shop = await findOut(sample, { ...options, keys: keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
-  // The list first, so that an unreadable document leaves no half of a configuration.
+  // The list comes first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
     const list = await importList(options.openapi, shop.prefix === '' ? {} : { basePath: shop.prefix }, io);
     if (list === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
@@ -119,7 +119,7 @@ function findUsageProblem({
   if (upstream !== undefined && shopAddress(upstream) === undefined) {
     return '--upstream is the address of the shop, such as http://127.0.0.1:9000 or http://127.0.0.1:9000/api/v2';
   }
-  if (keys !== undefined && secret !== undefined) return '--keys and --secret: tokens are signed in one way';
+  if (keys !== undefined && secret !== undefined) return 'give --keys or --secret, not both';
   if (errors !== undefined && !(errorFormats as readonly string[]).includes(errors))
     return `--errors is one of ${errorFormats.join(', ')}: the format in which the shop writes its errors`;
   if (secret !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(secret)) {
@@ -166,7 +166,7 @@ async function findOut(sample: Claims, options: InitOptions): Promise<Shop> {
   };
 }
 
-/** A file is named from where the command runs; the configuration names it from where it lies itself. */
+/** A relative file name starts at the working directory; in the configuration it starts at the configuration file. */
 function keysFrom(keys: string | undefined, cwd: string, folder: string): string | undefined {
   if (keys === undefined || isUrl(keys) || path.isAbsolute(keys)) return keys;
   const file = path.resolve(cwd, keys);
@@ -177,7 +177,7 @@ const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
 const readShipped = (name: string) => readFile(path.join(shipped, name), 'utf8');
 
-/** The contract names one route twice, by two names of its parameter; once is enough. */
+/** The contract has one route twice, with two names of its parameter; one row is enough. */
 const sprykerList = (text: string) => text.replace(/^ +- GET \/customers\/\{customer_id\}\n/m, '');
 
 const blankList = (prefix: string) => `# yaml-language-server: $schema=./${names.listSchema}
@@ -216,7 +216,7 @@ function configText(
   { spryker, address, keys, secret, issuer, audience, algorithms, prefix, errors }: Shop,
   shippedText: string,
 ): string {
-  // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
+  // The shop's answers must not become references: these could send values of the environment somewhere.
   const quoted = (text: string) => JSON.stringify(text).replaceAll('${', () => '$${');
   const [common = '', resolver = ''] = shippedText.split(/(?=\n# Answers GET \/url-resolver)/);
   let text = common
@@ -243,7 +243,7 @@ function configText(
     : text + otherShop(prefix, errors);
 }
 
-/** What the shop's answers say, in words. */
+/** What the shop's answers told, in words. */
 function findings(shop: Shop): string[] {
   const { address, facts, keys, secret, algorithms, prefix, issuer, audience } = shop;
   const missing =
@@ -276,7 +276,7 @@ function findings(shop: Shop): string[] {
   if (facts.errors !== undefined) found.push(`found: the format of its errors, ${facts.errors}`);
   else if (!shop.spryker && facts.status !== undefined)
     found.push(
-      'not found: the format of its errors. --errors names it; else refusals are written as Accept asks',
+      'not found: the format of its errors. --errors names it; without it, refusals have the format that Accept asks for',
     );
   if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
   if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
@@ -294,10 +294,10 @@ function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {
   const given = needs.map(([name, value]) => `${name}=${value} `).join('');
   const named = config === path.join('config', names.config) ? '' : ` --config ${config}`;
   const steps = [
-    ...(blank ? [`Put your rows into ${path.join(folder, names.list)}: now everything is protected.`] : []),
+    ...(blank ? [`Add rows to ${path.join(folder, names.list)}; until then everything is protected.`] : []),
     `Check:\n  ${given}shopward check${named}`,
     `Start. It decides, logs and counts, and refuses nothing yet (mode: observe):\n  ${given}shopward serve${named}`,
-    'docs/quick-start.md goes on from there, docs/rollout.md to mode: enforce in front of a live shop.',
+    'Next: docs/quick-start.md; docs/rollout.md leads to mode: enforce in front of a live shop.',
   ];
   return ['', ...steps.map((step, index) => `${index + 1}. ${step}`)].join('\n');
 }

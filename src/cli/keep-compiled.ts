@@ -4,10 +4,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Keeps what V8 makes of the program's files beside them, for the next start. What is kept runs as code, so it is kept only in a
- * folder that is this user's alone, beside a program that is this user's: on a read-only file system, or where another
- * user installed it, nothing is kept, by root neither. Node writes it at a clean stop, and reads none of it that does not fit
- * its own version and the text of the file. An operator's own `NODE_COMPILE_CACHE` goes first.
+ * Keeps V8's compiled code of the program beside its files, for the next start. This code is executed, so it is kept only if
+ * this user owns the program's folder and the cache folder, and others can write to neither; root is no exception. Node writes
+ * it at a clean stop, and ignores code of another version of Node or of a file. An operator's own `NODE_COMPILE_CACHE` takes
+ * precedence.
  */
 export function keepCompiled(folder = fileURLToPath(new URL('../compiled', import.meta.url))): void {
   const { NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE } = process.env;
@@ -15,15 +15,15 @@ export function keepCompiled(folder = fileURLToPath(new URL('../compiled', impor
   const isBuilt = import.meta.url.endsWith('.js');
   if (!isBuilt || NODE_COMPILE_CACHE || NODE_DISABLE_COMPILE_CACHE || !canKeep(folder)) return;
   const { status } = enableCompileCache(folder);
-  // Workers are processes of their own, with files of their own.
+  // Worker processes compile files of their own, and inherit the variable.
   if (status === constants.compileCacheStatus.ENABLED) process.env.NODE_COMPILE_CACHE = folder;
 }
 
 const writableByOthers = 0o022;
-/** Node makes folders in it with the rights of its umask, so other users must not get that far. */
+/** Node creates subfolders with the rights of its umask, so other users must not get this far. */
 const openToOthers = 0o077;
 
-/** Whether the folder, which is made if it can be, is this user's alone. */
+/** Whether the folder, created if it is missing, belongs to this user alone. */
 function canKeep(folder: string): boolean {
   if (!isOwn(path.dirname(folder), writableByOthers)) return false;
   try {
@@ -35,7 +35,7 @@ function canKeep(folder: string): boolean {
 }
 
 function isOwn(folder: string, forbidden: number): boolean {
-  // A link is no folder: where it leads to may be another's.
+  // A link does not count as a folder: its target may be another user's.
   const found = lstatSync(folder, { throwIfNoEntry: false });
   return found?.isDirectory() === true && found.uid === process.geteuid?.() && (found.mode & forbidden) === 0;
 }

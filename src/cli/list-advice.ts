@@ -17,14 +17,14 @@ import { namesToken } from '../refresh-tokens/endpoints.ts';
 import { createAskedReader } from './explain/explain-request.ts';
 import { fileValidators, remarkOnContractList } from './file-validators.ts';
 
-/** The validators of a start, and advice about rows that are valid but probably not what was meant. */
+/** The validators of a start, and advice about valid rows that are probably a mistake. */
 export const adviceValidators: FileValidators = {
   ...fileValidators,
   protectedResources: (text, name, config) => {
     const { list, problems } = parseProtectedList(text, name);
     if (list === undefined) return problems;
     const remark = remarkOnContractList(list);
-    // Once, as requests are matched: with many rows this is the slowest step.
+    // Compile once: with many rows this is the slowest step.
     const compiled = compileProtectedList(list, config.request ?? { ignoredPrefixes: [] });
     const found = remark === undefined ? [...problems, ...findSuspicious(compiled)] : [remark];
     return [
@@ -39,8 +39,8 @@ export const adviceValidators: FileValidators = {
 };
 
 /**
- * Rows that, without a profile, also apply to paths below the paths that they name. It happens to rows of three
- * segments: the shop may take their first two for a pair and the end of the longer path for the rest.
+ * Rows that, without a profile, also apply to longer paths than their own. This concerns rows of three segments: the shop
+ * may take the first two segments for a pair, and the end of the longer path for the rest.
  */
 function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Problem[] {
   if (config.request === undefined || config.request.profile !== undefined) return [];
@@ -59,7 +59,7 @@ function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Proble
   });
 }
 
-/** Conditions that are rarely meant. Two issuers may use one name for two people. */
+/** Conditions that are probably a mistake. Two issuers may use one name for two people. */
 function findDoubtfulConditions({ rows }: ProtectedResources, { auth }: PartialConfig): Problem[] {
   const hasIssuers = (auth?.issuers?.length ?? 0) > 1;
   return rows.flatMap(({ source, require = [], ...row }) => {
@@ -104,7 +104,7 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
   });
 }
 
-/** Requests that are refused or do nothing because no row asks for a token. */
+/** Settings whose requests are refused or have no effect because no row asks for a token. */
 function findUnprotected(
   list: ProtectedResources,
   config: PartialConfig,

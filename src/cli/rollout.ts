@@ -25,9 +25,9 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
 };
 
 /**
- * Is it safe to enforce? Asks the running proxy. Exit code 0: every observed row may be enforced; 1: one of them would refuse
- * requests; 3: none would so far, but that is not known for seven days, or no request has met a row in them; 2 on bad usage or
- * where no proxy answers; 78 for a configuration with problems.
+ * Is it safe to enforce? Asks the running proxy. Exit code 0: every observed row may be enforced, or none observes; 1: a row
+ * would refuse requests; 2: bad usage, or no report; 3: no refusal so far, but seven days are not counted yet, or a row had no
+ * request; 78: a configuration with problems.
  */
 export async function runRollout(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const report = await askProxy(options, io);
@@ -56,7 +56,7 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
 
 const rowsAtOnce = 1_000;
 
-/** All pages of one report; undefined: a new report has begun in between. */
+/** All pages of one report; undefined: a new report was made in between. */
 async function askPages(
   admin: Parameters<typeof askAdmin>[0],
 ): Promise<RolloutReport | Awaited<ReturnType<typeof askAdmin>> | undefined> {

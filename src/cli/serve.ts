@@ -45,7 +45,7 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     version,
     explain: explainForConsole,
   };
-  // Loads only the code of its role: a primary forwards nothing, and a single process has no workers.
+  // Load only the code of this role: a primary forwards no requests, and a single process has no workers.
   const app =
     count > 1
       ? new (await import('../cluster/primary.ts')).Primary({ ...input, count })
@@ -86,14 +86,14 @@ function startListOf({ files }: LoadedConfig, packed: PackedList | undefined): S
 const explainForConsole: Explain = async (question, config, list, inspect) =>
   (await import('./explain/explain-pasted.ts')).explainForConsole(question, config, list, inspect);
 
-/** Prints what is unsafe about this process. True: it must not serve. */
+/** Prints what is unsafe about this process. True: the process must not serve. */
 function isUnsafeRuntime(io: CommandIo): boolean {
   const unsafe = findUnsafeRuntime(process);
   for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
   return unsafe.some(({ severity }) => severity === 'error');
 }
 
-/** 75: another start may succeed, since the port is in use or the address does not exist yet. 78: this user may not take the port. */
+/** 75: another start may succeed, since the port is in use or the address does not exist yet. 78: this user may not use the port. */
 function exitCodeOf(fault: unknown): number {
   const { code } = fault as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL') return notNow;

@@ -19,7 +19,7 @@ const mostBytes = 1024 * 1024;
 
 /**
  * Reads answers of the shop with the proxy's own parser. Returns a line for each path whose answer the proxy would replace by
- * 502; empty: it accepts all answers, or got none. An HTTP client would not show how an answer is written.
+ * 502; empty: all answers are accepted, or none came. An HTTP client would hide the exact bytes.
  */
 export async function findRefusedAnswers(
   address: ShopAddress,
@@ -45,7 +45,7 @@ function faultOfAnswer(
     parser.begin(false);
     let bytes = 0;
     let text = '';
-    // The proxy checks the certificate when it connects. Here only the form of the answer counts, and no secret is sent.
+    // The proxy checks the certificate when it connects. This probe checks only the form of the answer and sends no secret.
     const socket = isTls
       ? connectTls({ host, port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
       : connectTcp({ host, port });

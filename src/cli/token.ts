@@ -60,15 +60,15 @@ export async function withIssuers<T>(
 const noLog: ComponentLog = { info() {}, warn() {}, error() {}, debug() {} };
 
 interface TokenChoice extends CommonChoice {
-  /** A path, or a method and a path, whose rows say which scopes are needed. */
+  /** A path, or a method and a path: the token needs the scopes of the rows that match. */
   readonly path?: string;
   readonly claims?: boolean;
 }
 
 /**
- * Says whether the proxy accepts a token, and what that goes by. `given` is the token, or `-` for standard input.
- * Exit code 0 for one that is accepted, 1 for one that is refused, 2 for what is no token, 69 where the keys cannot be
- * had, 78 for a configuration with problems.
+ * Says whether the proxy accepts a token, and why. `given`: the token; `-` or undefined: standard input. Exit code 0 if it
+ * is accepted, 1 if it is refused, 2 without a token or on bad usage, 69 if no keys can be loaded, 78 for a configuration
+ * with problems.
  */
 export async function runToken(
   given: string | undefined,
@@ -112,7 +112,7 @@ export async function runToken(
   return verdict.rejection === 'keys-unavailable' ? keysAway : 1;
 }
 
-/** The token of a text, which may be a field line. */
+/** The token in a text, which may be a field line. */
 export function readToken(text: string): string {
   const line = trimOws(text.replace(/^\ufeff/, '').trim());
   const start = /^(?:authorization:[ \t]*)?(?:bearer|dpop)(?: +|$)/i.exec(line)?.[0].length ?? 0;

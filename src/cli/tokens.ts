@@ -26,9 +26,9 @@ const actions: Readonly<Record<string, (asked: Asked) => Promise<void>>> = {
 };
 
 /**
- * `list` shows states of refresh tokens (digests, never tokens), `revoke` ends all tokens of the user `subject`,
- * `purge-expired` deletes expired ones, also within the retention. All use the store that the configuration names. `subject`:
- * the user's name as `auth.subject` reads it from access tokens. Exit codes: 0, 1 if it failed, 2 on bad usage, 78 for a
+ * `list` prints the states of refresh tokens (digests, never tokens), `revoke` revokes all tokens of the user `subject`,
+ * `purge-expired` deletes expired ones, even within the retention. All use the store of the configuration. `subject`: the
+ * user's name as `auth.subject` reads it from access tokens. Exit codes: 0; 1 if it failed; 2 on bad usage; 78 for a
  * configuration with problems.
  */
 export async function runTokens(
@@ -116,7 +116,7 @@ async function purgeExpired({ store, subject, asJson, io }: Asked): Promise<void
   );
 }
 
-/** One line a token: what `--json` prints, and its values in order. */
+/** One line for each token: what `--json` prints, and its values in order. */
 function describe(entry: TokenEntry): Readonly<Record<string, string>> {
   const { token, subject, family, state, issuedAtMs, expiresAtMs, usedAtMs, revokedAtMs } = entry;
   return {

@@ -12,7 +12,7 @@ export interface Verb {
   readonly examples: readonly string[];
   /** Exit code -> when. */
   readonly exits: Readonly<Record<number, string>>;
-  /** Its code is loaded only when it is called. Left out: the name is only the first word of other verbs. */
+  /** Loads the code of the verb at its call. Undefined: the name is only the first word of other verbs. */
   readonly load?: () => Promise<Run>;
 }
 
@@ -38,7 +38,7 @@ const json = option('--json', 'print JSON instead of text');
 const badUsage = 'bad usage';
 const badConfiguration = 'bad configuration';
 
-/** A name of two words is a verb below the first one. */
+/** A name of two words is a subcommand of the first word. */
 export const verbs: Readonly<Record<string, Verb>> = {
   serve: {
     description: 'run the proxy (default)',
@@ -60,15 +60,15 @@ export const verbs: Readonly<Record<string, Verb>> = {
       option('--openapi <file>', 'any shop with an OpenAPI document: the operations that need a token'),
       option('--blank', 'any shop: one row protects everything until you write rows'),
       option('--upstream <url>', 'address of the shop, with the prefix of its paths if there is one'),
-      option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: found at the shop)'),
-      option('--secret <variable>', 'environment variable with its secret, if it signs with HS256'),
+      option('--keys <source>', "URL of the shop's JSON Web Key Set, or a file (default: found at the shop)"),
+      option('--secret <variable>', "environment variable with the shop's secret, if it signs with HS256"),
       option(
         '--token <file>',
         'sample access token (-: standard input): its issuer and audience are required',
       ),
       option(
         '--errors <format>',
-        'how it writes errors: jsonapi, problem or json (default: found at the shop)',
+        'how the shop writes errors: jsonapi, problem or json (default: found at the shop)',
       ),
       option('--dir <folder>', 'where the files go (default: config)'),
       option('--force', 'replace existing files'),
@@ -105,7 +105,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       json,
     ],
     notes: [
-      'Decides by the code of the proxy, and sends no request. Fields, bodies and tokens that are known are checked as the proxy checks them. The inputs:',
+      'Runs the code of the proxy, and sends no request to the shop. Fields, bodies and tokens that are known are checked as the proxy checks them. The inputs:',
       '- a method and a URL or path, or a line of an access log; the default method is GET',
       "- a record of shopward's log, or a request id: the admin port is asked for its record",
       '- a curl command for a POSIX shell ("Copy as cURL (bash)" of a browser)',
@@ -122,7 +122,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       'pbpaste | shopward explain -        # the clipboard; on Linux: wl-paste, or xclip -o',
     ],
     exits: {
-      0: 'explained, whatever would happen',
+      0: 'explained, even if the request would be refused',
       1: 'no record has the id',
       2: badUsage,
       78: badConfiguration,
@@ -133,7 +133,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     description: 'say whether the proxy accepts an access token, and why',
     arguments: [['[token]', 'left out or -: read from standard input, which keeps it out of the history']],
     options: [
-      option('--path <path>', "a path, or 'METHOD PATH': it needs the scopes of the rows that match"),
+      option('--path <path>', "a path, or 'METHOD PATH': the token needs the scopes of the rows that match"),
       option('--claims', 'also print all claims, as they are'),
       configFile,
       json,
@@ -205,7 +205,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       "- clock: the proxy's Date differs by at most 30 s, or auth.clockTolerance",
       '- rows: each GET row is refused without a token, with the configured status and code',
       '- spelling: other spellings of a row are refused too',
-      '- token: a forged token is refused, and the given one is not',
+      '- token: a forged token is refused, and the given token is accepted',
       '- list: /protected-resources is the local list, rows of all methods',
       '- tags: a member of each tracked resource has a strong ETag, gives 304, and arrives unaltered with gzip',
       "- shop: the port of upstream.url is closed to this machine; with --inside (or loopback): the proxy takes the shop's answers",
@@ -224,7 +224,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     description: 'is it safe to enforce? which requests would be refused, and what to do',
     options: [configFile, json],
     notes: [
-      'Asks the admin port. Prints for each row and reason how many requests would have been refused, or were, of how many clients, since when, and what to do next.',
+      'Asks the admin port. Prints for each row and reason how many requests would have been refused or were refused, from how many clients, since when, and what to do next.',
     ],
     examples: ['shopward rollout'],
     exits: {
@@ -259,7 +259,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       'shopward tokens revoke --subject DE--21    # ends all refresh tokens of this user',
       'shopward tokens purge-expired              # deletes what has expired, whatever refreshTokens.retention says',
     ],
-    exits: { 0: 'done', 1: 'the store could not do it', 2: badUsage, 78: badConfiguration },
+    exits: { 0: 'done', 1: 'the store failed', 2: badUsage, 78: badConfiguration },
     load: async () => (await import('./tokens.ts')).runTokens,
   },
   health: {

@@ -19,7 +19,7 @@ import type { Check, Verification } from './verify/verification.ts';
 
 /** Exported for its tests. */
 export interface VerifyChoice extends CommonChoice {
-  /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
+  /** An access token. Unlike this option, `SHOPWARD_TOKEN` is not visible in the list of processes. */
   readonly token?: string;
   /** Members of tracked resources. */
   readonly resource?: readonly string[];
@@ -27,7 +27,7 @@ export interface VerifyChoice extends CommonChoice {
   readonly inside?: boolean;
   /** Seconds for one request. Default 10. */
   readonly timeout?: string;
-  /** Seconds for everything. Default 120. */
+  /** Seconds for the whole run. Default 120. */
   readonly deadline?: string;
 }
 
@@ -139,7 +139,7 @@ function reportText(url: string, checks: readonly Check[]): string[] {
   ];
 }
 
-/** What failures mean: each advice once, with the checks that it is for. */
+/** Advice for the failed checks: each text once, with the checks that it concerns. */
 function adviceText(checks: readonly Check[]): string[] {
   const byAdvice = new Map<string, string[]>();
   for (const { outcome, name, advice } of checks) {

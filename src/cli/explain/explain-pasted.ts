@@ -21,15 +21,15 @@ export interface ExplainedPaste extends Explanation {
 interface PastedQuestion {
   /** Used where the text has no method. Default: GET, with a note. */
   readonly method?: string | undefined;
-  /** Further fields, flat. With `Authorization`, `Cookie` or a body the request counts as complete: nothing is guessed. */
+  /** Further fields, flat. With `Authorization`, `Cookie` or a body the request counts as complete: no field is assumed. */
   readonly fields?: FieldList;
   readonly body?: string | undefined;
 }
 
 /**
- * Explains what would happen to a pasted request, or what happened to that of a log record. Pure, and linear in the length of
- * the text; `explainToken` then inspects the token, which may ask the key server. `unreadable`: why the text is not a
- * request; nothing is explained then.
+ * Explains what would happen to a pasted request, or what happened to the request of a log record. Pure, and linear in the
+ * length of the text; `explainToken` then inspects the token, and may ask the key server. `unreadable`: why the text is not a
+ * request; `explained` then means nothing.
  */
 export function explainPasted(
   text: string,
@@ -59,7 +59,7 @@ export function explainPasted(
   return { explained, asked, ...(unreadable !== undefined && { unreadable }) };
 }
 
-/** For people: what explain can read. */
+/** For people: the inputs that explain can read. */
 const readable =
   "a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (an opaque one after Bearer)";
 
@@ -82,7 +82,7 @@ function explainRecord(
   if (decision !== 'refused' || !isOwnRejection(rejection)) return explain();
   const refused = { rejection, ...(reason !== undefined && { reason }) };
   const refusal = refusalOf(refused, buildRejections(config.rejections));
-  // Without a path the request was not understood: there is nothing to plan.
+  // Without a path the request could not be parsed, so no plan can be made.
   return asked.target === ''
     ? { ...emptyExplanation(asked), verdict: 'refused', refusal }
     : withRefusal(explain(), refusal, false);
@@ -97,7 +97,7 @@ function recordText(record: PastedRecord): string {
   const why = [rejection, reason].filter((one) => one !== undefined).join(', ');
   const more = [
     ...(why === '' ? [] : [why]),
-    ...(observed === undefined ? [] : [`observe mode let pass ${observed}`]),
+    ...(observed === undefined ? [] : [`observe mode did not enforce ${observed}`]),
     ...(isOwnRejection(rejection) ? [`see ${reasonLink(rejection, reason)}`] : []),
   ];
   return `the record says of ${requestId}: ${decision}, ${status}${more.map((one) => `; ${one}`).join('')}`;
@@ -122,8 +122,8 @@ export function readFieldLine(line: string): [name: string, value: string] | und
 }
 
 /**
- * `shopward explain` and `shopward token` for the console, with the list in force and the keys of the running proxy. The answer
- * contains nothing of a token or a field but what the checks name.
+ * `shopward explain` and `shopward token` for the console, with the list in force and the keys of the running proxy. Of tokens
+ * and fields the answer contains only what the checks name.
  */
 export const explainForConsole: Explain = async ({ method, text, fields, body }, config, list, inspect) => {
   const token = readPastedToken(text);
@@ -138,7 +138,7 @@ export const explainForConsole: Explain = async ({ method, text, fields, body },
   }
   const lines = fields.map((line) => readFieldLine(line));
   const odd = lines.flatMap((line, i) =>
-    line === undefined ? [`field ${i + 1} is no "Name: value": left out`] : [],
+    line === undefined ? [`field ${i + 1} is not "Name: value" and is left out`] : [],
   );
   const question = { method, fields: lines.flatMap((line) => line ?? []), body };
   const answer = explainPasted(text, question, config, list);

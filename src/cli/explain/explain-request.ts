@@ -42,7 +42,7 @@ export interface AskedRequest {
   /** Further fields, flat. */
   readonly fields?: FieldList | undefined;
   readonly body?: string | undefined;
-  /** Fields and body are complete, so that checks of them are made; otherwise they count as unknown. */
+  /** Fields and body are complete, so they are checked. Default: they count as unknown. */
   readonly isWhole?: boolean | undefined;
 }
 
@@ -103,7 +103,7 @@ export function explainRequest(
 
 interface Checked {
   readonly refusal?: Rejection | undefined;
-  /** Name of a filter -> what it finds in fields and body. */
+  /** Name of a filter -> what the filter finds in fields and body. */
   readonly found: ReadonlyMap<string, string>;
 }
 
@@ -145,7 +145,7 @@ function presentedBy(
     : read;
 }
 
-/** The access token of a complete request, if one is needed. */
+/** The access token of a complete request, if the request needs one. */
 export function tokenToInspect(
   asked: AskedRequest,
   { token, verdict }: Explanation,
@@ -201,7 +201,7 @@ export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) 
   return createAskedReader(config)(asked);
 }
 
-/** Returns a function that canonicalises requests. It builds the rules once, since they have some hundred fields. */
+/** Returns a function that canonicalises requests. The rules are built once, since they have some hundred fields. */
 export function createAskedReader(config: RequestSettings) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
@@ -217,7 +217,7 @@ export function createAskedReader(config: RequestSettings) {
     if (!has('host')) rawHeaders.push('Host', host);
     if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
       rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
-    // A POST without a type would count as a form, and so as every method of its path, which is not what the user means.
+    // A POST without a type would count as a form, which matches the rows of every method.
     if (!has('content-type') && method !== 'GET' && !isWhole)
       rawHeaders.push('Content-Type', 'application/vnd.api+json');
     const head = { method, url: target, rawHeaders, httpVersionMajor: 1, httpVersionMinor: 1 };
@@ -271,7 +271,7 @@ function explainToken(
   };
 }
 
-/** Why no row matches, as far as it is known: another row opens the path, or the method differs. */
+/** Why no row matches, if that can be told: another row opens the path, or the method differs. */
 function explainMiss(request: CanonicalRequest, list: ProtectedList): string[] {
   if (request.method === 'OPTIONS') return ['OPTIONS is never authenticated'];
   const open = request.method === 'POST' ? list.openedBy(request) : undefined;

@@ -47,7 +47,7 @@ export function explanationText(explanation: Explanation, notes: readonly string
   return lines;
 }
 
-/** The verdict on a token, then what it went by, one line for each fact. */
+/** The verdict on a token, then the facts behind it, one line for each. */
 export function inspectionText({ verdict, facts }: TokenInspection): string[] {
   const found = Object.entries(facts);
   if (isRejection(verdict)) {
@@ -95,7 +95,7 @@ function rowText({
 }
 
 const stepTexts: Readonly<Record<InterpretationStep, string>> = {
-  'encoded-slash': 'its encoded slash is one',
+  'encoded-slash': 'its encoded slash as a slash',
   'empty-segments': 'without its empty segments',
   prefix: 'without its prefix',
   version: 'without the version in front',

@@ -40,13 +40,13 @@ export interface Explanation {
   readonly ownEndpoint: string | null;
   readonly token: {
     readonly needed: boolean;
-    /** All of them are required. */
+    /** All of these are required. */
     readonly scopes: readonly string[];
     /** One of each list is required. */
     readonly anyScopes: readonly (readonly string[])[];
     /** The conditions of the rows, with the parameters of this path. */
     readonly conditions: readonly RowConditions[];
-    /** Where the request may have it. */
+    /** Where the token may be in the request. */
     readonly in: readonly TokenLocation[];
     /** `shop`: HTTP Basic and session cookies also count; the shop checks them. */
     readonly credentials: 'shop' | null;
@@ -68,9 +68,9 @@ export interface Explanation {
   readonly filters: readonly (FilterDescription & { readonly name: string; readonly found?: string })[];
   /** What the entity-tag filter would do. */
   readonly entityTags: EntityTagExplanation | null;
-  /** What it may do to refresh tokens: one or more of `issue`, `exchange` and `revoke`. */
+  /** What the request may do to refresh tokens: one or more of `issue`, `exchange` and `revoke`. */
   readonly refreshTokens: readonly unknown[];
-  /** The limits of its route, in bytes and milliseconds; null: `limits.routes` is empty. */
+  /** The limits of the route, in bytes and milliseconds; null: `limits.routes` is empty. */
   readonly limits: RouteLimits | null;
   /** Null: the request is never forwarded, whatever the checks above say. */
   readonly forward: { readonly upstream: string; readonly method: string; readonly target: string } | null;
@@ -78,7 +78,7 @@ export interface Explanation {
 
 export interface EntityTagExplanation {
   readonly rule: string;
-  /** Null where the path may mean several resources. */
+  /** Null: the path may mean several resources. */
   readonly resource: Readonly<Record<string, unknown>> | null;
   readonly text: string;
 }
@@ -89,12 +89,12 @@ export interface ExplainedRow {
   readonly file: string;
   readonly line: number;
   readonly scopes: readonly string[];
-  /** What it asks of the token besides, in words. */
+  /** Conditions on the claims of the token, in words. */
   readonly conditions: readonly string[];
   readonly observe: boolean;
-  /** False: it matches only a lenient interpretation of the path, such as another case or an extra slash. */
+  /** False: the row matches only a lenient interpretation of the path: another case, an extra slash. */
   readonly exact: boolean;
-  /** The steps of that interpretation; empty where it matches the path as it is. */
+  /** The steps of that interpretation; empty: the row matches the path unchanged. */
   readonly reading: readonly InterpretationStep[];
   /** The row that log and metrics name. */
   readonly decides: boolean;

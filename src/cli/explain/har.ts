@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { PastedParts } from './pasted-command.ts';
 
-/** Reads a HAR file, one entry of it, or the request of one (HAR 1.2): the first one that was refused, else the first. */
+/** Reads a HAR file (HAR 1.2), an entry, or its request. Of a file: the first refused entry, else the first. */
 export function readHar(document: JsonObject): PastedParts | undefined {
   const { log } = document;
   const entries =
@@ -22,7 +22,7 @@ export function readHar(document: JsonObject): PastedParts | undefined {
   return {
     method: typeof request.method === 'string' ? request.method : 'GET',
     url: request.url,
-    // In HTTP/2 names with a colon are the request line. Content-Length is computed again.
+    // In HTTP/2, names with a colon are the request line. Content-Length is computed again.
     fields: pairs.flatMap(([name, value]) =>
       name.startsWith(':') || /^(?:host|content-length|connection)$/i.test(name) ? [] : [name, value],
     ),

@@ -56,8 +56,8 @@ const options = {
 } as const;
 
 /**
- * Reads a curl command as curl does: the words of a POSIX shell, then its options. Undefined: the text is not a curl command.
- * A text: why it cannot be read. Linear in its length.
+ * Reads a curl command as curl does: the words of a POSIX shell, then the options. Linear in the length of the text.
+ * Undefined: the text is not a curl command. A string: why it cannot be read.
  */
 export function readCurl(text: string): PastedParts | string | undefined {
   const [start] = /^\s*(?:\$ )?(?=curl\s)/.exec(text) ?? [];
@@ -67,7 +67,7 @@ export function readCurl(text: string): PastedParts | string | undefined {
   const words = splitWords(command);
   if (typeof words === 'string') return words;
   const notes = ['read from a curl command'];
-  // Text in single quotes is not a variable. The name is not printed: it may be part of a password.
+  // In single quotes a variable is plain text. The name is not printed: it may be part of a password.
   if (/\$\{?[A-Z_]/.test(command.replace(/'[^']*'/g, '')))
     notes.push('variables are taken as they stand: what the shell would put there is not known');
   try {
@@ -89,7 +89,7 @@ function isOfOptions(fault: unknown): boolean {
   return fault instanceof TypeError && String(Object(fault).code).startsWith('ERR_PARSE_ARGS_');
 }
 
-/** The words of the first command. Variables stay as they are. A text: why they cannot be split. */
+/** The words of the first command, with variables unchanged. A string: why the text cannot be split. */
 function splitWords(command: string): string[] | string {
   // A backslash at the end of a line continues the command, except in single quotes.
   const line = command.replace(/'[^']*'|\\\r?\n/g, (part) => (part.startsWith("'") ? part : ' '));
@@ -111,7 +111,7 @@ interface GivenOption {
   readonly value: string;
 }
 
-/** Options that set a field -> its line. */
+/** Options that set a field -> the line of the field. */
 const fieldOptions: Readonly<Record<string, (given: string) => string>> = {
   header: (line) => line,
   cookie: (cookies) => `Cookie: ${cookies}`,
@@ -155,7 +155,7 @@ function toParts(
   };
 }
 
-/** Name and value; none for a line without a value, which removes a field of curl's own, or which is no field. */
+/** Name and value. Empty if the line is not a field, or has no value: then it removes a field that curl adds. */
 function fieldOf(line: string, notes: string[]): string[] {
   const end = line.indexOf(':');
   if (end < 1) notes.push(`-H ${line}: it is no field, or its file is not known`);

@@ -69,7 +69,7 @@ function unreadable(why: string): PastedRequest {
 
 function ofParts({ url, ...parts }: PastedParts): PastedRequest {
   const target = readTarget(url);
-  return target === undefined ? unreadable('its URL is not whole') : { ...parts, ...target, isWhole: true };
+  return target === undefined ? unreadable('its URL is incomplete') : { ...parts, ...target, isWhole: true };
 }
 
 const accessLogLine = /"([A-Za-z]+) ([^\s"]+) HTTP\/\d(?:\.\d)?"/;

@@ -10,11 +10,11 @@ export interface ShopFacts {
   /** Why there is no answer. */
   readonly fault: string | undefined;
   readonly jwks: string | undefined;
-  /** A key set of another host that the discovery document names. It is not used: the owner of that host would decide who gets in. */
+  /** A key set at another host that the discovery document names. It is not used: the owner of that host could sign tokens. */
   readonly foreignJwks: string | undefined;
   /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
-  /** By the discovery document. */
+  /** From the discovery document. */
   readonly issuer: string | undefined;
   /** The format of its errors. Undefined: its 404 has an unknown format. */
   readonly errors: ErrorFormat | undefined;
@@ -27,13 +27,13 @@ const timeoutMs = 2000;
 const maxBytes = 256 * 1024;
 
 const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-/** Paths without a resource: another part of a shop often writes their errors. */
+/** Paths without a resource. Below the prefix, another part of a shop often writes the errors. */
 const missingPath = '/shopward-init';
 const jwksPath = '/.well-known/jwks.json';
 
 /**
- * Asks the shop whether it is there, and where its keys are: by its discovery document (OpenID Connect Discovery 1.0
- * section 4, RFC 8414 section 3), else at the usual path, below its prefix and at the root. GET only, no redirect is followed.
+ * Asks whether the shop answers and where its keys are: by its discovery document (OpenID Connect Discovery 1.0 section 4, RFC
+ * 8414 section 3), else at the usual path, below its prefix and at the root. Only GET; redirects are not followed.
  */
 export async function probeShop(address: URL): Promise<ShopFacts> {
   const base = address.href.replace(/\/$/, '');
@@ -43,7 +43,7 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
     ['', missingPath].map((path) => new URL(base + path).pathname),
     timeoutMs,
   );
-  // A client may not read an answer that is refused here.
+  // The HTTP client may fail to read an answer that the proxy's parser refuses.
   if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
   const errors = await errorsOf(base + missingPath);
   const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
@@ -87,14 +87,14 @@ async function errorsOf(url: string): Promise<ErrorFormat | undefined> {
   return errorFormats.find((format) => errorMediaTypes[format] === type);
 }
 
-/** Whether a key set is at another host, or by http where the shop has https: then others could control it. */
+/** Whether a key set is at another host, or uses http where the shop uses https: others could control it. */
 function isForeign(jwks: unknown, address: URL): jwks is string {
   if (typeof jwks !== 'string' || !URL.canParse(jwks)) return false;
   const { protocol, hostname } = new URL(jwks);
   return hostname !== address.hostname || (address.protocol === 'https:' && protocol !== 'https:');
 }
 
-/** What the keys of a set sign with; empty: there is no set, or no key of it can be used. */
+/** The algorithms that the keys of a set sign with; empty: there is no set, or no usable key. */
 export async function algorithmsAt(url: unknown): Promise<string[]> {
   if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return [];
   const document = await getJson(url);
@@ -103,7 +103,7 @@ export async function algorithmsAt(url: unknown): Promise<string[]> {
   return [...new Set(algorithms)].filter((one) => readJwks(document, [one]).keys.length > 0).toSorted();
 }
 
-/** `alg` of a key, or what is usual for its type. */
+/** `alg` of a key, or the usual algorithm for its type. */
 function algorithmOf({ alg, kty, crv }: JsonObject): string | undefined {
   if (typeof alg === 'string') return alg;
   if (kty === 'RSA') return 'RS256';
@@ -118,7 +118,7 @@ async function getJson(url: string): Promise<JsonObject | undefined> {
 
 interface Reply {
   readonly status: number;
-  /** Empty if it is too long, or its end did not come in time. */
+  /** Empty if it is too long or late. */
   readonly body: Buffer;
   /** `Content-Type`, or nothing. */
   readonly type: string;

@@ -5,8 +5,8 @@ import { badConfiguration, type CommandIo, processIo, textTable } from '../comma
 import { readList } from '../load-configuration.ts';
 
 /**
- * Prints how the second list differs from the first, and marks what it protects less. Exit code 0 for lists that protect the
- * same, 1 when they differ, 78 for a list with problems.
+ * Prints how the second list differs from the first, and marks what the second list protects less. Exit code 0 for lists
+ * that protect the same, 1 when they differ, 78 for a list with problems.
  */
 export async function runProtectedDiff(
   first: string,
@@ -27,7 +27,7 @@ export async function runProtectedDiff(
 
 const signs = { removed: '-', added: '+', changed: '~' } as const;
 
-/** In the words in which an edit of the list is logged. */
+/** In the same words as the log line of an edited list. */
 function lineOf(one: ListDifference): string[] {
   const { file, line } = one.row.source;
   const changed = one.kind === 'changed' ? one.what.join(', ') : '';

@@ -13,8 +13,8 @@ interface Choice {
 }
 
 /**
- * Prints a list of the operations that need a token by an OpenAPI document. Exit code 0, 1 when no operation needs one, 2 for a
- * document that cannot be read whole: half a list would leave routes open.
+ * Prints a list of the operations that need a token by an OpenAPI document. Exit code 0; 1 if no operation needs one; 2 if the
+ * document cannot be read whole, because half a list would leave routes open.
  */
 export async function runProtectedImport(
   name: string,
@@ -27,7 +27,7 @@ export async function runProtectedImport(
   return 0;
 }
 
-/** The text of the list, or the exit code: then the reason was printed. */
+/** The text of the list, or the exit code after the reason was printed. */
 export async function importList(name: string, options: Choice, io: CommandIo): Promise<string | 1 | 2> {
   const document = await readOpenApi(name, io);
   if (document === undefined) return badUsage;
@@ -45,9 +45,7 @@ export async function importList(name: string, options: Choice, io: CommandIo): 
   const leastBytes = rows.reduce((sum, row) => sum + Buffer.byteLength(resourceId(row)) + 5, 0);
   if (leastBytes > maxNamedFileBytes) {
     const most = `${maxNamedFileBytes / 1024 / 1024} MiB`;
-    io.err(
-      `${name}: error: ${counts}: their list is longer than ${most}, which is what shopward reads of one`,
-    );
+    io.err(`${name}: error: ${counts}: their list is longer than ${most}, the most that shopward reads`);
     return badUsage;
   }
   io.err(`${name}: ${counts}`);

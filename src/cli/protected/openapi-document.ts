@@ -45,13 +45,13 @@ function parseText(text: string): { readonly value: unknown } | { readonly fault
 
 function parseAsYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   const notYaml = (why: string) => ({ fault: `it is neither JSON nor YAML: ${why}` });
-  // A key is a string: to write maps within keys of maps as one takes the fourth power of their depth.
+  // String keys only: writing maps that are nested in keys as strings takes the fourth power of their depth.
   const { document, fault, problemAt } = parseYaml(text, '', true);
   if (document === undefined) return notYaml(fault.text);
   if (document.errors.some(({ code }) => tooDeep.has(code))) return notYaml('this is nested too deeply');
   const [first] = document.errors;
   if (first !== undefined) {
-    // Only of the first one: lines of thousands of errors would take quadratic time.
+    // Locates only the first error: in lines with thousands of errors this would take quadratic time.
     const { line, column } = problemAt(first.pos[0], first.message);
     return notYaml(`${first.message} at line ${line}, column ${column}`);
   }
@@ -62,7 +62,7 @@ function parseAsYaml(text: string): { readonly value: unknown } | { readonly fau
   }
 }
 
-/** What the parser says where it ran out of its stack, and where it stopped before. */
+/** Codes of the parser for an exhausted stack and for its own limit of depth. */
 const tooDeep: ReadonlySet<string> = new Set(['RESOURCE_EXHAUSTION', 'IMPOSSIBLE']);
 
 /** Follows a `$ref` within the document (RFC 6901); undefined: it points outside, or nowhere. */
@@ -104,8 +104,8 @@ const nothing: OperationSecurity = { needs: 'nothing', scopes: [], otherSchemes:
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
- * Reads the `security` of an operation, or that of the document where it has none. The alternatives of a list are ORed,
- * the schemes of one are ANDed. An empty map stands for an empty list: generators in PHP cannot tell them apart.
+ * Reads the `security` of an operation, or the document's if it has none. The alternatives of a list are ORed, the schemes of
+ * one are ANDed. An empty map counts as an empty list: PHP generators cannot tell them apart.
  */
 export function securityOf(operation: JsonObject, document: JsonObject): OperationSecurity {
   const security = Object.hasOwn(operation, 'security') ? operation.security : document.security;

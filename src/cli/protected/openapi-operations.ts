@@ -8,7 +8,7 @@ import { followReference, type OperationSecurity, securityOf } from './openapi-d
 interface Operation extends OperationSecurity {
   readonly method: ResourceMethod;
   readonly template: string;
-  /** Its first tag; without one the first segment of its path. */
+  /** The first tag; without tags the first segment of the path. */
   readonly group: string;
 }
 
@@ -21,7 +21,7 @@ interface ReadOperations {
   readonly faults: readonly string[];
 }
 
-/** A prefix of all paths, in place of that of `servers`; `/`: none. */
+/** A prefix of all paths, instead of the one in `servers`; `/`: none. */
 interface Base {
   readonly basePath?: string | undefined;
 }
@@ -35,12 +35,12 @@ const methods: Readonly<Record<string, ResourceMethod>> = {
   delete: 'DELETE',
 };
 
-/** Reads all operations of the document, with those that need no token. */
+/** Reads all operations of the document, including those that need no token. */
 export function readOperations(document: JsonObject, options: Base = {}): ReadOperations {
   const operations = new Map<string, Operation>();
   const notes = new Set<string>();
   const faults: string[] = [];
-  /** Schemes of an operation -> the first one of them, and how many follow: a document may have hundreds. */
+  /** Schemes of an operation -> the first operation with them, and the number of others. */
   const otherSchemes = new Map<string, { readonly first: string; readonly more: number }>();
   const paths = isObject(document.paths) ? document.paths : {};
   for (const [path, value] of Object.entries(paths)) {
@@ -115,7 +115,7 @@ function groupOf({ tags }: JsonObject, path: string): string {
 /** A path of the document, as a template of the list. */
 interface TemplatePath {
   readonly template: string;
-  /** For people: that the template matches more than the path. */
+  /** For people: the template matches more than the path. */
   readonly note: string | undefined;
 }
 
@@ -172,7 +172,7 @@ function parameter(name: string, names: NameCounts): string {
   const base = /^[A-Za-z]/.test(word) ? word : `p_${word}`;
   let count = names.get(base) ?? 1;
   let unique = base;
-  // Continues after the last number, since a path may repeat a name thousands of times.
+  // Continue after the last number: a path may repeat a name thousands of times.
   for (; names.has(unique); unique = `${base}_${count}`) count += 1;
   names.set(base, count);
   if (unique !== base) names.set(unique, 1);

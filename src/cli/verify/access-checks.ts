@@ -14,7 +14,7 @@ import {
   type Verification,
 } from './verification.ts';
 
-/** Checks that there is an answer at all; without one no other check is made. */
+/** Checks that there is an answer; without one no other check is made. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
   const reply = await client.ask({ path: `/${id}` });
   const advice = /CERT|SELF_SIGNED|VERIFY/.test(reply.fault ?? '')
@@ -46,8 +46,8 @@ function nameOf({ row }: RowProbe): string {
 }
 
 /**
- * Checks other spellings of a protected path, which some shop reads as the same path. Each must be refused, by the row or
- * as malformed.
+ * Checks other spellings of a protected path, which some shops read as the same path. Each must be refused, by the row or as
+ * malformed.
  */
 export async function checkSpellings(
   verification: Verification,
@@ -67,19 +67,19 @@ export async function checkSpellings(
       return skip('spelling', name, `${status}: a front redirects it; redirects are not followed`);
     }
     const isOk = isRefusal(reply, expected) || status === 400;
-    const advice = status === 0 ? undefined : 'it went past the list without a token';
+    const advice = status === 0 ? undefined : 'it passed the list without a token';
     return createCheck('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
   });
 }
 
-/** A row whose path has a name and an id, else any but the root. */
+/** A row whose path has a name and an id, else any row but the root. */
 function findRefusedRead(verification: Verification): RowProbe | undefined {
   const isRefused = createRefusalTest(verification);
   const reads = rowProbes(verification).filter(({ row, path }) => row.template !== '/' && isRefused(path));
   return reads.find(({ row }) => /^\/[^{*]+\/\{/.test(row.template)) ?? reads[0];
 }
 
-/** Other spellings of the name before the first id, and other ways to the path. */
+/** Other spellings of the name before the first id, and longer spellings of the path. */
 function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]): string[] {
   const segments = path.slice(1).split('/');
   const firstFree = row.template
@@ -106,7 +106,7 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
   return all.filter((one) => one !== path);
 }
 
-/** shopward's refusals of a token; a 403 of the shop itself counts as an answer. */
+/** shopward's refusals of a token. A 403 of the shop itself shows that the token was accepted. */
 const refusals = [
   'access-token-missing',
   'access-token-invalid',
@@ -115,14 +115,14 @@ const refusals = [
   'keys-unavailable',
 ] as const;
 
-/** Checks on the first row without scopes that a forged token is refused, and a good one is not. */
+/** Checks on the first row without scopes that a forged token is refused and the given token is accepted. */
 export async function checkTokens(verification: Verification): Promise<Check[]> {
   const { client, rejections, token } = verification;
   const isRefused = createRefusalTest(verification);
   const probe = rowProbes(verification).find(
     ({ row, path }) => row.scopes.length + conditionTexts(row).length === 0 && isRefused(path),
   );
-  if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that could be asked')];
+  if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that can be tested')];
   const ask = (credentials: string) =>
     client.ask({ path: probe.path, fields: { Authorization: `Bearer ${credentials}` } });
   const bad = checkRefusal(

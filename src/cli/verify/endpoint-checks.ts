@@ -3,7 +3,7 @@ import { addressOf, findRefusedAnswers, isReachable } from '../shop-answer.ts';
 import type { Deployment, Reply } from './probe-client.ts';
 import { type Check, createCheck, documentOf, replyText, skip, type Verification } from './verification.ts';
 
-/** Checks that the list which the deployment publishes is the local one. */
+/** Checks that the deployment publishes the local list. */
 export async function checkPublishedList(verification: Verification): Promise<Check[]> {
   const { client, config, list } = verification;
   const path = config.protectedResourcesPath;
@@ -55,10 +55,10 @@ function shorten(differences: readonly string[]): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** A larger difference refuses good tokens, or accepts expired ones. */
+/** With a larger difference the proxy refuses good tokens or accepts expired ones. */
 const leastSkewMs = 30_000;
 
-/** Checks the clock of the proxy by the `Date` of an answer of its own. */
+/** Checks the clock of the proxy by the `Date` of one of its own answers. */
 export async function checkClock({ client, config }: Verification): Promise<Check[]> {
   const sentMs = Date.now();
   const { fields } = await client.ask({ path: config.protectedResourcesPath });
@@ -75,8 +75,8 @@ export async function checkClock({ client, config }: Verification): Promise<Chec
 }
 
 /**
- * Checks that the shop cannot be reached from here around the proxy. Where it may be (`--inside`, or an address of this
- * machine), checks that its answers are written as the proxy takes them.
+ * Checks that this machine cannot reach the shop around the proxy. If it may (`--inside`, or a loopback address), checks
+ * that the proxy accepts the shop's answers.
  */
 export async function checkShop(
   { config }: Verification,
@@ -87,7 +87,7 @@ export async function checkShop(
   const shop = addressOf(url);
   const checks: Check[] = [];
   if (isLoopback(shop.host) && !isLoopback(host)) {
-    // The shop of the proxy's machine, which may also listen on its other addresses.
+    // A shop on the proxy's machine may also listen on the machine's other addresses.
     checks.push(await checkClosed({ ...shop, host }, timeoutMs));
     if (!isInside) return checks;
   }

@@ -111,5 +111,5 @@ const faultTexts: Readonly<Record<string, string>> = {
   ECONNRESET: 'connection reset',
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'no such host',
-  EPROTO: 'no TLS there',
+  EPROTO: 'the server speaks no TLS',
 };

@@ -3,8 +3,8 @@ import type { Reply } from './probe-client.ts';
 import { type Check, createCheck, firstOf, replyText, skip, type Verification } from './verification.ts';
 
 /**
- * Checks that members of tracked resources have strong tags, which arrive unchanged and give 304. `members`: their paths, instead
- * of the first one of each collection.
+ * Checks that members of tracked resources have strong tags, which arrive unchanged and give 304. `members`: paths to check
+ * instead of the first member of each collection.
  */
 export async function checkTags(
   verification: Verification,
@@ -35,7 +35,7 @@ function isMemberOf(path: string, { member }: TrackedResource): boolean {
   );
 }
 
-/** The path of a member of the token's user, or why there is none. */
+/** The path of a member that belongs to the token's user, or why there is none. */
 async function findMember(
   { client }: Verification,
   token: string,
@@ -81,7 +81,7 @@ function credentials(token: string): Record<string, string> {
 
 type TrackedResource = Exclude<Config['entityTags'], false>['resources'][number];
 
-/** Checks that two reads have the same tag: parts that change by themselves make every writer's tag stale. */
+/** Checks that two reads have one tag. If a part changes by itself, every client's tag is stale. */
 function checkTwice(name: string, first: Reply, second: Reply, { member }: TrackedResource): Check {
   const tag = second.fields.etag;
   const isSame = tag !== undefined && tag === first.fields.etag;
@@ -91,7 +91,7 @@ function checkTwice(name: string, first: Reply, second: Reply, { member }: Track
 
 const strong = /^"[^"]*"$/;
 
-/** Checks a tag as it arrived: strong, and of the same state as `sent` where that is known. Exported for its tests. */
+/** Checks a tag as it arrived: strong, and equal in state to `sent` if that is known. Exported for its tests. */
 export function checkTag(
   name: string,
   reply: Reply,
@@ -103,7 +103,7 @@ export function checkTag(
   const tag = reply.fields.etag;
   if (tag === undefined) {
     const advice =
-      'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
+      'entity tags are off there, the store cannot be reached (see /readyz), or a proxy in front drops ETag';
     return createCheck('tags', name, false, expected, 'no ETag', advice);
   }
   if (strong.test(tag) && (sent === undefined || bare(tag) === bare(sent)) && !isMarked(tag)) {

@@ -11,9 +11,9 @@ export interface Verification {
   readonly config: Config;
   readonly list: ProtectedResources;
   readonly rejections: Rejections;
-  /** Used for every id: nothing in the shop has it. */
+  /** Used for every id: no resource of the shop has it. */
   readonly id: string;
-  /** Undefined: none was given, or it must not be sent. */
+  /** Undefined: no token was given, or it must not be sent. */
   readonly token: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface RowProbe {
   readonly path: string;
 }
 
-/** The path of a template with `id` in place of every parameter and of the rest. */
+/** The path of a template with `id` for every parameter and for `**`. */
 function samplePath(template: string, id: string): string {
   return template.replace(/\{[^{}]*\}|\*\*$/g, id);
 }
@@ -52,11 +52,11 @@ export interface Check {
   readonly area: Area;
   /** The request, or what was compared. */
   readonly name: string;
-  /** `skipped`: could not or must not be tried; `advice` says why. */
+  /** `skipped`: the check could not or must not be made; `advice` says why. */
   readonly outcome: 'ok' | 'failed' | 'skipped';
   readonly expected: string;
   readonly got: string;
-  /** What it means, or what to do. */
+  /** What the outcome means, or what to do. */
   readonly advice?: string;
 }
 
@@ -115,10 +115,10 @@ export function checkRefusal(
   return createCheck(area, name, isRefused, rejectionText(expected), replyText(reply), text);
 }
 
-/** Characters of a server's code that are shown; shopward's own are shorter. */
+/** Characters of a server's error code that are shown; shopward's own are shorter. */
 const maxCodeLength = 64;
 
-/** Code of the error in the body, in each of the formats of `errors.format`; undefined where there is none. */
+/** Code of the error in the body, in any format of `errors.format`; undefined: there is none. */
 function errorCodeOf({ body }: Reply): string | undefined {
   const document = parseJsonObject(body);
   const errors = document?.errors;
@@ -141,8 +141,8 @@ export function firstOf(reply: Reply): JsonObject | undefined {
 const concurrency = 4;
 
 /**
- * Runs `ask` for every item, a few at once; results in the order of the items. A request's time runs from when it is asked, so
- * what waits must not have been asked yet.
+ * Calls `ask` for every item, a few at a time; results are in the order of the items. The time limit of a request starts with
+ * its call, so waiting items are not called yet.
  */
 export async function eachAtOnce<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
