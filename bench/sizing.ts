@@ -1,6 +1,6 @@
 /**
- * npm run sizing: the memory that one process takes, from /proc: at rest, for each idle connection, each remembered
- * access token, each tracked member in the memory store, and after a burst of requests over 64 connections. Runs
+ * npm run sizing: the memory that one process takes, from /proc: at rest, at 6,000 requests a second, for each remembered
+ * access token, each tracked member in the memory store, and each idle connection, beside a bare `node:http` server. Runs
  * `dist` where it is built, else the sources.
  */
 import { spawn } from 'node:child_process';
@@ -14,6 +14,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { readArguments } from '../scripts/arguments.ts';
 import { writeResult } from '../scripts/results.ts';
+import { loadProcessor } from './contestants.ts';
+import { load } from './load.ts';
 import { peakMemoryMiB } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
@@ -44,15 +46,20 @@ log: { level: error }
 `,
 );
 const program = ['dist/main.js', 'src/main.ts'].find((name) => existsSync(path.join(root, name))) ?? '';
-const child = spawn(process.execPath, [path.join(root, program), 'serve', '--config', config], {
+const flag = '--max-semi-space-size=8'; // As the image starts it.
+const child = spawn(process.execPath, [flag, path.join(root, program), 'serve', '--config', config], {
   stdio: ['ignore', 'ignore', 'pipe'],
 });
 const [, port = ''] = await lineOf(child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 
+const bareServer = `require('node:http').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port); })`;
+const bare = spawn(process.execPath, ['-e', bareServer], { stdio: ['ignore', 'pipe', 'ignore'] });
+const [barePort = ''] = await lineOf(bare, /\d+/);
+
 /** Bytes; what is free again is given back first, as far as the collector has come by then. */
-async function residentBytes(): Promise<number> {
+async function residentBytes({ pid }: { readonly pid?: number | undefined } = child): Promise<number> {
   await sleep(3_000);
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }
 
@@ -74,10 +81,10 @@ const tokenOf = (subject: string) =>
     .setExpirationTime('1h')
     .sign(Buffer.from(secret));
 /** Opens connections that ask for nothing, some hundred at a time, so that none waits for the proxy to accept it. */
-async function openIdle(count: number): Promise<void> {
+async function openIdle(count: number, to = port): Promise<void> {
   for (let opened = 0; opened < count; opened += 100) {
     const some = Array.from({ length: Math.min(100, count - opened) }, () =>
-      connect(Number(port), '127.0.0.1').on('error', () => {}),
+      connect(Number(to), '127.0.0.1').on('error', () => {}),
     );
     await Promise.all(some.map((socket) => once(socket, 'connect')));
     idle.push(...some);
@@ -101,7 +108,9 @@ try {
   await each(20_000, () => get('/stores'));
   const warm = await residentBytes();
   rows.push(['after 20,000 requests over 64 connections', mib(warm)]);
-  rows.push(['its peak so far', mib(peakMemoryMiB(child.pid ?? 0) * 2 ** 20)]);
+  const atRate = { method: 'GET', path: '/stores', fields: {}, status: 200, perSecond: 6_000 };
+  await load(`http://127.0.0.1:${port}`, atRate, 64, 20, loadProcessor);
+  rows.push(['peak, 20 s of 6,000 requests a second', mib(peakMemoryMiB(child.pid ?? 0) * 2 ** 20)]);
   await each(10_000, async (i) => get('/customers/DE--1', await tokenOf(`DE--${i}`)));
   const withTokens = await residentBytes();
   rows.push(['10,000 remembered access tokens', kib(withTokens - warm, 10_000)]);
@@ -114,11 +123,19 @@ try {
     rows.push([`${count} idle connections`, kib((await residentBytes()) - withMembers, count)]);
   }
   rows.push(['at the end', mib(await residentBytes())]);
+  for (const socket of idle) socket.destroy();
+  const beforeBare = await residentBytes(bare);
+  await openIdle(5_000, barePort);
+  rows.push([
+    '5000 idle connections of a bare node:http server',
+    kib((await residentBytes(bare)) - beforeBare, 5_000),
+  ]);
   console.log('| memory of one process | |\n|---|---|');
   for (const row of rows) console.log(`| ${row.join(' | ')} |`);
   writeResult('sizing', { title: 'Memory of one process', command: 'npm run sizing', figures: rows });
 } finally {
   child.kill('SIGKILL');
+  bare.kill('SIGKILL');
   agent.destroy();
   shop.close();
   rmSync(folder, { recursive: true });
