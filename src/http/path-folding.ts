@@ -13,8 +13,15 @@ export interface SegmentInterner extends SegmentIds {
   pack(): PackedLiterals;
 }
 
-/** JSON of the folded literals in the order of their ids: one text, which processes pass on as a whole. */
-export type PackedLiterals = string;
+/** Folded literals as a hash table in arrays: processes and threads pass it on without making an object of each. */
+export interface PackedLiterals {
+  /** UTF-16 of all literals, in the order of their ids. */
+  readonly text: Uint16Array;
+  /** Id -> where its text begins; one more for the end of the last one. */
+  readonly starts: Int32Array;
+  /** Hash -> id + 1, or a later slot; 0: none. The length is a power of two. */
+  readonly slots: Int32Array;
+}
 
 /** The id of a segment that is empty, or empty once folded. */
 export const emptyId = 0;
@@ -33,19 +40,58 @@ export function createSegmentInterner(): SegmentInterner {
       ids.set(folded, id);
       return id;
     },
-    idOf: foldedLookUp(ids),
-    pack: () => JSON.stringify([...ids.keys()]),
+    idOf: foldedLookUp((text) => ids.get(text)),
+    pack: () => packLiterals([...ids.keys()]),
   };
 }
 
-export function openLiterals(packed: PackedLiterals): SegmentIds {
-  const literals: string[] = JSON.parse(packed);
-  return { idOf: foldedLookUp(new Map(literals.map((literal, id) => [literal, id]))) };
+function foldedLookUp(find: (text: string) => number | undefined): SegmentIds['idOf'] {
+  return (segment) =>
+    find(segment) ?? (mayFold.test(segment) ? (find(foldSegment(segment)) ?? unknownId) : unknownId);
 }
 
-function foldedLookUp(ids: ReadonlyMap<string, number>): SegmentIds['idOf'] {
-  return (segment) =>
-    ids.get(segment) ?? (mayFold.test(segment) ? (ids.get(foldSegment(segment)) ?? unknownId) : unknownId);
+function packLiterals(literals: readonly string[]): PackedLiterals {
+  const starts = new Int32Array(literals.length + 1);
+  for (const [id, literal] of literals.entries()) starts[id + 1] = (starts[id] as number) + literal.length;
+  const text = new Uint16Array(starts.at(-1) as number);
+  const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * literals.length)));
+  for (const [id, literal] of literals.entries()) {
+    for (let i = 0; i < literal.length; i += 1) text[(starts[id] as number) + i] = literal.charCodeAt(i);
+    let slot = hashOf(literal) & (slots.length - 1);
+    while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
+    slots[slot] = id + 1;
+  }
+  return { text, starts, slots };
+}
+
+/** FNV-1a. Only the list decides which literals share a slot, so that no request can make look-ups long. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash ^ (hash >>> 15);
+}
+
+export function openLiterals({ text, starts, slots }: PackedLiterals): SegmentIds {
+  let longest = 0;
+  for (let id = 1; id < starts.length; id += 1)
+    longest = Math.max(longest, (starts[id] as number) - (starts[id - 1] as number));
+  const isAt = (id: number, segment: string): boolean => {
+    const start = starts[id] as number;
+    if (segment.length !== (starts[id + 1] as number) - start) return false;
+    for (let i = 0; i < segment.length; i += 1) if (text[start + i] !== segment.charCodeAt(i)) return false;
+    return true;
+  };
+  return {
+    idOf: foldedLookUp((segment) => {
+      if (segment.length > longest) return undefined;
+      let slot = hashOf(segment) & (slots.length - 1);
+      for (; slots[slot] !== 0; slot = (slot + 1) & (slots.length - 1)) {
+        const id = (slots[slot] as number) - 1;
+        if (isAt(id, segment)) return id;
+      }
+      return undefined;
+    }),
+  };
 }
 
 /**
